@@ -1,0 +1,93 @@
+// Package fault holds the kinds of error that a client is told about, without any word of HTTP.
+//
+// A domain package returns a *Error with a sentence for a person; the transport turns its Kind into a code and a status in one table.
+// Every other error is unexpected: it is logged with its cause and the client only learns INTERNAL_ERROR.
+// Specification: Errors.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind says what went wrong, one value per cause that a client can tell apart.
+type Kind int
+
+// The kinds, each with the code and status that the specification gives it.
+const (
+	Internal           Kind = iota // INTERNAL_ERROR 500: unexpected, or a stated failure of the server (see Unavailable)
+	Invalid                        // VALIDATION_ERROR 400
+	BadCredentials                 // INVALID_CREDENTIALS 401
+	Unauthorized                   // UNAUTHORIZED 401
+	InvalidToken                   // INVALID_TOKEN 401
+	InvalidPassword                // INVALID_PASSWORD 401
+	UserDisabled                   // USER_DISABLED 401
+	RoleChanged                    // ROLE_CHANGED 401
+	SessionRevoked                 // SESSION_REVOKED 401
+	EmailNotVerified               // EMAIL_NOT_VERIFIED 403
+	Forbidden                      // FORBIDDEN 403
+	PasswordRequired               // PASSWORD_REQUIRED 403
+	InvalidCSRF                    // INVALID_CSRF 403
+	NotFound                       // NOT_FOUND 404
+	MethodNotAllowed               // METHOD_NOT_ALLOWED 405
+	AlreadyExists                  // ALREADY_EXISTS 409
+	Conflict                       // OPERATION_FAILED 409: the state forbids it
+	Unverified                     // OPERATION_FAILED 422: what came in is not what was announced
+	ConnectionRefused              // OPERATION_FAILED 400: a free-mode connection test failed
+	ShareExpired                   // SHARE_EXPIRED 410
+	ShareRevoked                   // SHARE_REVOKED 410
+	ShareLimitReached              // SHARE_LIMIT_REACHED 410
+	UploadExpired                  // UPLOAD_SESSION_EXPIRED 410
+	QuotaExceeded                  // QUOTA_EXCEEDED 413
+	TooLarge                       // PAYLOAD_TOO_LARGE 413
+	RateLimited                    // RATE_LIMIT_EXCEEDED 429, with RetryAfter
+	Unavailable                    // INTERNAL_ERROR 500 with a sentence that may be told: disk nearly full, store not mounted
+	MailFailed                     // MAIL_ERROR 500
+)
+
+// Error is a failure that a client may be told about.
+type Error struct {
+	Kind       Kind
+	Message    string        // a sentence for a person
+	RetryAfter time.Duration // RateLimited only: when the next try can succeed
+	Cause      error         // for the log and, in development, for error.details
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return e.Message + ": " + e.Cause.Error()
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// New returns an error of kind with a sentence for a person.
+func New(kind Kind, message string) *Error { return &Error{Kind: kind, Message: message} }
+
+// Newf is New with a format.
+func Newf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// Because adds the cause, which only the log and a development server show.
+func (e *Error) Because(cause error) *Error {
+	e.Cause = cause
+	return e
+}
+
+// KindOf returns the kind of the nearest *Error in err's chain, Internal when there is none.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return Internal
+}
+
+// Is reports whether err is a fault of that kind.
+func Is(err error, kind Kind) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind == kind
+}

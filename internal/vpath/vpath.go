@@ -1,0 +1,178 @@
+// Package vpath is the only virtual path type. A Path can be built by Parse and from other paths alone, so a Path in hand is always clean:
+// absolute, NFC, without empty, `.` or `..` segments, at most 64 levels and 4,096 bytes. Within compares segments, never bytes.
+//
+// Percent-decoding happens once, in the transport; nothing here or below decodes again (abuse cases C1 to C14).
+package vpath
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"larder/internal/fault"
+)
+
+const (
+	// MaxBytes is the longest path in bytes of UTF-8.
+	MaxBytes = 4096
+	// MaxDepth is the deepest path in segments.
+	MaxDepth = 64
+	// MaxNameRunes is the longest name in characters.
+	MaxNameRunes = 255
+)
+
+// Path is a clean absolute virtual path. The zero value is the root. Paths compare with ==.
+type Path struct{ s string } // "" for the root, else "/a/b"
+
+// Root is the path `/`.
+var Root = Path{}
+
+// Name is one clean segment of a path: 1 to 255 characters, NFC.
+type Name string
+
+// Parse reads an absolute path. Repeated, leading and trailing slashes and `.` segments disappear; a `..` segment is refused.
+// Fault: Invalid.
+func Parse(s string) (Path, error) {
+	if !strings.HasPrefix(s, "/") {
+		return Path{}, fault.New(fault.Invalid, "A path starts with \"/\".")
+	}
+	return FromSegments(strings.Split(s, "/"))
+}
+
+// FromSegments builds a path from segments that were decoded one by one; empty and `.` segments disappear. Fault: Invalid.
+func FromSegments(segments []string) (Path, error) {
+	var names []Name
+	for _, segment := range segments {
+		if segment == "" || segment == "." {
+			continue
+		}
+		name, err := ParseName(segment)
+		if err != nil {
+			return Path{}, err
+		}
+		names = append(names, name)
+	}
+	return Root.Append(names...)
+}
+
+// ParseName checks one name and puts it in NFC. Fault: Invalid, with a sentence that says what is wrong.
+func ParseName(s string) (Name, error) {
+	if !utf8.ValidString(s) {
+		return "", fault.New(fault.Invalid, "A name must be valid UTF-8.")
+	}
+	if len(s) > 4*MaxNameRunes*4 { // before the cost of normalising; NFC shrinks by less than this
+		return "", fault.New(fault.Invalid, "A name has at most 255 characters.")
+	}
+	s = norm.NFC.String(s)
+	switch {
+	case s == "":
+		return "", fault.New(fault.Invalid, "A name must not be empty.")
+	case s == "." || s == "..":
+		return "", fault.New(fault.Invalid, "A name must not be \".\" or \"..\".")
+	case utf8.RuneCountInString(s) > MaxNameRunes:
+		return "", fault.New(fault.Invalid, "A name has at most 255 characters.")
+	case strings.ContainsFunc(s, forbidden):
+		return "", fault.New(fault.Invalid, "A name must not contain slashes, backslashes, control characters or text-direction overrides.")
+	case strings.TrimSpace(s) != s:
+		return "", fault.New(fault.Invalid, "A name must not begin or end with white space.")
+	}
+	return Name(s), nil
+}
+
+// forbidden reports characters that no name may hold: separators, controls, line and paragraph separators, bidirectional overrides.
+func forbidden(r rune) bool {
+	switch {
+	case r == '/' || r == '\\' || unicode.IsControl(r):
+		return true
+	case r == '\u2028' || r == '\u2029':
+		return true
+	}
+	return r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
+}
+
+// String returns the path with its leading slash, `/` for the root.
+func (p Path) String() string {
+	if p.s == "" {
+		return "/"
+	}
+	return p.s
+}
+
+// IsRoot reports whether p is `/`.
+func (p Path) IsRoot() bool { return p.s == "" }
+
+// Names returns the segments from the top down, nil for the root.
+func (p Path) Names() []Name {
+	if p.s == "" {
+		return nil
+	}
+	parts := strings.Split(p.s[1:], "/")
+	names := make([]Name, len(parts))
+	for i, part := range parts {
+		names[i] = Name(part)
+	}
+	return names
+}
+
+// Depth returns the number of segments.
+func (p Path) Depth() int { return strings.Count(p.s, "/") }
+
+// Base returns the last segment, "" for the root.
+func (p Path) Base() Name { return Name(p.s[strings.LastIndexByte(p.s, '/')+1:]) }
+
+// Parent returns the folder that holds p; the root is its own parent.
+func (p Path) Parent() Path {
+	if p.s == "" {
+		return p
+	}
+	return Path{p.s[:strings.LastIndexByte(p.s, '/')]}
+}
+
+// Append returns the path with names below it. Fault: Invalid when it grows too long or too deep.
+func (p Path) Append(names ...Name) (Path, error) {
+	var b strings.Builder
+	b.WriteString(p.s)
+	for _, name := range names {
+		b.WriteByte('/')
+		b.WriteString(string(name))
+	}
+	out := Path{b.String()}
+	if len(out.s) > MaxBytes {
+		return Path{}, fault.New(fault.Invalid, "A path has at most 4096 bytes.")
+	}
+	if out.Depth() > MaxDepth {
+		return Path{}, fault.New(fault.Invalid, "A path has at most 64 levels.")
+	}
+	return out, nil
+}
+
+// Child returns the path of name inside p without checking the limits: for names that are stored already.
+func (p Path) Child(name Name) Path { return Path{p.s + "/" + string(name)} }
+
+// Within reports whether p is root or lies below it, segment by segment.
+func (p Path) Within(root Path) bool {
+	return p.s == root.s || len(p.s) > len(root.s) && p.s[:len(root.s)] == root.s && p.s[len(root.s)] == '/'
+}
+
+// Below returns the segments of p after root and whether p lies within root.
+func (p Path) Below(root Path) ([]Name, bool) {
+	if !p.Within(root) {
+		return nil, false
+	}
+	return Path{p.s[len(root.s):]}.Names(), true
+}
+
+// reserved are the first segments that routes of the service own, in folded form.
+var reserved = map[string]bool{"api": true, "webdav": true, "share": true, "app": true, "favicon.ico": true, "robots.txt": true}
+
+// Reserved reports whether the first segment of p belongs to a route of the service, compared without case.
+func (p Path) Reserved() bool {
+	names := p.Names()
+	return len(names) > 0 && reserved[Fold(string(names[0]))]
+}
+
+// Fold returns s with its case folded and in NFC, for comparing and searching without case.
+func Fold(s string) string { return norm.NFC.String(cases.Fold().String(s)) }
