@@ -16,34 +16,34 @@ type Kind int
 
 // The kinds, each with the code and status that the specification gives it.
 const (
-	Internal           Kind = iota // INTERNAL_ERROR 500: unexpected, or a stated failure of the server (see Unavailable)
-	Invalid                        // VALIDATION_ERROR 400
-	BadCredentials                 // INVALID_CREDENTIALS 401
-	Unauthorized                   // UNAUTHORIZED 401
-	InvalidToken                   // INVALID_TOKEN 401
-	InvalidPassword                // INVALID_PASSWORD 401
-	UserDisabled                   // USER_DISABLED 401
-	RoleChanged                    // ROLE_CHANGED 401
-	SessionRevoked                 // SESSION_REVOKED 401
-	EmailNotVerified               // EMAIL_NOT_VERIFIED 403
-	Forbidden                      // FORBIDDEN 403
-	PasswordRequired               // PASSWORD_REQUIRED 403
-	InvalidCSRF                    // INVALID_CSRF 403
-	NotFound                       // NOT_FOUND 404
-	MethodNotAllowed               // METHOD_NOT_ALLOWED 405
-	AlreadyExists                  // ALREADY_EXISTS 409
-	Conflict                       // OPERATION_FAILED 409: the state forbids it
-	Unverified                     // OPERATION_FAILED 422: what came in is not what was announced
-	ConnectionRefused              // OPERATION_FAILED 400: a free-mode connection test failed
-	ShareExpired                   // SHARE_EXPIRED 410
-	ShareRevoked                   // SHARE_REVOKED 410
-	ShareLimitReached              // SHARE_LIMIT_REACHED 410
-	UploadExpired                  // UPLOAD_SESSION_EXPIRED 410
-	QuotaExceeded                  // QUOTA_EXCEEDED 413
-	TooLarge                       // PAYLOAD_TOO_LARGE 413
-	RateLimited                    // RATE_LIMIT_EXCEEDED 429, with RetryAfter
-	Unavailable                    // INTERNAL_ERROR 500 with a sentence that may be told: disk nearly full, store not mounted
-	MailFailed                     // MAIL_ERROR 500
+	Internal          Kind = iota // INTERNAL_ERROR 500: unexpected, or a stated failure of the server (see Unavailable)
+	Invalid                       // VALIDATION_ERROR 400
+	BadCredentials                // INVALID_CREDENTIALS 401
+	Unauthorized                  // UNAUTHORIZED 401
+	InvalidToken                  // INVALID_TOKEN 401
+	InvalidPassword               // INVALID_PASSWORD 401
+	UserDisabled                  // USER_DISABLED 401
+	RoleChanged                   // ROLE_CHANGED 401
+	SessionRevoked                // SESSION_REVOKED 401
+	EmailNotVerified              // EMAIL_NOT_VERIFIED 403
+	Forbidden                     // FORBIDDEN 403
+	PasswordRequired              // PASSWORD_REQUIRED 403
+	InvalidCSRF                   // INVALID_CSRF 403
+	NotFound                      // NOT_FOUND 404
+	MethodNotAllowed              // METHOD_NOT_ALLOWED 405
+	AlreadyExists                 // ALREADY_EXISTS 409
+	Conflict                      // OPERATION_FAILED 409: the state forbids it
+	Unverified                    // OPERATION_FAILED 422: what came in is not what was announced
+	ConnectionRefused             // OPERATION_FAILED 400: a free-mode connection test failed
+	ShareExpired                  // SHARE_EXPIRED 410
+	ShareRevoked                  // SHARE_REVOKED 410
+	ShareLimitReached             // SHARE_LIMIT_REACHED 410
+	UploadExpired                 // UPLOAD_SESSION_EXPIRED 410
+	QuotaExceeded                 // QUOTA_EXCEEDED 413
+	TooLarge                      // PAYLOAD_TOO_LARGE 413
+	RateLimited                   // RATE_LIMIT_EXCEEDED 429, with RetryAfter
+	Unavailable                   // INTERNAL_ERROR 500 with a sentence that may be told: disk nearly full, store not mounted
+	MailFailed                    // MAIL_ERROR 500
 )
 
 // Error is a failure that a client may be told about.

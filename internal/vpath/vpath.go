@@ -63,7 +63,7 @@ func ParseName(s string) (Name, error) {
 	if !utf8.ValidString(s) {
 		return "", fault.New(fault.Invalid, "A name must be valid UTF-8.")
 	}
-	if len(s) > 4*MaxNameRunes*4 { // before the cost of normalising; NFC shrinks by less than this
+	if len(s) > 20*MaxNameRunes { // before the cost of normalising: NFC never shrinks a character by more
 		return "", fault.New(fault.Invalid, "A name has at most 255 characters.")
 	}
 	s = norm.NFC.String(s)

@@ -1,0 +1,169 @@
+// Package db opens the metadata database, SQLite or PostgreSQL, and runs transactions on it. The same SQL text serves both.
+//
+// Write is the only way to change anything. On SQLite there is one writer: whoever waits for it joins the next transaction, a savepoint
+// each, so that many small commits share one sync of the log (group commit); on PostgreSQL callers commit side by side. In both, Write
+// returns nil only when the change is durable (SQLite: WAL with synchronous=FULL).
+//
+// Errors of the drivers become ErrNoRows, ErrUnique and ErrBusy; nothing above this package knows a driver.
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
+	_ "modernc.org/sqlite"             // driver "sqlite"
+)
+
+// Config says which database to open.
+type Config struct {
+	URL  string // postgres://… or empty for SQLite
+	Path string // the SQLite file, used when URL is empty
+	Log  *slog.Logger
+}
+
+// DB is an open database. All methods are safe for concurrent use.
+type DB struct {
+	dialect Dialect
+	reads   *sql.DB
+	writes  *sql.DB // the same pool as reads on PostgreSQL
+	cache   stmtCache
+	writer  *writer // SQLite only
+	log     *slog.Logger
+}
+
+// Open connects, without migrating. The SQLite file is made with mode 0600.
+func Open(ctx context.Context, cfg Config) (*DB, error) {
+	if cfg.URL != "" {
+		return openPostgres(ctx, cfg)
+	}
+	return openSQLite(ctx, cfg)
+}
+
+func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
+	pool, err := sql.Open("pgx", cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("open PostgreSQL: %w", err)
+	}
+	pool.SetMaxOpenConns(24)
+	pool.SetMaxIdleConns(24)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	if err := pool.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to PostgreSQL: %w", err), pool.Close())
+	}
+	return &DB{dialect: postgres, reads: pool, writes: pool, log: cfg.Log}, nil
+}
+
+func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
+	file, err := os.OpenFile(cfg.Path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the database file: %w", err)
+	}
+	if err := errors.Join(file.Chmod(0o600), file.Close()); err != nil {
+		return nil, fmt.Errorf("open the database file: %w", err)
+	}
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open the database file: %w", err)
+	}
+	const common = "?_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)"
+	dsn := "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + common
+	writes, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite: %w", err)
+	}
+	conn, err := writes.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), writes.Close())
+	}
+	reads, err := sql.Open("sqlite", dsn+"&_pragma=query_only(1)")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), writes.Close())
+	}
+	reads.SetMaxOpenConns(8)
+	reads.SetMaxIdleConns(8)
+	d := &DB{dialect: sqlite, reads: reads, writes: writes, log: cfg.Log, cache: stmtCache{pool: reads}}
+	d.writer = startWriter(d, &preparedConn{conn: conn, stmts: map[string]*sql.Stmt{}})
+	return d, nil
+}
+
+// Close waits for writes under way and closes the connections.
+func (d *DB) Close() error {
+	var err error
+	if d.writer != nil {
+		err = d.writer.stop()
+	}
+	d.cache.close()
+	err = errors.Join(err, d.reads.Close())
+	if d.writes != d.reads {
+		err = errors.Join(err, d.writes.Close())
+	}
+	return err
+}
+
+// Dialect tells the engine.
+func (d *DB) Dialect() Dialect { return d.dialect }
+
+// Read returns a querier outside any transaction: each call sees what was committed before it.
+func (d *DB) Read(ctx context.Context) Querier { return reader{ctx, d} }
+
+// Write runs fn in a transaction and returns once the change is durable. When fn returns an error nothing is changed and that error comes
+// back as it is. fn may run more than once (a deadlock on PostgreSQL is retried), may share a database transaction with other callers of
+// Write, and must not touch anything but tx: side effects go into tx.AfterCommit.
+func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d.writer != nil {
+		return d.writer.run(ctx, fn)
+	}
+	const tries = 6
+	for try := 1; ; try++ {
+		err := d.writeAlone(ctx, fn)
+		if !errors.Is(err, errRetry) || try == tries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(try*try) * 5 * time.Millisecond):
+		}
+	}
+}
+
+// writeAlone is one attempt at a transaction of its own.
+func (d *DB) writeAlone(ctx context.Context, fn func(tx *Tx) error) (err error) {
+	conn, err := d.writes.BeginTx(ctx, nil)
+	if err != nil {
+		return translate(err)
+	}
+	tx := &Tx{ctx: ctx, on: conn, db: d}
+	if err := call(fn, tx); err != nil {
+		if rollback := conn.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
+			d.log.Warn("roll back", "error", rollback)
+		}
+		return err
+	}
+	if err := conn.Commit(); err != nil {
+		return translate(err)
+	}
+	tx.committed()
+	return nil
+}
+
+// call runs fn and turns a panic into an error, so that one caller's fault never takes the shared writer down.
+func call(fn func(tx *Tx) error, tx *Tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a transaction: %v", p)
+		}
+	}()
+	return fn(tx)
+}

@@ -1,0 +1,106 @@
+// Package dbtest gives tests an empty, migrated database on each engine.
+//
+// PostgreSQL comes from the environment: LARDER_TEST_POSTGRES is the address of a server that may be filled with databases, which
+// `make test` starts (scripts/services does it alone).
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"larder/internal/db"
+)
+
+// Engines are the names that Each and URL know.
+var Engines = []string{"sqlite", "postgres"}
+
+// Each runs test once on each engine, in parallel, with a migrated database of its own.
+func Each(t *testing.T, test func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	for _, engine := range Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			test(t, Open(t, engine))
+		})
+	}
+}
+
+// Open returns a migrated database of its own on engine, closed at the end of the test.
+func Open(t testing.TB, engine string) *db.DB {
+	t.Helper()
+	cfg := Config(t, engine)
+	d, err := db.Open(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("close the database: %v", err)
+		}
+	})
+	if err := d.Migrate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Config returns where an empty database of its own on engine is.
+func Config(t testing.TB, engine string) db.Config {
+	t.Helper()
+	cfg := db.Config{Log: slog.New(slog.DiscardHandler)}
+	if engine == "postgres" {
+		cfg.URL = URL(t)
+	} else {
+		cfg.Path = filepath.Join(t.TempDir(), "larder.db")
+	}
+	return cfg
+}
+
+var (
+	serverOnce sync.Once
+	server     *sql.DB
+	serverErr  error
+	serial     atomic.Int64
+)
+
+// URL makes an empty PostgreSQL database, dropped at the end of the test, and returns its address.
+func URL(t testing.TB) string {
+	t.Helper()
+	base := os.Getenv("LARDER_TEST_POSTGRES")
+	if base == "" {
+		t.Fatal("LARDER_TEST_POSTGRES is not set: run `make test`, or `eval \"$(scripts/services start)\"` first")
+	}
+	serverOnce.Do(func() {
+		server, serverErr = sql.Open("pgx", base)
+		if serverErr == nil {
+			server.SetMaxOpenConns(4)
+		}
+	})
+	if serverErr != nil {
+		t.Fatal(serverErr)
+	}
+	name := fmt.Sprintf("larder_%d_%d", os.Getpid(), serial.Add(1))
+	if _, err := server.Exec("CREATE DATABASE " + name); err != nil {
+		t.Fatalf("make a test database: %v", err)
+	}
+	t.Cleanup(func() {
+		if _, err := server.Exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			t.Errorf("drop the test database: %v", err)
+		}
+	})
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + strings.TrimPrefix(name, "/")
+	return u.String()
+}

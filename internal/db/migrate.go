@@ -1,0 +1,99 @@
+package db
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migration is one file `NNNN_name.sql`.
+type migration struct {
+	version int
+	text    string
+}
+
+// Migrate brings the schema to the version of this binary: everything pending in one transaction, one process at a time. A database that
+// a newer binary has migrated is refused and left alone.
+func (d *DB) Migrate(ctx context.Context) error {
+	return d.migrateTo(ctx, 0)
+}
+
+// migrateTo stops after version last, 0 for the newest.
+func (d *DB) migrateTo(ctx context.Context, last int) error {
+	all, err := readMigrations()
+	if err != nil {
+		return err
+	}
+	if last == 0 {
+		last = all[len(all)-1].version
+	}
+	return d.Write(ctx, func(tx *Tx) error {
+		have, err := schemaVersion(tx)
+		if err != nil {
+			return err
+		}
+		if newest := all[len(all)-1].version; have > newest {
+			return fmt.Errorf("the database has schema version %d, this binary knows up to %d: start the newer Larder that made it", have, newest)
+		}
+		for _, m := range all {
+			if m.version <= have || m.version > last {
+				continue
+			}
+			if _, err := tx.Exec(d.dialect.ddl(m.text)); err != nil {
+				return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
+			}
+			if _, err := tx.Exec("UPDATE schema_version SET version = $1", m.version); err != nil {
+				return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
+			}
+		}
+		return nil
+	})
+}
+
+// schemaVersion reads the version under the migration lock, making the table that holds it on an empty database.
+func schemaVersion(tx *Tx) (int, error) {
+	if tx.db.dialect == postgres {
+		if _, err := tx.Exec("SELECT pg_advisory_xact_lock(7302000)"); err != nil {
+			return 0, fmt.Errorf("lock the schema: %w", err)
+		}
+	}
+	if _, err := tx.Exec("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)"); err != nil {
+		return 0, fmt.Errorf("read the schema version: %w", err)
+	}
+	if _, err := tx.Exec("INSERT INTO schema_version (version) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM schema_version)"); err != nil {
+		return 0, fmt.Errorf("read the schema version: %w", err)
+	}
+	var version int
+	if err := tx.QueryRow("SELECT version FROM schema_version").Scan(&version); err != nil {
+		return 0, fmt.Errorf("read the schema version: %w", err)
+	}
+	return version, nil
+}
+
+// readMigrations returns the embedded migrations in order; their versions run from 1 without a gap.
+func readMigrations() ([]migration, error) {
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var all []migration
+	for i, file := range files { // Glob sorts
+		number, _, _ := strings.Cut(strings.TrimPrefix(file, "migrations/"), "_")
+		version, err := strconv.Atoi(number)
+		if err != nil || version != i+1 {
+			return nil, fmt.Errorf("migration %s: expected number %d", file, i+1)
+		}
+		text, err := migrations.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, migration{version, string(text)})
+	}
+	return all, nil
+}

@@ -1,0 +1,109 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+)
+
+// maxCachedStmts bounds the prepared statements kept; past it further texts are run unprepared.
+const maxCachedStmts = 400
+
+// stmtCache keeps the prepared statements of SQLite's readers, whose driver would parse the text anew at each call. On PostgreSQL pool is
+// nil and nothing is kept: pgx has a cache of its own.
+type stmtCache struct {
+	pool *sql.DB
+
+	mu     sync.RWMutex
+	stmts  map[string]*sql.Stmt
+	closed bool
+}
+
+// prepare returns the statement for query, or nil when it should be run as text.
+func (c *stmtCache) prepare(ctx context.Context, query string) *sql.Stmt {
+	if c.pool == nil {
+		return nil
+	}
+	c.mu.RLock()
+	stmt := c.stmts[query]
+	full := c.closed || len(c.stmts) >= maxCachedStmts
+	c.mu.RUnlock()
+	if stmt != nil || full {
+		return stmt
+	}
+	stmt, err := c.pool.PrepareContext(ctx, query)
+	if err != nil {
+		return nil // running the text reports the error
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other := c.stmts[query]; other != nil || c.closed {
+		_ = stmt.Close()
+		return other
+	}
+	if c.stmts == nil {
+		c.stmts = map[string]*sql.Stmt{}
+	}
+	c.stmts[query] = stmt
+	return stmt
+}
+
+func (c *stmtCache) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, stmt := range c.stmts {
+		_ = stmt.Close()
+	}
+	c.stmts = nil
+}
+
+// preparedConn is the one writing connection of SQLite with the statements prepared on it. Only the writer's goroutine uses it.
+type preparedConn struct {
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+func (c *preparedConn) prepare(ctx context.Context, query string) *sql.Stmt {
+	stmt := c.stmts[query]
+	if stmt != nil || len(c.stmts) >= maxCachedStmts {
+		return stmt
+	}
+	stmt, err := c.conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil // running the text reports the error
+	}
+	c.stmts[query] = stmt
+	return stmt
+}
+
+func (c *preparedConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if len(args) == 0 {
+		return c.conn.ExecContext(ctx, query) // may hold several statements
+	}
+	if stmt := c.prepare(ctx, query); stmt != nil {
+		return stmt.ExecContext(ctx, args...)
+	}
+	return c.conn.ExecContext(ctx, query, args...)
+}
+
+func (c *preparedConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if stmt := c.prepare(ctx, query); stmt != nil {
+		return stmt.QueryContext(ctx, args...)
+	}
+	return c.conn.QueryContext(ctx, query, args...)
+}
+
+func (c *preparedConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if stmt := c.prepare(ctx, query); stmt != nil {
+		return stmt.QueryRowContext(ctx, args...)
+	}
+	return c.conn.QueryRowContext(ctx, query, args...)
+}
+
+func (c *preparedConn) close() error {
+	for _, stmt := range c.stmts {
+		_ = stmt.Close()
+	}
+	return c.conn.Close()
+}

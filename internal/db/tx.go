@@ -1,0 +1,125 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Querier reads, inside a transaction (*Tx) or outside (DB.Read). Its context is the one it was made with.
+type Querier interface {
+	// Query runs a SELECT, or a changing statement with RETURNING. The caller closes the rows.
+	Query(query string, args ...any) (*sql.Rows, error)
+	// QueryRow runs a query for one row; Scan returns ErrNoRows when there is none.
+	QueryRow(query string, args ...any) Row
+}
+
+// Row is the one row of QueryRow.
+type Row struct{ row *sql.Row }
+
+// Scan copies the columns, or returns ErrNoRows.
+func (r Row) Scan(dest ...any) error {
+	return translate(r.row.Scan(dest...))
+}
+
+// statements is what a transaction runs on: *sql.Tx on PostgreSQL, the writer's own connection on SQLite.
+type statements interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Tx is a write transaction, for the time of one call of the function given to DB.Write.
+type Tx struct {
+	ctx   context.Context
+	on    statements
+	db    *DB
+	hooks []func()
+}
+
+// Query implements Querier.
+func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
+	rows, err := t.on.QueryContext(t.ctx, query, args...)
+	return rows, translate(err)
+}
+
+// QueryRow implements Querier.
+func (t *Tx) QueryRow(query string, args ...any) Row {
+	return Row{row: t.on.QueryRowContext(t.ctx, query, args...)}
+}
+
+// Exec runs a changing statement and returns the number of rows it touched.
+func (t *Tx) Exec(query string, args ...any) (int64, error) {
+	result, err := t.on.ExecContext(t.ctx, query, args...)
+	if err != nil {
+		return 0, translate(err)
+	}
+	n, err := result.RowsAffected()
+	return n, translate(err)
+}
+
+// LockTree makes changes of the tree wait for each other where the engine does not do so anyway: commits of single entries share the lock,
+// moves and deletes of folders take it alone, or two crossing moves could make a cycle. It lasts until the transaction ends.
+func (t *Tx) LockTree(alone bool) error {
+	if t.db.dialect == sqlite {
+		return nil // one writer
+	}
+	query := "SELECT pg_advisory_xact_lock_shared(7302001)"
+	if alone {
+		query = "SELECT pg_advisory_xact_lock(7302001)"
+	}
+	_, err := t.Exec(query)
+	return err
+}
+
+// LockSeed lets one process at a time make what a first start makes.
+func (t *Tx) LockSeed() error {
+	if t.db.dialect == sqlite {
+		return nil
+	}
+	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302002)")
+	return err
+}
+
+// BumpConfig raises the version under which every replica caches users, keys, mounts, rules and settings.
+func (t *Tx) BumpConfig() error {
+	_, err := t.Exec("UPDATE versions SET value = value + 1 WHERE name = 'config'")
+	return err
+}
+
+// AfterCommit has fn called once the transaction is durable.
+func (t *Tx) AfterCommit(fn func()) { t.hooks = append(t.hooks, fn) }
+
+func (t *Tx) committed() {
+	for _, hook := range t.hooks {
+		hook()
+	}
+}
+
+// ConfigVersion reads the version that BumpConfig raises.
+func ConfigVersion(q Querier) (int64, error) {
+	var version int64
+	err := q.QueryRow("SELECT value FROM versions WHERE name = 'config'").Scan(&version)
+	return version, err
+}
+
+// reader runs single statements on the pool of readers.
+type reader struct {
+	ctx context.Context
+	db  *DB
+}
+
+func (r reader) Query(query string, args ...any) (*sql.Rows, error) {
+	if stmt := r.db.cache.prepare(r.ctx, query); stmt != nil {
+		rows, err := stmt.QueryContext(r.ctx, args...)
+		return rows, translate(err)
+	}
+	rows, err := r.db.reads.QueryContext(r.ctx, query, args...)
+	return rows, translate(err)
+}
+
+func (r reader) QueryRow(query string, args ...any) Row {
+	if stmt := r.db.cache.prepare(r.ctx, query); stmt != nil {
+		return Row{row: stmt.QueryRowContext(r.ctx, args...)}
+	}
+	return Row{row: r.db.reads.QueryRowContext(r.ctx, query, args...)}
+}

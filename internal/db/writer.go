@@ -1,0 +1,167 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// maxGroup bounds how many callers share one transaction, so that nobody waits for a long row of others.
+const maxGroup = 64
+
+// writer is the one goroutine that writes to SQLite. Callers that wait while it commits are taken together into its next transaction,
+// each behind a savepoint of its own; all of them get their answer after the one commit.
+type writer struct {
+	db    *DB
+	conn  *preparedConn
+	queue chan *request
+	quit  chan struct{}
+	done  chan struct{}
+
+	mu     sync.RWMutex
+	closed bool
+}
+
+type request struct {
+	ctx  context.Context
+	fn   func(tx *Tx) error
+	tx   *Tx
+	err  error
+	done chan struct{}
+}
+
+func startWriter(d *DB, conn *preparedConn) *writer {
+	w := &writer{db: d, conn: conn, queue: make(chan *request, maxGroup), quit: make(chan struct{}), done: make(chan struct{})}
+	go w.loop()
+	return w
+}
+
+// run waits for its turn, for its commit, and returns its own outcome. Once queued it is not abandoned: a caller whose context ends is
+// skipped when its turn comes, or learns what became of its change.
+func (w *writer) run(ctx context.Context, fn func(tx *Tx) error) error {
+	r := &request{ctx: ctx, fn: fn, done: make(chan struct{})}
+	w.mu.RLock()
+	if w.closed {
+		w.mu.RUnlock()
+		return errors.New("the database is closed")
+	}
+	select {
+	case w.queue <- r:
+		w.mu.RUnlock()
+	case <-ctx.Done():
+		w.mu.RUnlock()
+		return ctx.Err()
+	}
+	<-r.done
+	return r.err
+}
+
+// stop lets what is queued finish, ends the goroutine and closes its connection.
+func (w *writer) stop() error {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.quit)
+	}
+	w.mu.Unlock()
+	<-w.done
+	return w.conn.close()
+}
+
+func (w *writer) loop() {
+	defer close(w.done)
+	for {
+		select {
+		case first := <-w.queue:
+			w.commit(w.gather(first))
+		case <-w.quit:
+			for {
+				select {
+				case first := <-w.queue:
+					w.commit(w.gather(first))
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// gather takes along whoever waits already; it never waits for more.
+func (w *writer) gather(first *request) []*request {
+	group := append(make([]*request, 0, 8), first)
+	for len(group) < maxGroup {
+		select {
+		case next := <-w.queue:
+			group = append(group, next)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// commit runs a group in one transaction and answers everybody in it.
+func (w *writer) commit(group []*request) {
+	if err := w.transact(group); err != nil {
+		for _, r := range group {
+			if r.err == nil {
+				r.err = err
+			}
+		}
+	}
+	for _, r := range group {
+		if r.err == nil {
+			r.tx.committed()
+		}
+		close(r.done)
+	}
+}
+
+// transact fills in each request's own error; the error it returns is that of the transaction as a whole.
+func (w *writer) transact(group []*request) error {
+	// Not the callers' contexts: a cancelled one would tear the transaction of all the others.
+	ctx := context.Background()
+	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin: %w", translate(err))
+	}
+	changed := false
+	for _, r := range group {
+		if r.err = r.ctx.Err(); r.err != nil {
+			continue
+		}
+		if err := w.savepoint(ctx, r); err != nil {
+			return errors.Join(err, w.statement(ctx, "ROLLBACK"))
+		}
+		changed = changed || r.err == nil
+	}
+	if !changed {
+		return w.statement(ctx, "ROLLBACK")
+	}
+	if err := w.statement(ctx, "COMMIT"); err != nil {
+		return errors.Join(err, w.statement(ctx, "ROLLBACK"))
+	}
+	return nil
+}
+
+func (w *writer) statement(ctx context.Context, text string) error {
+	if _, err := w.conn.ExecContext(ctx, text); err != nil {
+		return fmt.Errorf("%s: %w", text, translate(err))
+	}
+	return nil
+}
+
+// savepoint runs one request so that its failure undoes its own changes alone.
+func (w *writer) savepoint(ctx context.Context, r *request) error {
+	if err := w.statement(ctx, "SAVEPOINT caller"); err != nil {
+		return err
+	}
+	r.tx = &Tx{ctx: ctx, on: w.conn, db: w.db}
+	if r.err = call(r.fn, r.tx); r.err != nil {
+		if err := w.statement(ctx, "ROLLBACK TO caller"); err != nil {
+			return err
+		}
+	}
+	return w.statement(ctx, "RELEASE caller")
+}
