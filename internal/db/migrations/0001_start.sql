@@ -248,3 +248,7 @@ CREATE TABLE jobs (
 );
 -- the jobs of a user, newest first
 CREATE INDEX jobs_owner ON jobs (owner_id, created_at);
+
+-- What is deleted hangs below this root, which no mount has, until the collector has taken the rows away.
+INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
+VALUES ('graveyard', NULL, 'graveyard', 'graveyard', 0, 0, '', '', 0, 0);
