@@ -1,0 +1,100 @@
+package secret
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxKeyFile bounds what is read of a key file, in bytes; a good one has 45.
+const maxKeyFile = 1024
+
+// LoadOrCreate returns the master key in the file at path, KeyBytes bytes, and makes it from random where there is none: base64 in a file of
+// mode 0600, its directory 0700 when that had to be made as well.
+//
+// A new key is on the disk before it is returned: temporary file, fsync, a link to the final name, fsync of the directory. Two processes that
+// start at once get the same key, since a link never replaces a file. A file that others may read, that is damaged or that holds a weak
+// key is an error, and is left as it is: a fresh key would make everything sealed so far unreadable.
+func LoadOrCreate(path string, random io.Reader) ([]byte, error) {
+	key, err := load(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	key = make([]byte, KeyBytes)
+	if _, err := io.ReadFull(random, key); err != nil {
+		return nil, fmt.Errorf("make a secret key: %w", err)
+	}
+	if err := CheckKey(key); err != nil {
+		return nil, fmt.Errorf("make a secret key: the source of randomness is broken: %w", err)
+	}
+	if err := create(path, key); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return load(path)
+		}
+		return nil, fmt.Errorf("write the secret key %s: %w", path, err)
+	}
+	return key, nil
+}
+
+func load(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the secret key: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the secret key: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("the secret key %s can be read or changed by others (mode %04o): chmod 600 %s", path, mode, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	if err != nil {
+		return nil, fmt.Errorf("read the secret key: %w", err)
+	}
+	key, err := ParseKey(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("the secret key %s is damaged (%w): put back the file from a backup", path, err)
+	}
+	return key, nil
+}
+
+// create writes the key file durably; fs.ErrExist when another process was quicker.
+func create(path string, key []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(dir, ".secret-key-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	defer tmp.Close()
+	if _, err := tmp.WriteString(base64.StdEncoding.EncodeToString(key) + "\n"); err != nil {
+		return err
+	}
+	if err := tmp.Sync(); err != nil {
+		return err
+	}
+	if err := os.Link(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

@@ -1,0 +1,106 @@
+package secret
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// KeyBytes is the length of a master key and of every key derived from it, in bytes.
+const KeyBytes = 32
+
+// fewestDistinct is how many different values the bytes of a key must have at least. Of 32 random bytes about 30 differ; fewer than 16 come up
+// less than once in 10^15 keys.
+const fewestDistinct = 16
+
+// These words stand in keys that were copied from an example.
+var defaultWords = []string{"changeme", "change-me", "change_me", "password", "secret", "default", "example", "larder"}
+
+// ErrWeakKey is in the chain of what ParseKey, CheckKey and New return for a key that anybody might guess.
+var ErrWeakKey = errors.New("the key can be guessed")
+
+// ParseKey decodes a master key from base64 (RFC 4648, the standard or the URL alphabet, padded or not) and judges it as CheckKey does.
+// No error repeats any of the key.
+func ParseKey(text string) ([]byte, error) {
+	text = strings.TrimRight(text, "=")
+	alphabet := base64.RawStdEncoding
+	if strings.ContainsAny(text, "-_") {
+		alphabet = base64.RawURLEncoding
+	}
+	key, err := alphabet.DecodeString(text)
+	if err != nil {
+		return nil, errors.New("the key is not base64")
+	}
+	if err := CheckKey(key); err != nil {
+		return nil, err
+	}
+	return key, nil
+}
+
+// CheckKey refuses a master key that is not KeyBytes long or that looks made by hand: one byte or a short pattern over and over, bytes that
+// count, readable text (abuse case C117). A random key is refused less than once in 10^10 times.
+func CheckKey(key []byte) error {
+	switch {
+	case len(key) == 0:
+		return fmt.Errorf("%w: it is empty", ErrWeakKey)
+	case len(key) < KeyBytes:
+		return fmt.Errorf("%w: it has %d bytes instead of %d", ErrWeakKey, len(key), KeyBytes)
+	case len(key) > KeyBytes:
+		return fmt.Errorf("the key has %d bytes instead of %d", len(key), KeyBytes)
+	case repeats(key):
+		return fmt.Errorf("%w: it repeats a short pattern", ErrWeakKey)
+	case counts(key):
+		return fmt.Errorf("%w: its bytes merely count", ErrWeakKey)
+	case readable(key):
+		return fmt.Errorf("%w: it is readable text", ErrWeakKey)
+	case distinct(key) < fewestDistinct:
+		return fmt.Errorf("%w: it has too few different bytes", ErrWeakKey)
+	}
+	return nil
+}
+
+// repeats reports whether key is a pattern of at most half its length, again and again.
+func repeats(key []byte) bool {
+	for period := 1; period <= len(key)/2; period++ {
+		if bytes.Equal(key[period:], key[:len(key)-period]) {
+			return true
+		}
+	}
+	return false
+}
+
+// counts reports whether each byte differs from the one before by the same step.
+func counts(key []byte) bool {
+	step := key[1] - key[0]
+	for i := 2; i < len(key); i++ {
+		if key[i]-key[i-1] != step {
+			return false
+		}
+	}
+	return true
+}
+
+// readable reports whether key is printable ASCII throughout, or holds a word of the usual examples.
+func readable(key []byte) bool {
+	lower := bytes.ToLower(key)
+	for _, word := range defaultWords {
+		if bytes.Contains(lower, []byte(word)) {
+			return true
+		}
+	}
+	return bytes.IndexFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
+
+func distinct(key []byte) int {
+	var seen [256]bool
+	n := 0
+	for _, b := range key {
+		if !seen[b] {
+			seen[b] = true
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,96 @@
+package secret
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrForged says that a sealed value or a signed token was not made with this key, for this purpose and record; it doesn't tell which differs.
+var ErrForged = errors.New("not made with this key for this purpose")
+
+// sealVersion leads every sealed value, so that another cipher can come later.
+const sealVersion = "v1."
+
+var encoding = base64.RawURLEncoding.Strict()
+
+// Seal encrypts plain with AES-256-GCM under the key for purpose and binds it to recordID, the id of the row that will hold it. The same plain
+// seals differently each time (a random nonce of 96 bits: up to 2^32 values for a purpose). The result is text of letters, digits, `.`, `-`
+// and `_`, about 4/3 of the plain and 41 characters more.
+func (k Keyring) Seal(purpose, recordID string, plain []byte) (string, error) {
+	aead, err := k.aead(purpose)
+	if err != nil {
+		return "", err
+	}
+	return sealVersion + encoding.EncodeToString(aead.Seal(nil, nil, plain, binding(purpose, recordID))), nil
+}
+
+// Open returns what Seal was given for the same purpose and record. Anything else is ErrForged.
+func (k Keyring) Open(purpose, recordID, sealed string) ([]byte, error) {
+	aead, err := k.aead(purpose)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := strings.CutPrefix(sealed, sealVersion)
+	if !ok {
+		return nil, ErrForged
+	}
+	box, err := encoding.DecodeString(text)
+	if err != nil {
+		return nil, ErrForged
+	}
+	plain, err := aead.Open(nil, nil, box, binding(purpose, recordID))
+	if err != nil {
+		return nil, ErrForged
+	}
+	return plain, nil
+}
+
+// Sign returns a token that carries payload in the clear (base64) and proves, by HMAC-SHA256, that this service made it for purpose.
+// Whatever limits the token, its expiry above all, belongs into the payload and is checked by the caller. It is fit for a cookie.
+func (k Keyring) Sign(purpose string, payload []byte) string {
+	body := encoding.EncodeToString(payload)
+	return body + "." + k.mac(purpose, body)
+}
+
+// Verify returns the payload of a token that Sign made for the same purpose, else ErrForged. The comparison takes the same time wherever
+// the tokens differ, and each payload has exactly one spelling.
+func (k Keyring) Verify(purpose, token string) ([]byte, error) {
+	body, mac, ok := strings.Cut(token, ".")
+	if !ok || !hmac.Equal([]byte(mac), []byte(k.mac(purpose, body))) {
+		return nil, ErrForged
+	}
+	payload, err := encoding.DecodeString(body)
+	if err != nil {
+		return nil, ErrForged
+	}
+	return payload, nil
+}
+
+func (k Keyring) aead(purpose string) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(k.derive("seal", purpose))
+	if err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	return aead, nil
+}
+
+// binding is the additional data of a sealed value. The length keeps purpose and record apart.
+func binding(purpose, recordID string) []byte {
+	return fmt.Appendf(nil, "larder/1/%d/%s/%s", len(purpose), purpose, recordID)
+}
+
+func (k Keyring) mac(purpose, body string) string {
+	h := hmac.New(sha256.New, k.derive("sign", purpose))
+	h.Write([]byte(body))
+	return encoding.EncodeToString(h.Sum(nil))
+}
