@@ -3,6 +3,7 @@ module larder
 go 1.26.0
 
 require (
+	github.com/BurntSushi/toml v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
 	golang.org/x/text v0.43.0
 	modernc.org/sqlite v1.60.1

@@ -1,0 +1,228 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+const (
+	envPrefix  = "LARDER_"
+	testPrefix = "LARDER_TEST_" // read by tests alone
+	configEnv  = "LARDER_CONFIG"
+	configFlag = "config"
+)
+
+// Kubernetes and Docker put the addresses of a service called "larder" into the environment of its neighbours under such names.
+var (
+	serviceLink = regexp.MustCompile(`^LARDER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+	portLink    = regexp.MustCompile(`^LARDER_(\w+_)?PORT$`)
+)
+
+// given is a value as somebody wrote it.
+type given struct {
+	name  string // how they named it: --listen, LARDER_LISTEN, larder.toml: listen
+	value string
+	wrong error // it can't even be read: another kind of TOML value
+}
+
+// shown is the name and, unless it is a secret, the value.
+func (g given) shown(s setting) string {
+	if s.secret || g.wrong != nil {
+		return g.name
+	}
+	return fmt.Sprintf("%s=%q", g.name, g.value)
+}
+
+// gather collects the value that counts for each setting, by flag name, and the words of the command line that are no flags.
+// The error is ErrHelp; everything else goes to faults.
+func gather(args, environ []string, own *flag.FlagSet, faults *Error) (map[string]given, []string, error) {
+	in := map[string]given{}
+	words, err := readFlags(args, own, in, faults)
+	if err != nil {
+		return nil, nil, err
+	}
+	readEnv(environ, in, faults)
+	if file := in[configFlag].value; file != "" {
+		readFile(file, in, faults)
+	}
+	return in, words, nil
+}
+
+// recorder notes the value of a flag as it stands; rules come later.
+type recorder struct {
+	flag string
+	bool bool
+	in   map[string]given
+}
+
+func (r recorder) String() string   { return "" }
+func (r recorder) IsBoolFlag() bool { return r.bool }
+func (r recorder) Set(value string) error {
+	r.in[r.flag] = given{name: "--" + r.flag, value: value}
+	return nil
+}
+
+// readFlags parses args with the flag package, starting again after every mistake, so that all are found.
+func readFlags(args []string, own *flag.FlagSet, in map[string]given, faults *Error) (words []string, err error) {
+	set := flag.NewFlagSet("larder", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.Usage = func() {}
+	set.Var(recorder{configFlag, false, in}, configFlag, "")
+	for _, s := range settings {
+		set.Var(recorder{s.flag, s.rule.form == formBool, in}, s.flag, "")
+	}
+	if own != nil {
+		own.VisitAll(func(f *flag.Flag) { set.Var(f.Value, f.Name, f.Usage) })
+	}
+	for len(args) > 0 {
+		err := set.Parse(args)
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, ErrHelp
+		}
+		rest := set.Args()
+		last := "" // what Parse looked at last
+		if n := len(args) - len(rest); n > 0 {
+			last = args[n-1]
+		}
+		switch {
+		case err == nil && last == "--":
+			return append(words, rest...), nil
+		case len(rest) == 0 && err == nil:
+			return words, nil
+		case err == nil:
+			words = append(words, rest[0])
+			rest = rest[1:]
+		case len(rest) > 0 && malformed(rest[0]):
+			name, _, _ := strings.Cut(rest[0], "=") // the value may be a secret
+			faults.add("", "%q is not a flag", name)
+			rest = rest[1:]
+		default:
+			faults.add("", "%v", err)
+			if len(rest) > 0 && !strings.Contains(last, "=") && !strings.HasPrefix(rest[0], "-") {
+				rest = rest[1:] // the value of a flag that nobody knows
+			}
+		}
+		args = rest
+	}
+	return words, nil
+}
+
+// malformed reports whether the flag package refuses arg before it looks for a flag of that name.
+func malformed(arg string) bool {
+	name, ok := strings.CutPrefix(arg, "-")
+	name = strings.TrimPrefix(name, "-")
+	return ok && arg != "-" && arg != "--" && (name == "" || name[0] == '-' || name[0] == '=')
+}
+
+func readEnv(environ []string, in map[string]given, faults *Error) {
+	byEnv := map[string]string{configEnv: configFlag}
+	for _, s := range settings {
+		byEnv[s.env()] = s.flag
+	}
+	for _, line := range environ {
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || !strings.HasPrefix(name, envPrefix) || strings.HasPrefix(name, testPrefix) {
+			continue
+		}
+		known, ok := byEnv[name]
+		switch {
+		case !ok && (serviceLink.MatchString(name) || portLink.MatchString(name) && strings.Contains(value, "://")):
+		case !ok:
+			faults.add("", "%s in the environment is no setting", name)
+		case in[known].name == "":
+			in[known] = given{name: name, value: value}
+		}
+	}
+}
+
+func readFile(path string, in map[string]given, faults *Error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		faults.add(configFlag, "%s: %v", in[configFlag].name, err)
+		return
+	}
+	var keys map[string]any
+	if _, err := toml.Decode(string(content), &keys); err != nil {
+		faults.add(configFlag, "%s: %s", path, tomlMistake(string(content), err))
+		return
+	}
+	for _, s := range settings {
+		value, ok := keys[s.key()]
+		delete(keys, s.key())
+		if !ok || in[s.flag].name != "" {
+			continue
+		}
+		g := given{name: path + ": " + s.key()}
+		g.value, g.wrong = fromTOML(value, s.rule.form)
+		in[s.flag] = g
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		faults.add("", "%s: %s is no setting", path, key)
+	}
+}
+
+// tomlMistake says where the file is wrong; what is wrong only where the line can't be that of a secret.
+func tomlMistake(content string, err error) string {
+	var parse toml.ParseError
+	if !errors.As(err, &parse) {
+		return "is not TOML"
+	}
+	where := fmt.Sprintf("line %d is not TOML (text stands in quotes)", parse.Position.Line)
+	lines := strings.Split(content, "\n")
+	if i := parse.Position.Line - 1; i < 0 || i >= len(lines) || slices.ContainsFunc(settings, func(s setting) bool {
+		return s.secret && (strings.Contains(lines[i], s.key()) || strings.Contains(parse.LastKey, s.key()))
+	}) {
+		return where
+	}
+	return where + ": " + cmp.Or(parse.Message, "unreadable")
+}
+
+// fromTOML writes a TOML value as it would stand in the environment.
+func fromTOML(value any, f form) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return v, nil
+	case bool:
+		if f == formBool {
+			return fmt.Sprint(v), nil
+		}
+	case int64:
+		if f == formInteger || f == formSize {
+			return fmt.Sprint(v), nil
+		}
+	case []any:
+		if f == formList {
+			return joinTOML(v)
+		}
+	}
+	return "", errors.New(map[form]string{
+		formText:     "must be text in quotes",
+		formList:     "must be a list of texts, such as [\"10.0.0.0/8\"]",
+		formBool:     "must be true or false",
+		formInteger:  "must be a whole number",
+		formSize:     "must be a whole number of bytes or text such as \"256MiB\"",
+		formDuration: "must be text such as \"1h30m\" or \"90d\"",
+	}[f])
+}
+
+func joinTOML(list []any) (string, error) {
+	texts := make([]string, 0, len(list))
+	for _, item := range list {
+		text, ok := item.(string)
+		if !ok {
+			return "", errors.New("must hold texts only, such as [\"10.0.0.0/8\"]")
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ","), nil
+}

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+)
+
+// ErrHelp is returned when the command line asks for help (-h, --help): the caller prints Usage and exits with 0.
+var ErrHelp = flag.ErrHelp
+
+// Error is everything that is wrong with a configuration.
+type Error struct{ Problems []Problem }
+
+// Problem is one mistake.
+type Problem struct {
+	Setting string // name of the flag without dashes; "" when no setting is concerned, as with an unknown name
+	Text    string // names the setting and where it came from, and says what would be right; never the value of a secret
+}
+
+// Error lists the problems, one on a line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if len(e.Problems) == 1 {
+		b.WriteString("1 problem with the configuration:")
+	} else {
+		fmt.Fprintf(&b, "%d problems with the configuration:", len(e.Problems))
+	}
+	for _, p := range e.Problems {
+		b.WriteString("\n  " + p.Text)
+	}
+	return b.String()
+}
+
+// Load reads the configuration of `larder serve` from the arguments after the command's name and from environ, lines of NAME=value as os.Environ
+// returns them. It returns ErrHelp, or a *Error with all problems at once.
+func Load(args, environ []string) (Config, error) {
+	c, _, err := load(args, environ, nil)
+	return c, err
+}
+
+// LoadCommand is Load for a command with words and flags of its own, such as `larder admin create NAME --role user`: flags of own and of the
+// settings may stand anywhere, and what is no flag is returned in order.
+func LoadCommand(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
+	if own == nil {
+		own = flag.NewFlagSet("", flag.ContinueOnError)
+	}
+	return load(args, environ, own)
+}
+
+// load reads for a command that takes words, or, without own, for one that takes none.
+func load(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
+	faults := &Error{}
+	in, words, err := gather(args, environ, own, faults)
+	if err != nil {
+		return Config{}, nil, err
+	}
+	if own == nil {
+		for _, word := range words {
+			faults.add("", "%q on the command line belongs to no setting", word)
+		}
+	}
+	var c Config
+	bad := map[string]bool{}
+	for _, s := range settings {
+		g, ok := in[s.flag]
+		if !ok && s.def == "" {
+			continue
+		}
+		if !ok {
+			g = given{name: "--" + s.flag, value: s.def}
+		}
+		err := g.wrong
+		if err == nil {
+			err = s.rule.store(&c, g.value)
+		}
+		if err != nil {
+			bad[s.flag] = true
+			faults.add(s.flag, "%s %v", g.shown(s), err)
+		}
+	}
+	complete(&c, in, bad, faults)
+	if len(faults.Problems) > 0 {
+		return Config{}, nil, faults
+	}
+	return c, words, nil
+}
+
+// complete fills in what follows from other settings, and checks what only shows when they are seen together. Settings that are bad in
+// themselves are left alone.
+func complete(c *Config, in map[string]given, bad map[string]bool, faults *Error) {
+	if c.ObjectDir == "" {
+		c.ObjectDir = filepath.Join(c.DataDir, "objects")
+	}
+	if c.BaseURL == "" && !bad["base-url"] && !bad["listen"] {
+		base, ok := deriveBaseURL(c.Listen)
+		if !ok {
+			faults.add("base-url", "--base-url (LARDER_BASE_URL) must be given: it can't be told from the address %q that the service listens on", c.Listen)
+		}
+		c.BaseURL = base
+	}
+	if c.ContentURL != "" && c.ContentURL == c.BaseURL {
+		faults.add("content-url", "%s must differ from the base URL", in["content-url"].name)
+	}
+	if _, port, _ := net.SplitHostPort(c.Listen); c.OpsListen == c.Listen && c.Listen != "" && port != "0" {
+		faults.add("ops-listen", "%s must differ from the address of the public listener", in["ops-listen"].name)
+	}
+	if c.DatabaseURL != "" && c.SecretKey == "" && !bad["secret-key"] {
+		faults.add("secret-key", "--secret-key (LARDER_SECRET_KEY) must be given with PostgreSQL, so that all replicas have the same")
+	}
+	if c.CaptchaVerifyURL != "" && c.CaptchaSecret == "" {
+		faults.add("captcha-secret", "--captcha-secret (LARDER_CAPTCHA_SECRET) must be given with a captcha verify URL")
+	}
+	if c.CaptchaVerifyURL == "" && !bad["captcha-verify-url"] && (c.CaptchaSecret != "" || c.CaptchaProvider != "") {
+		faults.add("captcha-verify-url", "--captcha-verify-url (LARDER_CAPTCHA_VERIFY_URL) must be given with the other captcha settings")
+	}
+}
+
+// deriveBaseURL makes the base URL from the listen address: "" for port 0 on loopback, where only the bound address tells; false where
+// people can't be expected to reach the service under that address.
+func deriveBaseURL(listen string) (string, bool) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || host == "" {
+		return "", false
+	}
+	addr, err := netip.ParseAddr(host)
+	if err == nil && addr.Unmap().IsUnspecified() {
+		return "", false
+	}
+	if port == "0" {
+		return "", strings.EqualFold(host, "localhost") || (err == nil && addr.Unmap().IsLoopback())
+	}
+	base, err := origin("http://" + net.JoinHostPort(host, port))
+	return base, err == nil
+}
+
+func (e *Error) add(setting, format string, args ...any) {
+	e.Problems = append(e.Problems, Problem{Setting: setting, Text: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"log/slog"
+	"math"
+	"strings"
+	"time"
+
+	"larder/internal/secret"
+)
+
+// setting is one line of the table. The flag gives the other two names: `data-dir`, LARDER_DATA_DIR, `data_dir`.
+type setting struct {
+	flag    string
+	group   string // heading in the help and the document, on the first setting of a group
+	def     string // the default as somebody would write it, "" for none
+	without string // what happens without it, where def doesn't say
+	meaning string
+	secret  bool // its value is never shown
+	rule    rule
+}
+
+func (s setting) env() string { return envPrefix + strings.ToUpper(s.key()) }
+
+func (s setting) key() string { return strings.ReplaceAll(s.flag, "-", "_") }
+
+const (
+	day     = 24 * time.Hour
+	longest = 36500 * day // a hundred years, for what has no natural bound
+)
+
+// The table. `config` is not in it: it says where the file is, so it can't be in the file.
+var settings = []setting{
+	{
+		flag: "listen", group: "Addresses", def: "127.0.0.1:8080", meaning: "address of the public listener",
+		rule: text(listenAddress, func(c *Config) *string { return &c.Listen }),
+	},
+	{
+		flag: "base-url", without: "`http://` + the listen address",
+		meaning: "where people reach the service: scheme, host and port; must be given when it listens on all interfaces, or on port 0 outside loopback",
+		rule:    text(optional(origin), func(c *Config) *string { return &c.BaseURL }),
+	},
+	{
+		flag: "trusted-proxies", without: "none", meaning: "CIDRs of the proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed",
+		rule: prefixes(func(c *Config) *prefixList { return &c.TrustedProxies }),
+	},
+	{
+		flag: "content-url", without: "none", meaning: "reserved: a second origin that serves the bytes of files and nothing else",
+		rule: text(optional(origin), func(c *Config) *string { return &c.ContentURL }),
+	},
+	{
+		flag: "ops-listen", without: "none", meaning: "address for Prometheus metrics and profiles; keep it private",
+		rule: text(optional(listenAddress), func(c *Config) *string { return &c.OpsListen }),
+	},
+
+	{
+		flag: "data-dir", group: "Storage", def: "./data", meaning: "directory for the SQLite database and the generated key",
+		rule: text(directory, func(c *Config) *string { return &c.DataDir }),
+	},
+	{
+		flag: "object-dir", without: "`objects` in the data directory", meaning: "directory where the built-in store keeps the bytes of files",
+		rule: text(optional(directory), func(c *Config) *string { return &c.ObjectDir }),
+	},
+	{
+		flag: "min-free", def: "256MiB", meaning: "when less space than this is free, nothing more is taken in; deleting goes on",
+		rule: size(0, func(c *Config) *int64 { return &c.MinFree }),
+	},
+	{
+		flag: "database-url", without: "SQLite in the data directory", meaning: "`postgres://…` keeps the metadata in PostgreSQL", secret: true,
+		rule: hidden(optional(urlOf("postgres", "postgresql")), func(c *Config) *secret.Text { return &c.DatabaseURL }),
+	},
+	{
+		flag: "redis-url", without: "kept in the process", meaning: "`redis://…` shares rate limits and cache invalidation between replicas", secret: true,
+		rule: hidden(optional(urlOf("redis", "rediss", "unix")), func(c *Config) *secret.Text { return &c.RedisURL }),
+	},
+	{
+		flag: "secret-key", without: "made at the first start, in the data directory", secret: true,
+		meaning: "32 random bytes in base64 that sign sessions and seal stored credentials; must be given with PostgreSQL",
+		rule:    hidden(masterKey, func(c *Config) *secret.Text { return &c.SecretKey }),
+	},
+
+	{
+		flag: "admin-username", group: "First start", def: "admin", meaning: "name of the first administrator; only on the first start",
+		rule: text(username, func(c *Config) *string { return &c.AdminUsername }),
+	},
+	{
+		flag: "admin-email", def: "admin@localhost", meaning: "email address of the first administrator; only on the first start",
+		rule: text(email, func(c *Config) *string { return &c.AdminEmail }),
+	},
+	{
+		flag: "admin-password", without: "random, printed once", meaning: "password of the first administrator, 8 to 128 characters; only on the first start", secret: true,
+		rule: hidden(optional(password), func(c *Config) *secret.Text { return &c.AdminPassword }),
+	},
+	{
+		flag: "allow-registration", def: "false", meaning: "what the site setting `allowRegistration` starts with; only on the first start",
+		rule: boolean(func(c *Config) *bool { return &c.AllowRegistration }),
+	},
+	{
+		flag: "rate-limit-enabled", def: "true", meaning: "what the site setting `rateLimitEnabled` starts with; only on the first start",
+		rule: boolean(func(c *Config) *bool { return &c.RateLimitEnabled }),
+	},
+	{
+		flag: "rate-limit-per-minute", def: "600", meaning: "what the site setting `rateLimitRequestsPerMinute` starts with, 1 to 10000; only on the first start",
+		rule: integer(1, 10000, func(c *Config) *int { return &c.RateLimitPerMinute }),
+	},
+
+	{
+		flag: "auth-rate-limit", group: "Limits", def: "5", meaning: "requests a minute from one IP address on the endpoints that take or mail a credential",
+		rule: integer(1, math.MaxInt32, func(c *Config) *int { return &c.AuthRateLimit }),
+	},
+	{
+		flag: "default-max-storage", def: "10GiB", meaning: "storage quota of a new user; -1 for no limit",
+		rule: size(Unlimited, func(c *Config) *int64 { return &c.DefaultMaxStorage }),
+	},
+	{
+		flag: "default-max-files", def: "100000", meaning: "number of files that a new user may keep; -1 for no limit",
+		rule: integer(Unlimited, math.MaxInt64, func(c *Config) *int64 { return &c.DefaultMaxFiles }),
+	},
+	{
+		flag: "allow-private-endpoints", without: "none", meaning: "CIDRs that storage providers and the captcha check may lie in although they are not public",
+		rule: prefixes(func(c *Config) *prefixList { return &c.AllowPrivateEndpoints }),
+	},
+	{
+		flag: "free-mode-allow-private-endpoints", without: "none", meaning: "the same for the stores of free-mode visitors",
+		rule: prefixes(func(c *Config) *prefixList { return &c.FreeModeAllowPrivateEndpoints }),
+	},
+
+	{
+		flag: "captcha-verify-url", group: "Captcha", without: "none", meaning: "address that judges the token of the bot check (`siteverify`)",
+		rule: text(optional(webAddress), func(c *Config) *string { return &c.CaptchaVerifyURL }),
+	},
+	{
+		flag: "captcha-secret", without: "none", meaning: "secret sent to that address; must be given with it", secret: true,
+		rule: hidden(anything, func(c *Config) *secret.Text { return &c.CaptchaSecret }),
+	},
+	{
+		flag: "captcha-provider", without: "none", meaning: "whose widget the page shows: `turnstile`, `hcaptcha` or `recaptcha`",
+		rule: text(optional(oneOf("turnstile", "hcaptcha", "recaptcha")), func(c *Config) *string { return &c.CaptchaProvider }),
+	},
+
+	{
+		flag: "link-max-age", group: "Lifetimes", def: "1h", meaning: "how long caches may keep public files and permanent links without asking",
+		rule: duration(0, func(c *Config) *time.Duration { return &c.LinkMaxAge }),
+	},
+	{
+		flag: "log-retention", def: "90d", meaning: "age of the oldest entry of the access log",
+		rule: duration(time.Second, func(c *Config) *time.Duration { return &c.LogRetention }),
+	},
+	{
+		flag: "garbage-grace", def: "1h", meaning: "how long the bytes of a deleted file stay in the store; they are gone within a minute after",
+		rule: duration(0, func(c *Config) *time.Duration { return &c.GarbageGrace }),
+	},
+
+	{
+		flag: "env", group: "Running", def: "production", meaning: "`production`, or `development`, which adds `error.details` to failures",
+		rule: choice(map[string]bool{"production": false, "development": true}, func(c *Config) *bool { return &c.Development }),
+	},
+	{
+		flag: "log-format", def: "auto", meaning: "`text`, `json`, or `auto`: text on a terminal, else json; logs go to stderr",
+		rule: choice(map[string]LogFormat{"auto": LogAuto, "text": LogText, "json": LogJSON}, func(c *Config) *LogFormat { return &c.LogFormat }),
+	},
+	{
+		flag: "log-level", def: "info", meaning: "`debug`, `info`, `warn` or `error`",
+		rule: choice(map[string]slog.Level{
+			"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+		}, func(c *Config) *slog.Level { return &c.LogLevel }),
+	},
+}
