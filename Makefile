@@ -1,0 +1,10 @@
+export CGO_ENABLED := 0
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+.PHONY: build run test check bench
+
+build: ; go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/larder ./cmd/larder
+run: build ; bin/larder serve
+test: ; scripts/test
+check: ; scripts/check
+bench: ; scripts/bench

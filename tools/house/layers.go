@@ -1,0 +1,109 @@
+package house
+
+import (
+	"slices"
+	"strings"
+)
+
+// module is the path of the main module.
+const module = "larder"
+
+// layers says which package may import which: only what stands in a row above, or further left in its own row. A package below another
+// (internal/blob/disk) counts as that one. docs/architecture.md draws the same picture.
+var layers = [][]string{
+	{"internal/fault", "internal/vpath", "internal/ident"},
+	{"internal/secret", "internal/config", "internal/egress", "internal/db", "internal/kv", "internal/blob", "internal/mail"},
+	{"internal/job"},
+	{"internal/site", "internal/audit", "internal/quota", "internal/access", "internal/account", "internal/apikey", "internal/provider", "internal/mount"},
+	{"internal/files"},
+	{"internal/upload", "internal/share", "internal/download", "internal/freemode"},
+	{"internal/lifecycle"},
+	{"web", "internal/api", "internal/webdav"},
+	{"internal/app"},
+	{"internal/apptest"},
+	{"cmd", "bench", "e2e"},
+}
+
+// only names packages that few may import: the value lists these.
+var only = map[string][]string{
+	"internal/config": {"internal/app", "internal/apptest", "cmd"},
+}
+
+// vague are names that say nothing about what a package or file holds.
+var vague = []string{"util", "common", "helper", "model", "type", "service", "misc"}
+
+// Package is what `go list -json` tells of a package.
+type Package struct {
+	ImportPath string
+	Name       string
+	Imports    []string // without those of its tests
+}
+
+// Layers finds imports that do not go down, packages that no layer knows, and test support in what is no test.
+func Layers(packages []Package) []Finding {
+	var found []Finding
+	for _, pkg := range packages {
+		here := strings.TrimPrefix(pkg.ImportPath, module+"/")
+		row, column, seat := place(here)
+		if row < 0 {
+			found = append(found, Finding{File: here, Text: "has no place in the table of layers (tools/house/layers.go)"})
+			continue
+		}
+		for _, imported := range pkg.Imports {
+			there, ours := strings.CutPrefix(imported, module+"/")
+			if !ours {
+				continue
+			}
+			thatRow, thatColumn, thatSeat := place(there)
+			switch {
+			case thatRow > row, thatRow == row && thatColumn > column:
+				found = append(found, Finding{File: here, Text: "imports " + there + ", which does not lie below it"})
+			case support(there) && !support(here) && !within(here, "bench", "e2e"):
+				found = append(found, Finding{File: here, Text: "imports " + there + ", which is for tests"})
+			case only[thatSeat] != nil && thatSeat != seat && !slices.Contains(only[thatSeat], seat):
+				found = append(found, Finding{File: here, Text: "imports " + there + ", which only " + strings.Join(only[thatSeat], ", ") + " may"})
+			}
+		}
+	}
+	return found
+}
+
+// place finds the row and column of a package in the table and the name that stands there; the row is -1 when there is none.
+func place(pkg string) (row, column int, seat string) {
+	for row, names := range layers {
+		for column, name := range names {
+			if within(pkg, name) {
+				return row, column, name
+			}
+		}
+	}
+	return -1, -1, ""
+}
+
+// Names finds packages whose name says nothing.
+func Names(packages []Package) []Finding {
+	var found []Finding
+	for _, pkg := range packages {
+		here := strings.TrimPrefix(pkg.ImportPath, module+"/")
+		if saysNothing(pkg.Name) || slices.ContainsFunc(strings.Split(here, "/"), saysNothing) {
+			found = append(found, Finding{File: here, Text: "is a package with a name that says nothing"})
+		}
+	}
+	return found
+}
+
+// saysNothing reports names such as util, helpers and stringutil.
+func saysNothing(name string) bool {
+	singular := strings.TrimSuffix(strings.ToLower(name), "s")
+	return slices.Contains(vague, singular) || strings.HasSuffix(singular, "util") || strings.HasSuffix(singular, "helper")
+}
+
+// within reports whether the slash-separated path is one of the roots or lies below one.
+func within(path string, roots ...string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return path == root || strings.HasPrefix(path, root+"/") })
+}
+
+// support reports whether a package exists for tests: apptest, blobtest, kvtest.
+func support(pkg string) bool {
+	return slices.ContainsFunc(strings.Split(pkg, "/"), func(segment string) bool { return strings.HasSuffix(segment, "test") })
+}

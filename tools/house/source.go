@@ -1,0 +1,196 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxLines     = 500
+	maxTestLines = 800
+)
+
+// Where something may stand, besides tests and test support. Commands, benchmarks, black-box tests and tools are free in all but form.
+var (
+	free      = []string{"cmd", "bench", "e2e", "tools"}
+	sqlHomes  = []string{"internal/db"}
+	jsonHomes = []string{"internal/api"}
+	clocks    = []string{"internal/app"}
+	httpHomes = []string{"internal/api", "internal/webdav", "internal/egress", "internal/app", "web"}
+)
+
+// statement matches SQL: loosely in upper case, which is how we write it, strictly in any other.
+var statement = regexp.MustCompile(`^\s*(SELECT\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s|DELETE\s+FROM\s|WITH\s+(RECURSIVE\s+)?\w+\s*(\([^)]*\)\s*)?AS\s|` +
+	`CREATE\s+((UNIQUE\s+)?INDEX|TABLE)\s|ALTER\s+TABLE\s|DROP\s+(TABLE|INDEX)\s|ORDER\s+BY\s|ON\s+CONFLICT\s)` +
+	`|(?i)^\s*(select\s.*\sfrom\s+\w+\s+(where|join|order|group|limit)\s|insert\s+into\s+\w+\s*\(|update\s+\w+\s+set\s+\w+\s*=|delete\s+from\s+\w+\s+where\s|with\s+recursive\s)`)
+
+// file is a parsed Go file and what the checks have found in it.
+type file struct {
+	path  string // from the root, with slashes
+	test  bool   // a test, or test support
+	set   *token.FileSet
+	ast   *ast.File
+	found []Finding
+}
+
+// Source applies the rules that one Go file can break by itself: where SQL, JSON tags, the clock and net/http may stand, its length, its
+// name, switched-off linters, commented-out code, and sleeping or skipped tests. path is from the root, with slashes.
+func Source(name string, text []byte) []Finding {
+	f := &file{path: name, test: strings.HasSuffix(name, "_test.go") || support(path.Dir(name)), set: token.NewFileSet()}
+	var err error
+	if f.ast, err = parser.ParseFile(f.set, name, text, parser.ParseComments); err != nil {
+		return []Finding{{File: name, Text: err.Error()}}
+	}
+	f.form(text)
+	f.imports()
+	f.comments()
+	ast.Inspect(f.ast, f.visit)
+	return f.found
+}
+
+// report adds a finding.
+func (f *file) report(at token.Pos, format string, args ...any) {
+	f.found = append(f.found, Finding{File: f.path, Line: f.set.Position(at).Line, Text: fmt.Sprintf(format, args...)})
+}
+
+// exempt reports whether the file is a test or lies in one of the places.
+func (f *file) exempt(homes []string) bool {
+	return f.test || within(f.path, homes...) || within(f.path, free...)
+}
+
+// form checks length and name.
+func (f *file) form(text []byte) {
+	limit := maxLines
+	if strings.HasSuffix(f.path, "_test.go") {
+		limit = maxTestLines
+	}
+	if lines := strings.Count(string(text), "\n"); lines > limit {
+		f.report(f.ast.Package, "has %d lines; %d are the most", lines, limit)
+	}
+	stem := strings.TrimSuffix(strings.TrimSuffix(path.Base(f.path), ".go"), "_test")
+	if saysNothing(stem) {
+		f.report(f.ast.Package, "has a name that says nothing")
+	}
+}
+
+// imports checks who imports net/http.
+func (f *file) imports() {
+	for _, spec := range f.ast.Imports {
+		if spec.Path.Value == `"net/http"` && !f.exempt(httpHomes) {
+			f.report(spec.Pos(), "imports net/http; only transports and what stands above them do")
+		}
+	}
+}
+
+// visit checks strings, struct tags and uses of package time and testing.
+func (f *file) visit(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.BasicLit:
+		if n.Kind == token.STRING && f.sqlForbidden() {
+			if value, err := strconv.Unquote(n.Value); err == nil && statement.MatchString(value) {
+				f.report(n.Pos(), "holds SQL; that stands in sql*.go of the package that owns the table")
+			}
+		}
+	case *ast.Field:
+		if n.Tag != nil && !f.exempt(jsonHomes) {
+			tag, _ := strconv.Unquote(n.Tag.Value)
+			if _, tagged := reflect.StructTag(tag).Lookup("json"); tagged {
+				f.report(n.Tag.Pos(), "has a JSON tag; what clients see is written in internal/api")
+			}
+		}
+	case *ast.SelectorExpr:
+		f.selector(n)
+	}
+	return true
+}
+
+// sqlForbidden reports whether the file may not hold SQL.
+func (f *file) sqlForbidden() bool {
+	return !f.exempt(sqlHomes) && !strings.HasPrefix(path.Base(f.path), "sql")
+}
+
+// selector checks time.Now and the like outside the composition root, and sleeps and skips in tests.
+func (f *file) selector(n *ast.SelectorExpr) {
+	from, ok := n.X.(*ast.Ident)
+	if !ok {
+		return
+	}
+	isTime := from.Name == f.localName("time")
+	switch n.Sel.Name {
+	case "Now", "Since", "Until":
+		if isTime && !f.exempt(clocks) {
+			f.report(n.Pos(), "reads the clock by time.%s; take a now func() time.Time", n.Sel.Name)
+		}
+	case "Sleep":
+		if isTime && f.test {
+			f.report(n.Pos(), "sleeps in a test; wait for a condition or move the clock")
+		}
+	case "Skip", "Skipf", "SkipNow":
+		if f.test && (from.Name == "t" || from.Name == "b") {
+			f.report(n.Pos(), "skips a test")
+		}
+	}
+}
+
+// localName is what the file calls a package of the standard library, "" when it does not import it.
+func (f *file) localName(pkg string) string {
+	for _, spec := range f.ast.Imports {
+		if spec.Path.Value == strconv.Quote(pkg) {
+			if spec.Name != nil {
+				return spec.Name.Name
+			}
+			return pkg
+		}
+	}
+	return ""
+}
+
+// comments finds linters that are switched off, and code that is.
+func (f *file) comments() {
+	for _, group := range f.ast.Comments {
+		for _, comment := range group.List {
+			text := strings.TrimPrefix(comment.Text, "//")
+			switch {
+			case strings.HasPrefix(strings.TrimSpace(text), "nolint"), strings.HasPrefix(text, "lint:"):
+				f.report(comment.Pos(), "switches a linter off")
+			case !strings.HasPrefix(text, "\t") && isCode(strings.TrimSpace(text)): // a tab begins an example in a doc comment
+				f.report(comment.Pos(), "is code that was commented out")
+			}
+		}
+	}
+}
+
+// callLine is a whole line that calls a function of a package or a method: prose seldom looks like that.
+var callLine = regexp.MustCompile(`^\w+(\.\w+)+\(.*\)$`)
+
+// isCode reports whether a comment line is a Go statement. Only forms that prose does not take count: definitions with :=, blocks,
+// calls with a selector.
+func isCode(line string) bool {
+	if strings.HasSuffix(line, "{") {
+		line += "}" // the head of a block
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() {\n"+line+"\n}", parser.SkipObjectResolution)
+	if err != nil || len(parsed.Decls) == 0 {
+		return false
+	}
+	body := parsed.Decls[0].(*ast.FuncDecl).Body.List
+	if len(body) != 1 {
+		return false
+	}
+	switch statement := body[0].(type) {
+	case *ast.AssignStmt:
+		return statement.Tok == token.DEFINE
+	case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt, *ast.GoStmt, *ast.DeferStmt:
+		return true
+	case *ast.ExprStmt:
+		return callLine.MatchString(line)
+	}
+	return false
+}

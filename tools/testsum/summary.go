@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// event is one line of the stream: an event of `go test -json` (see `go doc test2json`), or, with Suite set, where a suite begins or ends.
+type event struct {
+	Action     string
+	Package    string // of the events of a package
+	ImportPath string // of the events of a build
+	Test       string // "" for events of the whole package
+	Output     string
+
+	Suite   string
+	Ended   bool
+	Seconds int
+	Code    int // exit code of the suite's command
+}
+
+// suite is one command and what its events amounted to.
+type suite struct {
+	name           string
+	events         bool // the command spoke JSON, so its tests can be counted
+	ended          bool
+	seconds        int
+	passed, failed int
+}
+
+// line is a line of output and the test that wrote it, "" for the package.
+type line struct{ test, text string }
+
+// run is a package whose tests are under way.
+type run struct {
+	lines []line
+	open  map[string]bool // tests without a result so far
+	quiet map[string]bool // tests that passed or were skipped: nobody reads what they wrote
+	bad   int             // tests that failed
+}
+
+// summary counts tests and prints results as they come.
+type summary struct {
+	out     io.Writer
+	strict  bool // a skipped test is a failure
+	suites  []*suite
+	runs    map[string]*run
+	skipped []string
+}
+
+func newSummary(out io.Writer, strict bool) *summary {
+	return &summary{out: out, strict: strict, runs: map[string]*run{}}
+}
+
+// read takes the stream to its end. Lines that are no event (of `go vet`, of a crashing program) are passed on.
+func (s *summary) read(in io.Reader) error {
+	reader := bufio.NewReader(in) // no Scanner: a test may print a line of any length
+	for {
+		text, err := reader.ReadString('\n')
+		var e event
+		switch {
+		case text == "":
+		case json.Unmarshal([]byte(text), &e) != nil:
+			fmt.Fprint(s.out, text)
+		case e.Suite != "":
+			s.mark(e)
+		default:
+			s.take(e)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read events: %w", err)
+		}
+	}
+}
+
+// mark begins or ends a suite.
+func (s *summary) mark(e event) {
+	if !e.Ended {
+		s.suites = append(s.suites, &suite{name: e.Suite})
+		return
+	}
+	current := s.current()
+	current.ended, current.seconds = true, e.Seconds
+	for name, open := range s.runs { // the command died in the middle of these packages
+		s.finish(name, open, "fail")
+	}
+	switch {
+	case e.Code != 0 && current.failed == 0:
+		fmt.Fprintf(s.out, "FAIL\t%s: exit code %d\n", e.Suite, e.Code)
+		current.failed++
+	case e.Code == 0 && !current.events: // a command that is one test by itself, such as vet
+		current.passed++
+	}
+}
+
+// current is the suite that events belong to.
+func (s *summary) current() *suite {
+	if len(s.suites) == 0 {
+		s.suites = append(s.suites, &suite{name: "tests"})
+	}
+	return s.suites[len(s.suites)-1]
+}
+
+// take counts one event of go test.
+func (s *summary) take(e event) {
+	current := s.current()
+	current.events = true
+	if e.Package == "" {
+		if e.Action == "build-output" {
+			fmt.Fprint(s.out, e.Output)
+		}
+		return
+	}
+	pkg := s.runs[e.Package]
+	if pkg == nil {
+		pkg = &run{open: map[string]bool{}, quiet: map[string]bool{}}
+		s.runs[e.Package] = pkg
+	}
+	switch {
+	case e.Action == "output":
+		pkg.lines = append(pkg.lines, line{e.Test, e.Output})
+	case e.Action == "run":
+		pkg.open[e.Test] = true
+	case e.Action != "pass" && e.Action != "fail" && e.Action != "skip": // start, pause, cont, bench, attr
+	case e.Test == "":
+		s.finish(e.Package, pkg, e.Action)
+	default:
+		s.result(e, pkg)
+	}
+}
+
+// result counts a test or subtest.
+func (s *summary) result(e event, pkg *run) {
+	delete(pkg.open, e.Test)
+	switch e.Action {
+	case "pass":
+		s.current().passed++
+		pkg.quiet[e.Test] = true
+	case "fail":
+		s.current().failed++
+		pkg.bad++
+	case "skip":
+		s.skipped = append(s.skipped, e.Package+" "+e.Test)
+		pkg.quiet[e.Test] = true
+	}
+}
+
+// finish prints a package's closing line, and when it failed all that its failing and unfinished tests wrote.
+func (s *summary) finish(name string, pkg *run, action string) {
+	delete(s.runs, name)
+	if action == "fail" {
+		lost := len(pkg.open) // a panic or the time limit ended the process in the middle of these
+		if lost+pkg.bad == 0 {
+			lost = 1 // it did not build, or failed outside its tests
+		}
+		s.current().failed += lost
+	}
+	closed := false
+	for _, l := range pkg.lines {
+		closing := l.test == "" && (strings.HasPrefix(l.text, "ok  \t") || strings.HasPrefix(l.text, "FAIL\t") || strings.HasPrefix(l.text, "?   \t"))
+		if closing || action == "fail" && !pkg.quiet[l.test] {
+			fmt.Fprint(s.out, l.text)
+			closed = closed || closing
+		}
+	}
+	if action == "fail" && !closed {
+		fmt.Fprintf(s.out, "FAIL\t%s\n", name)
+	}
+}
+
+// close prints the closing lines and reports whether everything passed.
+func (s *summary) close() bool {
+	var passed, failed int
+	whole := true
+	fmt.Fprintln(s.out)
+	for _, suite := range s.suites {
+		fmt.Fprintf(s.out, "%-18s %4d s   %d passed, %d failed\n", suite.name, suite.seconds, suite.passed, suite.failed)
+		passed += suite.passed
+		failed += suite.failed
+		if !suite.ended {
+			fmt.Fprintf(s.out, "FAIL\t%s did not end\n", suite.name)
+			whole = false
+		}
+	}
+	for _, test := range s.skipped {
+		fmt.Fprintf(s.out, "skipped: %s\n", test)
+	}
+	if s.strict && len(s.skipped) > 0 {
+		fmt.Fprintln(s.out, "FAIL\tno test may be skipped with CI=true")
+		whole = false
+	}
+	fmt.Fprintf(s.out, "%d passed, %d failed\n", passed, failed)
+	return whole && failed == 0 && passed > 0
+}
