@@ -79,7 +79,7 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
-	conn, err := writes.Conn(ctx)
+	conn, err := connect(ctx, writes)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), writes.Close())
 	}
@@ -92,6 +92,23 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	d := &DB{dialect: sqlite, reads: reads, writes: writes, log: cfg.Log, cache: stmtCache{pool: reads}}
 	d.writer = startWriter(d, &preparedConn{conn: conn, stmts: map[string]*sql.Stmt{}})
 	return d, nil
+}
+
+// connect opens the writer's connection. Processes that open a fresh file together race for its switch to WAL, where SQLite answers "busy"
+// whatever busy_timeout says: whoever loses tries again.
+func connect(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
+	const tries = 100
+	for try := 1; ; try++ {
+		conn, err := pool.Conn(ctx)
+		if err = translate(err); !errors.Is(err, ErrBusy) || try == tries {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // Close waits for writes under way and closes the connections.
