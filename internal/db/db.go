@@ -133,8 +133,30 @@ func (d *DB) Read(ctx context.Context) Querier { return reader{ctx, d} }
 
 // Write runs fn in a transaction and returns once the change is durable. When fn returns an error nothing is changed and that error comes
 // back as it is. fn may run more than once (a deadlock on PostgreSQL is retried), may share a database transaction with other callers of
-// Write, and must not touch anything but tx: side effects go into tx.AfterCommit.
+// Write, and must not touch anything but tx: side effects go into tx.AfterCommit. It may return an *Again.
 func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
+	const tries = 6
+	for try := 1; ; try++ {
+		err := d.write(ctx, fn)
+		var again *Again
+		if !errors.As(err, &again) || try == tries {
+			return err
+		}
+		if err := again.Prepare(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// Again is returned by a function given to Write that has found out, inside the transaction, that it lacks something that can only be had
+// outside. Nothing is changed, Prepare runs outside any transaction, and the function runs once more in a new one; after some tries Write gives up.
+type Again struct {
+	Prepare func(ctx context.Context) error
+}
+
+func (a *Again) Error() string { return "the transaction has to be run again" }
+
+func (d *DB) write(ctx context.Context, fn func(tx *Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

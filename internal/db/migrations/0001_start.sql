@@ -1,7 +1,8 @@
 -- One text for both engines: PostgreSQL reads TEXT as TEXT COLLATE "C" and BLOB as BYTEA.
 -- Times are milliseconds since the Unix epoch, sizes are bytes.
 
--- A number that every change of users, keys, mounts, rules or settings raises: what replicas keep in memory is valid for one value of it.
+-- Single numbers by name. `config`: every change of users, keys, mounts, rules or settings raises it, and what replicas keep in memory is
+-- valid for one value of it. `seeded`: there once the first start is done. `first store`: the id of the store that it makes.
 CREATE TABLE versions (
     name  TEXT PRIMARY KEY,
     value BIGINT NOT NULL
@@ -157,6 +158,9 @@ CREATE INDEX entries_listing ON entries (parent_id, kind, name_fold, name);
 -- sums per owner below a folder when it is deleted
 CREATE INDEX entries_sums ON entries (parent_id, kind, owner_id, size);
 
+-- passwords below a folder that is acted on as a whole
+CREATE INDEX entries_guarded ON entries (parent_id) WHERE password_hash IS NOT NULL;
+
 -- Immutable content; copies of an entry share it. At no reference the row turns into garbage.
 CREATE TABLE objects (
     id          TEXT PRIMARY KEY,
@@ -202,6 +206,7 @@ CREATE TABLE upload_sessions (
     mime_type        TEXT NOT NULL,     -- as the client named it, may be empty
     conflict         TEXT NOT NULL CHECK (conflict IN ('rename', 'replace', 'fail')),
     idempotency_key  TEXT,
+    one_shot         BOOLEAN NOT NULL,  -- an upload in one request: holds its reservation and key, no client knows it
     status           TEXT NOT NULL CHECK (status IN ('pending', 'completed', 'aborted', 'expired')),
     reserved_storage BIGINT NOT NULL,
     reserved_files   BIGINT NOT NULL,
