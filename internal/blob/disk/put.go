@@ -134,39 +134,54 @@ func (t *temp) fill(body io.Reader, announced int64) ([]byte, error) {
 	return t.stream(body, pool, buf)
 }
 
-// stream goes on after a first buffer that body filled to the brim.
-func (t *temp) stream(body io.Reader, pool *sync.Pool, buf *[]byte) (sum []byte, err error) {
+// stream goes on after a first buffer that body filled to the brim. It never holds more than inFlight+2 buffers, whatever the pool does:
+// one is filled, one is hashed, the others wait.
+func (t *temp) stream(body io.Reader, pool *sync.Pool, first *[]byte) (sum []byte, err error) {
 	type chunk struct {
 		buf *[]byte
 		n   int
 	}
-	chunks := make(chan chunk, inFlight)
-	hashed := make(chan []byte, 1)
+	chunks, free, hashed := make(chan chunk, inFlight), make(chan *[]byte, inFlight+2), make(chan []byte, 1)
 	go func() {
 		h := sha256.New()
 		for c := range chunks {
 			h.Write((*c.buf)[:c.n])
-			pool.Put(c.buf)
+			free <- c.buf
 		}
 		hashed <- h.Sum(nil)
 	}()
 	defer func() { // also when body panics
 		close(chunks)
 		sum = <-hashed
+		close(free)
+		for buf := range free {
+			pool.Put(buf)
+		}
 	}()
-	n, end := len(*buf), error(nil)
+	taken := 1
+	buffer := func() *[]byte {
+		select {
+		case buf := <-free:
+			return buf
+		default:
+		}
+		if taken == inFlight+2 {
+			return <-free
+		}
+		taken++
+		return pool.Get().(*[]byte)
+	}
+	buf, n, end := first, len(*first), error(nil)
 	for {
 		if err := t.write((*buf)[:n]); err != nil {
-			pool.Put(buf)
 			return nil, err
 		}
 		chunks <- chunk{buf, n}
 		if end == io.EOF {
 			return nil, nil // the sum is set on the way out
 		}
-		buf = pool.Get().(*[]byte)
+		buf = buffer()
 		if n, end = readFull(body, *buf); end != nil && end != io.EOF {
-			pool.Put(buf)
 			return nil, end
 		}
 	}
