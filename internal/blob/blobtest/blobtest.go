@@ -1,0 +1,252 @@
+// Package blobtest checks that a blob.Store keeps its contract, one suite for every implementation, and offers other packages' tests a
+// store that fails on command.
+package blobtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"larder/internal/blob"
+	"larder/internal/ident"
+)
+
+// ids draws keys that differ between test runs, since a bucket may outlive one.
+var ids = ident.New(rand.Reader)
+
+// NewKey returns a fresh key in a random directory.
+func NewKey() blob.Key { return blob.NewKey(ids, nil, "bin") }
+
+// Run checks the store that open returns, anew for every test; open registers its own cleanup.
+func Run(t *testing.T, open func(t *testing.T) blob.Store) {
+	for name, test := range map[string]func(*testing.T, blob.Store){
+		"put_then_read_gives_the_same_bytes":            roundTrip,
+		"put_tells_size_and_hash":                       knownHashes,
+		"body_unlike_its_announced_size_is_refused":     wrongSize,
+		"body_over_the_bound_is_refused":                tooLarge,
+		"body_is_read_one_byte_beyond_the_bound":        readsNoFurther,
+		"key_that_exists_is_never_overwritten":          neverOverwrites,
+		"of_parallel_puts_to_one_key_one_wins":          parallelSameKey,
+		"parallel_puts_keep_their_bytes_apart":          parallelKeys,
+		"failing_reader_leaves_nothing":                 failingReader,
+		"wrapped_end_of_file_is_a_failure":              wrappedEOF,
+		"reader_without_progress_is_given_up":           noProgress,
+		"cancelled_put_leaves_nothing":                  cancelled,
+		"nothing_is_readable_while_the_body_is_taken":   invisible,
+		"panic_of_the_reader_leaves_nothing":            panics,
+		"failed_put_can_be_repeated":                    repeated,
+		"absent_object_is_not_found_and_deleting_it_ok": absent,
+		"deleted_object_is_gone":                        deleted,
+		"object_can_be_read_from_any_offset":            seeks,
+		"foreign_keys_are_refused":                      badKeys,
+		"healthy_store_passes_its_check":                check,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
+	}
+}
+
+// unknown is the options of a body without announced size or bound.
+var unknown = blob.PutOptions{Size: -1, Max: -1}
+
+func put(t *testing.T, s blob.Store, body []byte) blob.Key {
+	t.Helper()
+	key := NewKey()
+	if _, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: int64(len(body))}); err != nil {
+		t.Fatalf("Put of %d bytes: %v", len(body), err)
+	}
+	return key
+}
+
+// Content reads an object to its end.
+func Content(t *testing.T, s blob.Store, key blob.Key) []byte {
+	t.Helper()
+	o, err := s.Open(t.Context(), key)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	defer o.Close()
+	got, err := io.ReadAll(o)
+	if err != nil {
+		t.Fatalf("read object: %v", err)
+	}
+	if o.Size() != int64(len(got)) {
+		t.Errorf("Size() = %d, read %d bytes", o.Size(), len(got))
+	}
+	return got
+}
+
+// Absent fails the test unless a healthy store says that there is no such object.
+func Absent(t *testing.T, s blob.Store, key blob.Key) {
+	t.Helper()
+	if _, err := s.Stat(context.WithoutCancel(t.Context()), key); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("Stat of an absent key = %v, want ErrNotFound", err)
+	}
+	o, err := s.Open(context.WithoutCancel(t.Context()), key)
+	if !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("Open of an absent key = %v, want ErrNotFound", err)
+	}
+	if err == nil {
+		o.Close()
+	}
+}
+
+// pattern returns n bytes in which no two buffers of a store are alike.
+func pattern(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i ^ i>>8 ^ i>>16)
+	}
+	return b
+}
+
+func roundTrip(t *testing.T, s blob.Store) {
+	for _, size := range []int{0, 1, 20_000, 32<<10 - 1, 32 << 10, 32<<10 + 1, 256<<10 - 1, 256 << 10, 256<<10 + 1, 512 << 10, 1_000_003} {
+		body := pattern(size)
+		for name, wrap := range map[string]func(io.Reader) io.Reader{
+			"at once":     func(r io.Reader) io.Reader { return r },
+			"halves":      iotest.HalfReader,
+			"end of file": iotest.DataErrReader,
+		} {
+			for _, opts := range []blob.PutOptions{{Size: int64(size)}, {Size: int64(size), Max: int64(size) + 1}, unknown} {
+				key, r := NewKey(), wrap(bytes.NewReader(body))
+				info, err := s.Put(t.Context(), key, r, opts)
+				if err != nil {
+					t.Fatalf("%d bytes, %s, %+v: %v", size, name, opts, err)
+				}
+				if info.Size != int64(size) {
+					t.Errorf("%d bytes, %s, %+v: Put says %d", size, name, opts, info.Size)
+				}
+				if st, err := s.Stat(t.Context(), key); err != nil || st.Size != int64(size) {
+					t.Errorf("%d bytes, %s, %+v: Stat = %+v, %v", size, name, opts, st, err)
+				}
+				if !bytes.Equal(Content(t, s, key), body) {
+					t.Errorf("%d bytes, %s, %+v: read other bytes", size, name, opts)
+				}
+			}
+		}
+	}
+}
+
+func knownHashes(t *testing.T, s blob.Store) {
+	for _, c := range []struct {
+		body, sha256 string // as FIPS 180-2 and its examples have them
+	}{
+		{"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		{"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+		{strings.Repeat("a", 1_000_000), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
+	} {
+		info, err := s.Put(t.Context(), NewKey(), strings.NewReader(c.body), unknown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hex.EncodeToString(info.SHA256); got != c.sha256 || info.Size != int64(len(c.body)) {
+			t.Errorf("%d bytes: size %d, hash %s, want %s", len(c.body), info.Size, got, c.sha256)
+		}
+	}
+}
+
+func neverOverwrites(t *testing.T, s blob.Store) {
+	key := put(t, s, []byte("first"))
+	for _, body := range []string{"other", "", "first"} {
+		if _, err := s.Put(t.Context(), key, strings.NewReader(body), unknown); !errors.Is(err, blob.ErrExists) {
+			t.Errorf("second Put of %q = %v, want ErrExists", body, err)
+		}
+	}
+	if got := string(Content(t, s, key)); got != "first" {
+		t.Errorf("object is now %q", got)
+	}
+}
+
+func absent(t *testing.T, s blob.Store) {
+	key := NewKey()
+	Absent(t, s, key)
+	if err := s.Delete(t.Context(), key); err != nil {
+		t.Errorf("Delete of an absent key = %v", err)
+	}
+	neighbour := put(t, s, []byte("x")) // now the directory of a neighbour exists
+	dir, _ := neighbour.Split()
+	_, name := key.Split()
+	key = blob.Key(dir + "/" + name)
+	Absent(t, s, key)
+	if err := s.Delete(t.Context(), key); err != nil {
+		t.Errorf("Delete of an absent key beside another = %v", err)
+	}
+}
+
+func deleted(t *testing.T, s blob.Store) {
+	key, other := put(t, s, []byte("gone")), put(t, s, []byte("stays"))
+	for range 2 {
+		if err := s.Delete(t.Context(), key); err != nil {
+			t.Fatalf("Delete: %v", err)
+		}
+		Absent(t, s, key)
+	}
+	if got := string(Content(t, s, other)); got != "stays" {
+		t.Errorf("the other object is %q", got)
+	}
+}
+
+func seeks(t *testing.T, s blob.Store) {
+	o, err := s.Open(t.Context(), put(t, s, []byte("0123456789")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	for _, c := range []struct {
+		offset int64
+		whence int
+		at     int64
+		want   string
+	}{
+		{7, io.SeekStart, 7, "78"},
+		{-3, io.SeekCurrent, 6, "67"},
+		{-1, io.SeekEnd, 9, "9"},
+		{0, io.SeekEnd, 10, ""},
+		{0, io.SeekStart, 0, "01"},
+	} {
+		at, err := o.Seek(c.offset, c.whence)
+		if err != nil || at != c.at {
+			t.Fatalf("Seek(%d, %d) = %d, %v, want %d", c.offset, c.whence, at, err, c.at)
+		}
+		got, err := io.ReadAll(io.LimitReader(o, 2))
+		if err != nil || string(got) != c.want {
+			t.Errorf("read at %d = %q, %v, want %q", c.at, got, err, c.want)
+		}
+	}
+}
+
+func badKeys(t *testing.T, s blob.Store) {
+	const hex32 = "0123456789abcdef0123456789abcdef"
+	for _, key := range []blob.Key{
+		"", "/", ".", "..", hex32, "ab/", "ab/" + blob.Key(hex32[1:]), "/ab/" + hex32, "ab//" + hex32, "../ab/" + hex32, "ab/../" + hex32,
+		"AB/" + hex32, "ab/" + hex32 + ".", "ab/" + hex32 + ".JPG", "ab/" + hex32 + ".a/b", "ab/" + hex32 + "\x00", "tmp/ab/" + hex32, ".larder-store",
+	} {
+		if _, err := s.Put(t.Context(), key, strings.NewReader("x"), unknown); !errors.Is(err, blob.ErrKey) {
+			t.Errorf("Put of key %q = %v, want ErrKey", key, err)
+		}
+		if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrKey) {
+			t.Errorf("Open of key %q = %v, want ErrKey", key, err)
+		}
+		if _, err := s.Stat(t.Context(), key); !errors.Is(err, blob.ErrKey) {
+			t.Errorf("Stat of key %q = %v, want ErrKey", key, err)
+		}
+		if err := s.Delete(t.Context(), key); !errors.Is(err, blob.ErrKey) {
+			t.Errorf("Delete of key %q = %v, want ErrKey", key, err)
+		}
+	}
+}
+
+func check(t *testing.T, s blob.Store) {
+	if err := s.Check(t.Context()); err != nil {
+		t.Errorf("Check = %v", err)
+	}
+}

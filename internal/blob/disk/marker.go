@@ -1,0 +1,163 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"larder/internal/blob"
+)
+
+const (
+	markerName    = ".larder-store" // holds the store's id and a newline
+	markerNewName = ".larder-store.new"
+	tempName      = "tmp"
+	maxID         = 128 // bytes
+)
+
+// Create makes dir a store with that id: the directory itself (its parent must exist), `tmp/`, and the marker last. Doing it again with
+// the same id is success. It refuses a directory that is another store's or holds anything else, save the `lost+found` of a new disk.
+func Create(dir, id string) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	err := os.Mkdir(dir, 0o700)
+	made := err == nil
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("create store: %w", err)
+	}
+	root, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("create store: %w", err)
+	}
+	defer root.Close()
+	switch _, err := readMarker(root, id); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, syscall.ENOENT):
+		return fmt.Errorf("create store: %w", err)
+	}
+	names, err := root.Readdirnames(-1)
+	if err != nil {
+		return fmt.Errorf("create store: %w", err)
+	}
+	for _, name := range names {
+		if name != "lost+found" && name != tempName && name != markerNewName {
+			return fmt.Errorf("create store: %s is not empty, it holds %q", dir, name)
+		}
+	}
+	if err := mkdirAt(root, tempName); err != nil && !errors.Is(err, syscall.EEXIST) {
+		return fmt.Errorf("create store: %w", err)
+	}
+	if err := writeMarker(root, id); err != nil {
+		return fmt.Errorf("create store: %w", err)
+	}
+	if made {
+		return syncPath(filepath.Dir(dir))
+	}
+	return nil
+}
+
+// writeMarker puts the marker in place whole or not at all.
+func writeMarker(root *os.File, id string) error {
+	f, err := openAt(root, markerNewName, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, id+"\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := moveNew(root, markerNewName, root, markerName); err != nil {
+		return err
+	}
+	return root.Sync()
+}
+
+func syncPath(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("create store: %w", err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("create store: %w", err)
+	}
+	return nil
+}
+
+// checkID refuses ids that a marker could not hold on one line.
+func checkID(id string) error {
+	if id == "" || len(id) > maxID || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fmt.Errorf("invalid store id %.80q", id)
+	}
+	return nil
+}
+
+// mark tells whether a marker file is still the one that was read.
+type mark struct {
+	dev, ino uint64
+	size     int64
+	written  syscall.Timespec
+}
+
+func markOf(st *syscall.Stat_t) mark {
+	return mark{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, written: st.Mtim}
+}
+
+// readMarker checks that root holds the marker of store id.
+func readMarker(root *os.File, id string) (mark, error) {
+	f, st, err := openRegular(root, markerName)
+	if err != nil {
+		return mark{}, err
+	}
+	defer f.Close()
+	found, err := io.ReadAll(io.LimitReader(f, maxID+2))
+	if err != nil {
+		return mark{}, err
+	}
+	if got := strings.TrimSuffix(string(found), "\n"); got != id {
+		return mark{}, fmt.Errorf("%s belongs to store %.80q, not to %q", root.Name(), got, id)
+	}
+	return markOf(st), nil
+}
+
+// acquire returns the volume, to be released, after a look at the marker by its path. One stat is the whole price while nothing changed;
+// otherwise (another disk is mounted, the marker was written anew) everything is opened again.
+func (s *Store) acquire() (*volume, error) {
+	var st syscall.Stat_t
+	missing := syscall.Lstat(filepath.Join(s.dir, markerName), &st)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, blob.Unavailable("use store", fs.ErrClosed)
+	}
+	if missing == nil && s.volume != nil && s.volume.marker == markOf(&st) {
+		s.volume.refs.Add(1)
+		return s.volume, nil
+	}
+	s.drop()
+	if missing != nil {
+		return nil, blob.Unavailable("look for the store's marker", &fs.PathError{Op: "lstat", Path: filepath.Join(s.dir, markerName), Err: missing})
+	}
+	v, err := openVolume(s.dir, s.id)
+	if err != nil {
+		return nil, failed("open store", err)
+	}
+	v.space = s.space
+	s.volume = v
+	v.refs.Add(1)
+	return v, nil
+}
+
+// drop gives up the volume at hand; operations under way keep it open until they are done. s.mu is held.
+func (s *Store) drop() {
+	if s.volume != nil {
+		s.volume.release()
+		s.volume = nil
+	}
+}

@@ -1,0 +1,119 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"unsafe"
+)
+
+// The calls below take a name inside an open directory and never follow a symbolic link. The standard library has no such *at calls
+// but in os.Root, which follows links that stay inside. Errors are *fs.PathError or *os.LinkError around the errno.
+
+const openDirectory = syscall.O_RDONLY | syscall.O_DIRECTORY
+
+// openAt opens name in dir; flags are completed with O_NOFOLLOW and O_CLOEXEC.
+func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error) {
+	path := filepath.Join(dir.Name(), name)
+	for {
+		fd, err := syscall.Openat(int(dir.Fd()), name, flags|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, mode)
+		switch err {
+		case nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case syscall.EINTR: // a network file system was interrupted by one of the runtime's signals
+		default:
+			return nil, &fs.PathError{Op: "openat", Path: path, Err: err}
+		}
+	}
+}
+
+// openRegular opens name in dir for reading and refuses whatever is not a plain file.
+func openRegular(dir *os.File, name string) (*os.File, *syscall.Stat_t, error) {
+	f, err := openAt(dir, name, syscall.O_RDONLY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var st syscall.Stat_t
+	if err = syscall.Fstat(int(f.Fd()), &st); err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		err = errors.New("not a plain file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, &fs.PathError{Op: "fstat", Path: f.Name(), Err: err}
+	}
+	return f, &st, nil
+}
+
+func mkdirAt(dir *os.File, name string) error {
+	if err := syscall.Mkdirat(int(dir.Fd()), name, 0o700); err != nil {
+		return &fs.PathError{Op: "mkdirat", Path: filepath.Join(dir.Name(), name), Err: err}
+	}
+	return nil
+}
+
+func removeAt(dir *os.File, name string) error {
+	if err := syscall.Unlinkat(int(dir.Fd()), name); err != nil {
+		return &fs.PathError{Op: "unlinkat", Path: filepath.Join(dir.Name(), name), Err: err}
+	}
+	return nil
+}
+
+// renameat2 is the number of a system call that package syscall lists nowhere, by architecture.
+var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276, "riscv64": 276, "loong64": 276, "386": 353, "arm": 382, "ppc64le": 357, "s390x": 347}[runtime.GOARCH]
+
+// moveNew renames a name to one that must be free: EEXIST otherwise, decided by the kernel, also between processes. Where the file
+// system has no such rename, a hard link takes its place, which is refused in the same way.
+func moveNew(from *os.File, name string, to *os.File, newName string) error {
+	const noReplace = 1
+	err := error(syscall.ENOSYS)
+	if renameat2 != 0 {
+		err = call5(renameat2, from, name, to, newName, noReplace)
+	}
+	if err == syscall.ENOSYS || err == syscall.EINVAL || err == syscall.EOPNOTSUPP {
+		if err = call5(syscall.SYS_LINKAT, from, name, to, newName, 0); err == nil {
+			err = syscall.Unlinkat(int(from.Fd()), name)
+		}
+	}
+	if err != nil {
+		return &os.LinkError{Op: "renameat2", Old: filepath.Join(from.Name(), name), New: filepath.Join(to.Name(), newName), Err: err}
+	}
+	return nil
+}
+
+// call5 makes one of the calls that take two directories with a name each and a word of flags.
+func call5(number uintptr, from *os.File, name string, to *os.File, newName string, flags uintptr) error {
+	oldPath, err := syscall.BytePtrFromString(name)
+	if err != nil {
+		return err
+	}
+	newPath, err := syscall.BytePtrFromString(newName)
+	if err != nil {
+		return err
+	}
+	for {
+		_, _, errno := syscall.Syscall6(number, from.Fd(), uintptr(unsafe.Pointer(oldPath)), to.Fd(), uintptr(unsafe.Pointer(newPath)), flags, 0)
+		switch errno {
+		case 0:
+			return nil
+		case syscall.EINTR:
+		default:
+			return errno
+		}
+	}
+}
+
+// freeBytes returns the bytes that an unprivileged process may still write to the file system of dir.
+func freeBytes(dir *os.File) (int64, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Fstatfs(int(dir.Fd()), &st); err != nil {
+		return 0, &fs.PathError{Op: "fstatfs", Path: dir.Name(), Err: err}
+	}
+	unit := int64(st.Frsize)
+	if unit == 0 {
+		unit = int64(st.Bsize)
+	}
+	return int64(st.Bavail) * unit, nil
+}

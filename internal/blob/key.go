@@ -1,0 +1,130 @@
+package blob
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"larder/internal/ident"
+)
+
+const (
+	maxKey    = 512 // bytes
+	maxExt    = 16  // characters
+	maxPrefix = 64  // characters a segment
+
+	shardKeys = 256         // a shard is left after this many keys
+	shardTime = time.Second // or after this long
+)
+
+// Key names an object inside its store: `[prefix/]ab/<32 hex>[.ext]`. It is opaque, built by NewKey alone and read back by ParseKey.
+// 128 random bits keep keys apart; `ab` is one of 256 shard directories and no part of the name.
+type Key string
+
+// NewKey draws a key in shard's present directory, in a random one when shard is nil. ext is what the name ended in, with or without
+// its dot; it is kept in lower case when it is 1 to 16 of [a-z0-9] and dropped otherwise.
+func NewKey(ids *ident.Source, shard *Shard, ext string) Key {
+	key := shard.directory(ids) + "/" + ids.Hex(16)
+	ext = strings.ToLower(strings.TrimPrefix(ext, "."))
+	if plain(ext, maxExt, "") {
+		key += "." + ext
+	}
+	return Key(key)
+}
+
+// ParseKey reads a key that was stored. Error: ErrKey for whatever NewKey cannot have built.
+func ParseKey(s string) (Key, error) {
+	parts := strings.Split(s, "/")
+	if len(s) > maxKey || len(parts) < 2 {
+		return "", badKey(s)
+	}
+	prefix, shard, name := parts[:len(parts)-2], parts[len(parts)-2], parts[len(parts)-1]
+	for i, segment := range prefix {
+		if !prefixSegment(i, segment) {
+			return "", badKey(s)
+		}
+	}
+	random, ext, dotted := strings.Cut(name, ".")
+	if !hexadecimal(shard, 2) || !hexadecimal(random, 32) || dotted && !plain(ext, maxExt, "") {
+		return "", badKey(s)
+	}
+	return Key(s), nil
+}
+
+// Split returns the directory of a key without a slash at its end, and the name inside it.
+func (k Key) Split() (dir, name string) {
+	i := strings.LastIndexByte(string(k), '/')
+	return string(k[:max(i, 0)]), string(k[i+1:])
+}
+
+func badKey(s string) error { return fmt.Errorf("%w %.80q", ErrKey, s) }
+
+// Shard hands consecutive keys of one process the same directory for a while (256 keys or a second), so that uploads side by side can
+// share the sync of that directory. Safe for concurrent use.
+type Shard struct {
+	prefix string // "" or ends in a slash
+	now    func() time.Time
+
+	mu    sync.Mutex
+	dir   string
+	left  int       // keys until the next directory
+	since time.Time // when dir was drawn
+}
+
+// NewShard returns a Shard whose keys begin with prefix, "" for none. A prefix is segments of 1 to 64 of [A-Za-z0-9._-] that begin with
+// a letter or digit, joined by slashes; its first may not be `tmp`, which a disk keeps for itself.
+func NewShard(prefix string, now func() time.Time) (*Shard, error) {
+	if prefix == "" {
+		return &Shard{now: now}, nil
+	}
+	for i, segment := range strings.Split(prefix, "/") {
+		if !prefixSegment(i, segment) {
+			return nil, fmt.Errorf("invalid prefix %.80q of object keys", prefix)
+		}
+	}
+	if len(prefix) > maxKey-len("/ab/")-32-len(".")-maxExt {
+		return nil, fmt.Errorf("prefix %.80q of object keys is too long", prefix)
+	}
+	return &Shard{prefix: prefix + "/", now: now}, nil
+}
+
+func (s *Shard) directory(ids *ident.Source) string {
+	if s == nil {
+		return ids.Hex(1)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if age := now.Sub(s.since); s.left == 0 || age >= shardTime || age < 0 {
+		s.dir, s.left, s.since = s.prefix+ids.Hex(1), shardKeys, now
+	}
+	s.left--
+	return s.dir
+}
+
+// prefixSegment reports whether segment may stand at place i of a prefix.
+func prefixSegment(i int, segment string) bool {
+	if i == 0 && segment == "tmp" || strings.ContainsAny(segment[:min(1, len(segment))], "._-") {
+		return false
+	}
+	return plain(segment, maxPrefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZ._-")
+}
+
+// plain reports whether s is 1 to limit of [a-z0-9] and the characters of extra.
+func plain(s string, limit int, extra string) bool {
+	if s == "" || len(s) > limit {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte(extra, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func hexadecimal(s string, length int) bool {
+	return len(s) == length && strings.Trim(s, "0123456789abcdef") == ""
+}

@@ -1,0 +1,47 @@
+// Package kv is the contract of the short-lived counters that replicas share, and the arithmetic of the rate limit they keep.
+//
+// Nothing here may be needed after a restart: tokens, sessions and quota live in the database. Two implementations, checked by one suite
+// (package kvtest): memory for a single process, redis for several.
+// Specification: Rate limits; abuse case C58.
+package kv
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
+
+// Result says what became of a Take, in the words of the RateLimit header fields.
+type Result struct {
+	Allowed    bool
+	Limit      int           // units the bucket holds when full
+	Remaining  int           // whole units left
+	Reset      time.Duration // until the bucket is full again, if nothing else is taken
+	RetryAfter time.Duration // when not allowed: until the same Take can succeed; at least a microsecond
+}
+
+// Store keeps buckets by key. Safe for concurrent use.
+type Store interface {
+	// Take spends cost units from the bucket key, which holds limit units and refills evenly within period; a bucket never heard of is
+	// full. Nothing is spent when it is not allowed. Cost 0 spends nothing in any case and tells whether 1 would be allowed. A cost over
+	// the limit is never allowed. Keys may have any length. One key must always come with the same limit and period, save for a
+	// change of settings: what was spent before it then counts as time.
+	// Error: the context's when it has ended, and ErrArguments.
+	Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (Result, error)
+
+	// Close gives up what the store holds. It is not used afterwards.
+	Close() error
+}
+
+// maxKey is the longest key in bytes that is stored as it is.
+const maxKey = 64
+
+// Bound returns key, or its hash where it is long, so that clients cannot choose how much memory a bucket takes.
+func Bound(key string) string {
+	if len(key) <= maxKey {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,245 @@
+// Package kvtest checks that a kv.Store keeps its contract, one suite for every implementation, and starts a real Redis for tests.
+package kvtest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/kv"
+)
+
+// Clock is a clock that stands still until it is moved. Safe for concurrent use.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewClock returns a clock that stands at an hour of November 2023.
+func NewClock() *Clock { return &Clock{now: time.Unix(1_700_000_000, 123_456_789)} }
+
+// Now returns the time of the clock.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the clock, back when by is negative.
+func (c *Clock) Advance(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(by)
+}
+
+// Run checks the store that open returns, anew for every test and following the clock; open registers its own cleanup.
+func Run(t *testing.T, open func(t *testing.T, now func() time.Time) kv.Store) {
+	for name, test := range map[string]func(*bench){
+		"limit_of_5_lets_5_through_at_once":         fiveAtOnce,
+		"bucket_refills_evenly":                     refills,
+		"cost_0_looks_and_does_not_spend":           looks,
+		"cost_is_taken_whole_or_not_at_all":         costs,
+		"keys_do_not_touch_each_other":              keys,
+		"parallel_takes_never_exceed_the_limit":     parallel,
+		"clock_that_is_put_back_locks_nobody_out":   clockBack,
+		"limit_that_changes_takes_effect":           changes,
+		"limit_that_divides_no_period_holds":        uneven,
+		"impossible_arguments_are_refused":          impossible,
+		"ended_context_is_told":                     ended,
+		"refusals_do_not_prolong_the_wait":          refusals,
+		"limit_beyond_one_a_microsecond_is_counted": huge,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := NewClock()
+			test(&bench{T: t, store: open(t, clock.Now), clock: clock})
+		})
+	}
+}
+
+type bench struct {
+	*testing.T
+	store kv.Store
+	clock *Clock
+}
+
+func (b *bench) take(key string, limit int, period time.Duration, cost int) kv.Result {
+	b.Helper()
+	r, err := b.store.Take(b.Context(), key, limit, period, cost)
+	if err != nil {
+		b.Fatalf("Take: %v", err)
+	}
+	return r
+}
+
+func (b *bench) want(got, want kv.Result) {
+	b.Helper()
+	if got != want {
+		b.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func fiveAtOnce(b *bench) {
+	for i := range 5 {
+		b.want(b.take("k", 5, time.Minute, 1), kv.Result{Allowed: true, Limit: 5, Remaining: 4 - i, Reset: time.Duration(i+1) * 12 * time.Second})
+	}
+	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
+	b.clock.Advance(12*time.Second - time.Microsecond)
+	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: 48*time.Second + time.Microsecond, RetryAfter: time.Microsecond})
+	b.clock.Advance(time.Microsecond)
+	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Allowed: true, Limit: 5, Reset: time.Minute})
+	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
+}
+
+func refills(b *bench) {
+	for range 5 {
+		b.take("k", 5, time.Minute, 1)
+	}
+	b.clock.Advance(30 * time.Second)
+	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 2, Reset: 30 * time.Second})
+	b.clock.Advance(time.Hour)
+	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
+	for range 5 { // an hour of rest saves up no more than a full bucket
+		if !b.take("k", 5, time.Minute, 1).Allowed {
+			b.Error("a full bucket refuses")
+		}
+	}
+	if b.take("k", 5, time.Minute, 1).Allowed {
+		b.Error("more than the limit at once after a rest")
+	}
+}
+
+func looks(b *bench) {
+	for range 20 {
+		b.want(b.take("k", 2, time.Minute, 0), kv.Result{Allowed: true, Limit: 2, Remaining: 2})
+	}
+	b.take("k", 2, time.Minute, 2)
+	b.want(b.take("k", 2, time.Minute, 0), kv.Result{Limit: 2, Reset: time.Minute, RetryAfter: 30 * time.Second})
+	b.clock.Advance(30 * time.Second)
+	for range 20 {
+		b.want(b.take("k", 2, time.Minute, 0), kv.Result{Allowed: true, Limit: 2, Remaining: 1, Reset: 30 * time.Second})
+	}
+}
+
+func costs(b *bench) {
+	b.want(b.take("k", 10, 10*time.Second, 7), kv.Result{Allowed: true, Limit: 10, Remaining: 3, Reset: 7 * time.Second})
+	b.want(b.take("k", 10, 10*time.Second, 5), kv.Result{Limit: 10, Remaining: 3, Reset: 7 * time.Second, RetryAfter: 2 * time.Second})
+	b.want(b.take("k", 10, 10*time.Second, 3), kv.Result{Allowed: true, Limit: 10, Reset: 10 * time.Second})
+	b.want(b.take("fresh", 10, 10*time.Second, 11), kv.Result{Limit: 10, Remaining: 10, RetryAfter: time.Second})
+	b.want(b.take("fresh", 10, 10*time.Second, 10), kv.Result{Allowed: true, Limit: 10, Reset: 10 * time.Second})
+}
+
+func keys(b *bench) {
+	long := strings.Repeat("a", 5000)
+	for _, key := range []string{"k", "k2", "", "with space\r\n", "é\x00", long, long + "b", long[1:]} {
+		b.want(b.take(key, 1, time.Minute, 1), kv.Result{Allowed: true, Limit: 1, Reset: time.Minute})
+		b.want(b.take(key, 1, time.Minute, 1), kv.Result{Limit: 1, Reset: time.Minute, RetryAfter: time.Minute})
+	}
+}
+
+func parallel(b *bench) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	allowed, remaining := 0, map[int]bool{}
+	for range 60 {
+		wg.Go(func() {
+			r, err := b.store.Take(b.Context(), "k", 25, time.Hour, 1)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				b.Errorf("Take: %v", err)
+			}
+			if r.Allowed {
+				allowed++
+				remaining[r.Remaining] = true
+			}
+		})
+	}
+	wg.Wait()
+	if allowed != 25 || len(remaining) != 25 {
+		b.Errorf("%d of 60 takes allowed with %d different remainders, want 25 and 25", allowed, len(remaining))
+	}
+}
+
+func clockBack(b *bench) { // abuse case C129
+	for range 5 {
+		b.take("k", 5, time.Minute, 1)
+	}
+	b.clock.Advance(-2 * time.Hour)
+	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
+	b.clock.Advance(12 * time.Second)
+	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Allowed: true, Limit: 5, Reset: time.Minute})
+	b.clock.Advance(-2 * time.Hour)
+	b.take("k", 5, time.Minute, 0) // a look is enough to notice
+	b.clock.Advance(time.Minute)
+	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
+}
+
+func changes(b *bench) {
+	b.take("k", 600, time.Minute, 600)
+	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
+	b.clock.Advance(30 * time.Second)
+	b.want(b.take("k", 1200, time.Minute, 0), kv.Result{Allowed: true, Limit: 1200, Remaining: 600, Reset: 30 * time.Second})
+}
+
+func uneven(b *bench) {
+	for i := range 7 {
+		if r := b.take("k", 7, time.Minute, 1); !r.Allowed || r.Remaining != 6-i {
+			b.Errorf("take %d of 7: %+v", i+1, r)
+		}
+	}
+	r := b.take("k", 7, time.Minute, 1)
+	if r.Allowed || r.RetryAfter < 8*time.Second || r.RetryAfter > 9*time.Second {
+		b.Errorf("take 8 of 7: %+v", r)
+	}
+	b.clock.Advance(r.RetryAfter)
+	if r := b.take("k", 7, time.Minute, 1); !r.Allowed {
+		b.Errorf("take after the wait that was told: %+v", r)
+	}
+}
+
+func impossible(b *bench) {
+	for _, c := range []struct {
+		limit  int
+		period time.Duration
+		cost   int
+	}{{0, time.Minute, 1}, {-1, time.Minute, 1}, {1, 0, 1}, {1, -time.Minute, 1}, {1, time.Nanosecond, 1}, {1, time.Minute, -1}} {
+		if r, err := b.store.Take(b.Context(), "k", c.limit, c.period, c.cost); !errors.Is(err, kv.ErrArguments) || r.Allowed {
+			b.Errorf("Take of %+v = %+v, %v, want ErrArguments", c, r, err)
+		}
+	}
+}
+
+func ended(b *bench) {
+	ctx, cancel := context.WithCancel(b.Context())
+	cancel()
+	if r, err := b.store.Take(ctx, "k", 1, time.Minute, 1); !errors.Is(err, context.Canceled) || r.Allowed {
+		b.Errorf("Take = %+v, %v, want context.Canceled", r, err)
+	}
+	if !b.take("k", 1, time.Minute, 1).Allowed {
+		b.Error("the take that was not made has spent")
+	}
+}
+
+func refusals(b *bench) {
+	b.take("k", 1, time.Minute, 1)
+	for range 50 {
+		b.clock.Advance(time.Second)
+		if b.take("k", 1, time.Minute, 1).Allowed {
+			b.Fatal("allowed within the minute")
+		}
+	}
+	b.clock.Advance(10 * time.Second)
+	if !b.take("k", 1, time.Minute, 1).Allowed {
+		b.Error("still refused after the minute")
+	}
+}
+
+func huge(b *bench) {
+	const limit = 5_000_000
+	b.want(b.take("k", limit, time.Second, limit), kv.Result{Allowed: true, Limit: limit, Reset: 5 * time.Second})
+	b.want(b.take("k", limit, time.Second, 1), kv.Result{Limit: limit, Reset: 5 * time.Second, RetryAfter: time.Microsecond})
+}
