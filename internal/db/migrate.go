@@ -24,6 +24,22 @@ func (d *DB) Migrate(ctx context.Context) error {
 	return d.migrateTo(ctx, 0)
 }
 
+// Current returns an error unless the schema is exactly the one of this binary; nothing is changed.
+func (d *DB) Current(ctx context.Context) error {
+	all, err := readMigrations()
+	if err != nil {
+		return err
+	}
+	var have int
+	if err := d.Read(ctx).QueryRow("SELECT version FROM schema_version").Scan(&have); err != nil {
+		return fmt.Errorf("the database is empty: start `larder serve` once (%w)", err)
+	}
+	if newest := all[len(all)-1].version; have != newest {
+		return fmt.Errorf("the database has schema version %d, this binary %d: start `larder serve` of the newer one once", have, newest)
+	}
+	return nil
+}
+
 // migrateTo stops after version last, 0 for the newest.
 func (d *DB) migrateTo(ctx context.Context, last int) error {
 	all, err := readMigrations()
