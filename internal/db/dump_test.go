@@ -1,0 +1,189 @@
+package db_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+)
+
+// A filled dump of each released schema version stays in testdata, for both engines, and must migrate to the newest. The dump of a version is
+// written once, before its release: go test ./internal/db -run TestDumps -update
+var update = flag.Bool("update", false, "write the dump of the newest schema version")
+
+func dumpFile(version int, engine string) string {
+	return filepath.Join("testdata", fmt.Sprintf("schema-%04d.%s.sql", version, engine))
+}
+
+func TestDumpsOfEveryVersionMigrate(t *testing.T) {
+	t.Parallel()
+	newest, err := db.Newest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, engine := range dbtest.Engines {
+		if *update {
+			writeDump(t, engine, newest)
+		}
+		for version := 1; version <= newest; version++ {
+			t.Run(fmt.Sprintf("%s/%d", engine, version), func(t *testing.T) {
+				t.Parallel()
+				dump, err := os.ReadFile(dumpFile(version, engine))
+				if err != nil {
+					t.Fatalf("every schema version keeps a dump: %v", err)
+				}
+				d := openEmpty(t, engine)
+				exec(t, d, string(dump))
+				before := contents(t, d)
+				if err := d.Migrate(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				after := contents(t, d)
+				for table, rows := range before {
+					if rows == 0 {
+						t.Errorf("the dump holds no row of %s", table)
+					}
+					if table != "schema_version" && after[table] < rows {
+						t.Errorf("%s had %d rows, has %d after migrating", table, rows, after[table])
+					}
+				}
+				if err := d.Current(context.Background()); err != nil {
+					t.Error(err)
+				}
+				if got, want := columns(t, d, after), columns(t, dbtest.Open(t, engine), after); got != want {
+					t.Errorf("the migrated schema is\n%s\na fresh one\n%s", got, want)
+				}
+			})
+		}
+	}
+}
+
+func openEmpty(t *testing.T, engine string) *db.DB {
+	t.Helper()
+	d, err := db.Open(context.Background(), dbtest.Config(t, engine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+func exec(t *testing.T, d *db.DB, text string) {
+	t.Helper()
+	if err := d.Write(context.Background(), func(tx *db.Tx) error {
+		_, err := tx.Exec(text)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contents counts the rows of every table.
+func contents(t *testing.T, d *db.DB) map[string]int {
+	t.Helper()
+	query := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+	if d.Dialect() == "postgres" {
+		query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+	}
+	counts := map[string]int{}
+	for _, table := range texts(t, d, query) {
+		var n int
+		if err := d.Read(context.Background()).QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		counts[table] = n
+	}
+	return counts
+}
+
+func texts(t *testing.T, d *db.DB, query string) []string {
+	t.Helper()
+	rows, err := d.Read(context.Background()).Query(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var list []string
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, s)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// columns lists every column and index, for comparing two schemas.
+func columns(t *testing.T, d *db.DB, tables map[string]int) string {
+	t.Helper()
+	var list []string
+	for table := range tables {
+		rows, err := d.Read(context.Background()).Query("SELECT * FROM " + table + " LIMIT 0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := rows.Columns()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows.Close()
+		list = append(list, table+"("+strings.Join(names, " ")+")")
+	}
+	indexes := "SELECT name FROM sqlite_master WHERE type = 'index' AND name NOT LIKE 'sqlite_%'"
+	if d.Dialect() == "postgres" {
+		indexes = "SELECT indexname FROM pg_indexes WHERE schemaname = 'public'"
+	}
+	list = append(list, texts(t, d, indexes)...)
+	slices.Sort(list)
+	return strings.Join(list, "\n")
+}
+
+// writeDump freezes the schema of a version with a row in every table.
+func writeDump(t *testing.T, engine string, version int) {
+	t.Helper()
+	d := openEmpty(t, engine)
+	schema, err := d.DDL(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "CREATE TABLE schema_version (version BIGINT NOT NULL);\n" + fmt.Sprintf("INSERT INTO schema_version (version) VALUES (%d);\n", version) + schema + sample
+	exec(t, d, text)
+	if err := os.WriteFile(dumpFile(version, engine), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sample is a row for every table of the newest version.
+const sample = `
+INSERT INTO settings VALUES ('siteTitle', '"Larder"');
+INSERT INTO users VALUES ('u1', 'Alice', 'alice', 'alice@example.org', 'alice@example.org', TRUE, '$argon2id$x', 'user', 'active', 'Alice', NULL, '/home/Alice', 'home1', 'en-US',
+    'system', '#3b6cf6', TRUE, 1, 1, 1700000000000, 1700000000000);
+INSERT INTO csrf_tokens VALUES ('jti1', 'token', 1700000000000);
+INSERT INTO quotas VALUES ('u1', 1000, 10, 5, 1, 7, 1);
+INSERT INTO api_keys VALUES ('pk_1', 'u1', 'key', 'hash', 'read,write', 'api', '/uploads', '', 'images', FALSE, NULL, NULL, NULL, 1700000000000, 1700000000000);
+INSERT INTO providers VALUES ('p1', 'local', 'store_a', '', '', 'default', '', '', '', '', '', 'auto', FALSE, 'marker', 1700000000000, 1700000000000);
+INSERT INTO mounts VALUES ('m1', 'p1', 'root1', '/', 'Files', 'name', 'asc', 0, 1700000000000, 1700000000000);
+INSERT INTO rules VALUES ('r1', '/public/**', 'allow', NULL, 'guest', NULL, NULL, 'read,download', FALSE, NULL, '', 0, 1700000000000, 1700000000000);
+INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000);
+INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, NULL, 1700000000000, 1700000000000);
+INSERT INTO objects VALUES ('o1', 'p1', 'ab/0123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000);
+INSERT INTO garbage VALUES ('p1', 'cd/0123456789abcdef0123456789abcdef', 1700000000000);
+INSERT INTO links VALUES ('abcdefghijklmnopqrstuv', 'e1', 'jpg', 1700000000000);
+INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict, idempotency_key, one_shot,
+    status, reserved_storage, reserved_files, created_at, expires_at)
+    VALUES ('s1', 'u1', 'm1', 'p1', '/', 'root1', '', 'b.jpg', 7, '', 'rename', 'again', FALSE, 'pending', 7, 1, 1700000000000, 1700003600000);
+INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'download', NULL, 1700000900000, NULL);
+INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001);
+`
