@@ -125,6 +125,12 @@ func (d *DB) Close() error {
 	return err
 }
 
+// Ping reports whether the database answers.
+func (d *DB) Ping(ctx context.Context) error {
+	var one int
+	return d.Read(ctx).QueryRow("SELECT 1").Scan(&one)
+}
+
 // Dialect tells the engine.
 func (d *DB) Dialect() Dialect { return d.dialect }
 
