@@ -1,0 +1,176 @@
+// Package access decides who may do what to a path. It is pure: rules, the caller and the facts about an entry come in, a verdict goes out;
+// nothing is read, nothing is kept, no clock is asked. Everything that touches an entry asks here, so that no transport can forget to.
+//
+// How a verdict comes about:
+//
+//  1. An API key must carry the permission, and what writes must lie in its upload root.
+//  2. The rules of the caller (of the account, then of its role) are asked in order of priority, subject, specificity, deny before allow, and
+//     age. The first that matches the mount, the path and the address and names the permission decides. An allow rule with a password that
+//     was not given is passed over, and remembered.
+//  3. Where none decides, an administrator may do everything, and a user everything with what is theirs or lies in their home.
+//  4. Else, while guest access is on, the rules of the role guest are asked in the same way; and where they say nothing the answer is no.
+//  5. A no becomes "needs a password" when a rule was passed over, and a yes does when an entry's own password stands before it.
+//
+// A key must get a yes twice: once as its owner would without it, and once with its own rules asked first. So a key never exceeds its owner.
+//
+// A rule whose stored pattern cannot be read fails closed: as a deny it covers everything, as an allow nothing.
+//
+// Specification: Permission rule, Rules 2 and 6.
+package access
+
+import (
+	"net/netip"
+
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// Role is what an account is.
+type Role string
+
+// The roles. A visitor without an account is judged as a Guest.
+const (
+	Admin Role = "admin"
+	User  Role = "user"
+	Guest Role = "guest"
+)
+
+// ParseRole reads the name of a role. Fault: Invalid.
+func ParseRole(s string) (Role, error) {
+	switch r := Role(s); r {
+	case Admin, User, Guest:
+		return r, nil
+	}
+	return "", fault.New(fault.Invalid, "A role is admin, user or guest.")
+}
+
+// Key is the part of an API key that permissions depend on.
+type Key struct {
+	ID          string
+	Permissions Set        // mapped by KeyPermissions
+	Root        vpath.Path // upload root: writing, changing and deleting happen at or below it
+	RootOnly    bool       // reading is confined to Root too
+}
+
+// Actor is who asks. Its zero value is a visitor without an account, from an unknown address.
+type Actor struct {
+	UserID   string // "" for a visitor without an account, whatever Role says
+	Role     Role
+	Key      *Key       // the key that the account acts through, nil for a session
+	IP       netip.Addr // an address that is not valid lies in no prefix
+	Unlocked []string   // ids of the rules and entries whose password the caller has given; ignored for keys, which cannot give one
+}
+
+// Guard is an entry with an access password.
+type Guard struct{ ID, OwnerID string }
+
+// Target holds the facts about the entry in question, or about one that is about to come into being: then Path is where it will lie and
+// the rest are the facts of the folder that takes it (its owner, since people may create inside what they own; its guard as both guards).
+type Target struct {
+	Path    vpath.Path
+	MountID string
+	OwnerID string // "" for nobody
+	InHome  bool   // the caller's home is the entry itself or a folder above it
+	Guard   *Guard // the nearest entry with a password: the entry itself, else above it
+	Above   *Guard // the nearest one strictly above
+}
+
+// Inside returns the facts that count for what lies directly in t, under t's own path: an entry's password hides what is inside the entry, not
+// the entry. Listing a folder is Read of folder.Inside().
+func (t Target) Inside() Target {
+	t.Above = t.Guard
+	return t
+}
+
+// Outcome is the kind of a verdict.
+type Outcome uint8
+
+// The outcomes. The zero value refuses.
+const (
+	Denied Outcome = iota
+	Allowed
+	NeedsPassword
+)
+
+// What decides where no rule does.
+const (
+	ByAdministrator = "administrator"
+	ByOwner         = "owner"
+	ByHome          = "home"
+	ByDefault       = "default" // nothing allows it, or the key's scope forbids it
+)
+
+// Verdict is the answer to one question.
+type Verdict struct {
+	Outcome   Outcome
+	DecidedBy string   // the id of a rule, or one of the By constants; with NeedsPassword the first rule that was passed over, if any was
+	Asks      []string // NeedsPassword: ids of the entry (first) and the rules (in order) whose passwords would help
+}
+
+// barred reports whether g's password stands between a and that permission. A download asks everybody; for all else the entry's owner and
+// administrators pass, and a key may read (so list) what it cannot unlock.
+func (a *Actor) barred(g *Guard, permission Permission) bool {
+	switch {
+	case g == nil || a.unlocked(g.ID):
+		return false
+	case permission == Download:
+		return true
+	case a.UserID != "" && (a.Role == Admin || a.UserID == g.OwnerID):
+		return false
+	}
+	return a.Key == nil || permission != Read
+}
+
+// guardFor returns the guard that counts for a permission on the entry itself.
+func (t *Target) guardFor(permission Permission) *Guard {
+	if permission == Read {
+		return t.Above
+	}
+	return t.Guard
+}
+
+// unlocked reports whether the caller has given the password of that rule or entry.
+func (a *Actor) unlocked(id string) bool {
+	if a.Key != nil {
+		return false
+	}
+	for _, have := range a.Unlocked {
+		if have == id {
+			return true
+		}
+	}
+	return false
+}
+
+// standing tells what the caller may do with everything about t where no rule decides: one of the By constants, "" for nothing.
+func (a *Actor) standing(t *Target) string {
+	switch {
+	case a.UserID == "":
+		return ""
+	case a.Role == Admin:
+		return ByAdministrator
+	case a.UserID == t.OwnerID:
+		return ByOwner
+	case t.InHome && a.Role == User: // the home of a guest rests
+		return ByHome
+	}
+	return ""
+}
+
+// scope returns the permissions of want that a's key can use at path at all; all of them without a key.
+func (a *Actor) scope(path vpath.Path, want Set) Set {
+	if a.Key == nil {
+		return want
+	}
+	want &= a.Key.Permissions &^ Set(Share)
+	if !path.Within(a.Key.Root) {
+		want &^= Set(writing)
+		if a.Key.RootOnly {
+			want = 0
+		}
+	}
+	return want
+}
+
+// address returns the caller's address in the form that prefixes are compared in: IPv4 never mapped into IPv6, no zone.
+func (a *Actor) address() netip.Addr { return a.IP.Unmap().WithZone("") }

@@ -1,0 +1,244 @@
+package access
+
+// machine runs a pattern over bytes as a set of states, one bit each: state n means that the first n parts of the pattern are matched. A byte
+// moves every state on at once with a shift and two masks (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992), so the cost
+// does not depend on what the pattern or the path look like.
+type machine struct {
+	words int        // of 64 states
+	class [256]uint8 // bytes that the pattern tells apart
+	step  []uint64   // per class: the states that a byte leads into from the one before
+	stay  []uint64   // per class: the states that a byte leaves as they are
+	skip  []uint64   // the states of `**` segments, which a single slash passes too: the one after is reached with it
+	inner []uint64   // the states that some byte other than a slash leads into
+	final []uint64   // the states in which the pattern is matched
+	every []uint64   // the states that are final and stay so whatever comes
+}
+
+// The first classes. A character that no part of the pattern names is classOther whatever its bytes are.
+const (
+	classOther = iota
+	classContinuation
+	classSlash
+	classNamed // and on
+)
+
+// maxWords holds the states of the longest pattern: one for each byte, and the one before the first.
+const maxWords = MaxPatternBytes/64 + 1
+
+// states is a set of states of one machine; words past the machine's own are zero.
+type states [maxWords]uint64
+
+// stay says what keeps a state as it is.
+type stay uint8
+
+const (
+	leave        stay = iota
+	stayRune          // what remains of a character: bytes that continue it
+	stayName          // `*`: everything but a slash
+	stayAnywhere      // `**`
+)
+
+// state is one state while a machine is built.
+type state struct {
+	enter  byte // the byte that leads here from the state before
+	any    bool // instead: the first byte of any character but a slash
+	stay   stay
+	skip   bool
+	accept bool
+}
+
+// statesOf returns the states of a pattern with these clean segments, and how many bytes are literal before the first wildcard; each of
+// those has one state. The slash before a `**` segment counts as part of the wildcard.
+func statesOf(segments []string) (list []state, fixed int) {
+	list, fixed = []state{{}}, -1
+	wild := func() {
+		if fixed < 0 {
+			fixed = len(list) - 1
+		}
+	}
+	for i, segment := range segments {
+		if segment == "**" {
+			wild()
+			last := i == len(segments)-1
+			list[len(list)-1].accept = last
+			list = append(list, state{enter: '/', stay: stayAnywhere, skip: !last})
+			continue
+		}
+		list = append(list, state{enter: '/'})
+		for j := 0; j < len(segment); j++ {
+			switch {
+			case segment[j] == '?':
+				wild()
+				list = append(list, state{any: true, stay: stayRune})
+			case segment[j] != '*':
+				list = append(list, state{enter: segment[j]})
+			case j+1 < len(segment) && segment[j+1] == '*':
+				wild()
+				list[len(list)-1].stay = stayAnywhere
+				j++
+			default:
+				wild()
+				list[len(list)-1].stay = stayName
+			}
+		}
+	}
+	wild()
+	list[len(list)-1].accept = true
+	return list, fixed
+}
+
+// assemble turns states into masks.
+func assemble(list []state) *machine {
+	m := &machine{words: (len(list) + 63) / 64}
+	classes := m.classify(list)
+	m.step, m.stay = make([]uint64, len(classes)*m.words), make([]uint64, len(classes)*m.words)
+	m.skip, m.inner = make([]uint64, m.words), make([]uint64, m.words)
+	m.final, m.every = make([]uint64, m.words), make([]uint64, m.words)
+	for n, s := range list {
+		word, bit := n/64, uint64(1)<<(n%64)
+		for class, b := range classes {
+			at := class*m.words + word
+			if n > 0 && s.enteredBy(b) {
+				m.step[at] |= bit
+			}
+			if s.keptBy(b) {
+				m.stay[at] |= bit
+			}
+		}
+		if n > 0 && (s.any || s.enter != '/') {
+			m.inner[word] |= bit
+		}
+		if s.skip {
+			m.skip[word] |= bit
+		}
+		if s.accept {
+			m.final[word] |= bit
+		}
+		if s.accept && s.stay == stayAnywhere {
+			m.every[word] |= bit
+		}
+	}
+	return m
+}
+
+// classify gives every byte that the pattern names a class of its own, and returns one byte of each class.
+func (m *machine) classify(list []state) []byte {
+	classes := []byte{classOther: 0, classContinuation: 0x80, classSlash: '/'} // no pattern names the byte 0, and slashes have their class
+	for b := range m.class {
+		if continues(byte(b)) {
+			m.class[b] = classContinuation
+		}
+	}
+	m.class['/'] = classSlash
+	for _, s := range list[1:] {
+		if !s.any && m.class[s.enter] < classSlash {
+			m.class[s.enter] = uint8(len(classes))
+			classes = append(classes, s.enter)
+		}
+	}
+	// A continuation byte that is named keeps its class; the byte that stands for the rest only has to be one that is not.
+	for classes[classContinuation] < 0xBF && m.class[classes[classContinuation]] != classContinuation {
+		classes[classContinuation]++
+	}
+	return classes
+}
+
+// continues reports whether b is inside a character, not its first byte.
+func continues(b byte) bool { return b&0xC0 == 0x80 }
+
+// enteredBy reports whether b leads into s from the state before.
+func (s state) enteredBy(b byte) bool {
+	if s.any {
+		return b != '/' && !continues(b)
+	}
+	return b == s.enter
+}
+
+// keptBy reports whether b leaves s as it is.
+func (s state) keptBy(b byte) bool {
+	switch s.stay {
+	case stayRune:
+		return continues(b)
+	case stayName:
+		return b != '/'
+	}
+	return s.stay == stayAnywhere
+}
+
+// match reports whether the machine takes all of s when it begins in the given state.
+func (m *machine) match(from int, s string) bool {
+	if m.words > 1 {
+		var d states
+		d[from/64] = 1 << (from % 64)
+		return m.run(&d, s) && m.accepts(&d)
+	}
+	d, skip := uint64(1)<<from, m.skip[0]
+	for i := range len(s) {
+		class := m.class[s[i]]
+		d = d<<1&m.step[class] | d&m.stay[class]
+		if class == classSlash {
+			d |= d & skip << 1
+		}
+		if d == 0 {
+			return false
+		}
+	}
+	return d&m.final[0] != 0
+}
+
+// after returns the states that s leads to from the start.
+func (m *machine) after(s string) states {
+	d := states{1}
+	m.run(&d, s)
+	return d
+}
+
+// run moves d over the bytes of s and reports whether anything is left of it.
+func (m *machine) run(d *states, s string) bool {
+	for i := range len(s) {
+		if !m.move(d, m.class[s[i]]) {
+			return false
+		}
+	}
+	return true
+}
+
+// move takes d over one byte of a class and reports whether anything is left of it.
+func (m *machine) move(d *states, class uint8) bool {
+	step, stay := m.step[int(class)*m.words:], m.stay[int(class)*m.words:]
+	left := uint64(0)
+	for w := m.words - 1; w >= 0; w-- { // from the top, since each word takes a bit from the one below
+		d[w] = d.shifted(w)&step[w] | d[w]&stay[w]
+		left |= d[w]
+	}
+	if class == classSlash {
+		carry := uint64(0)
+		for w := range m.words {
+			passed := d[w] & m.skip[w]
+			d[w] |= passed<<1 | carry
+			carry = passed >> 63
+		}
+	}
+	return left != 0
+}
+
+// shifted returns word w of d moved on by one state.
+func (d *states) shifted(w int) uint64 {
+	if w == 0 {
+		return d[0] << 1
+	}
+	return d[w]<<1 | d[w-1]>>63
+}
+
+// meets reports whether d has a state of mask.
+func (m *machine) meets(d *states, mask []uint64) bool {
+	for w, bits := range mask {
+		if d[w]&bits != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// accepts reports whether the pattern is matched in d.
+func (m *machine) accepts(d *states) bool { return m.meets(d, m.final) }
