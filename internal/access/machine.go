@@ -205,17 +205,20 @@ func (m *machine) run(d *states, s string) bool {
 
 // move takes d over one byte of a class and reports whether anything is left of it.
 func (m *machine) move(d *states, class uint8) bool {
-	step, stay := m.step[int(class)*m.words:], m.stay[int(class)*m.words:]
-	left := uint64(0)
-	for w := m.words - 1; w >= 0; w-- { // from the top, since each word takes a bit from the one below
-		d[w] = d.shifted(w)&step[w] | d[w]&stay[w]
-		left |= d[w]
+	at, set := int(class)*m.words, d[:m.words]
+	step, stay := m.step[at:][:len(set)], m.stay[at:][:len(set)]
+	left, carry := uint64(0), uint64(0)
+	for w, was := range set {
+		next := (was<<1|carry)&step[w] | was&stay[w]
+		carry = was >> 63
+		set[w] = next
+		left |= next
 	}
 	if class == classSlash {
-		carry := uint64(0)
-		for w := range m.words {
-			passed := d[w] & m.skip[w]
-			d[w] |= passed<<1 | carry
+		carry = 0
+		for w := range set {
+			passed := set[w] & m.skip[w]
+			set[w] |= passed<<1 | carry
 			carry = passed >> 63
 		}
 	}

@@ -3,6 +3,7 @@ package access_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"larder/internal/access"
 	"larder/internal/fault"
@@ -94,7 +95,7 @@ func TestPatternMatch(t *testing.T) {
 		{"/*", "/a /abc", "/ /a/b"},
 		{"/?", "/a /é /字 /😀", "/ /ab /a/b"},
 		{"/??", "/ab /字é", "/a /字 /abc /a/b"},
-		{"/public/*", "/public/a", "/public /public/a/b /publicity"},                        // abuse case C33
+		{"/public/*", "/public/a", "/public /public/a/b /publicity"}, // abuse case C33
 		{"/public/**", "/public /public/a /public/a/b", "/publicity /publi /x/public /pub"}, // abuse case C33
 		{"/public**", "/public /publicity /public/a/b", "/publi"},
 		{"/a*", "/a /ab /abc", "/ /b /a/b /ab/c"},
@@ -183,6 +184,58 @@ func TestPatternWithin(t *testing.T) {
 		if p.MayMatchWithin(folder) != c.may || p.CoversWithin(folder) != c.covers || p.ReachesChildren(folder) != c.reach {
 			t.Errorf("%s in %s: may %v, covers %v, children %v; want %v, %v, %v", c.pattern, c.folder,
 				p.MayMatchWithin(folder), p.CoversWithin(folder), p.ReachesChildren(folder), c.may, c.covers, c.reach)
+		}
+	}
+}
+
+// A machine of several words hands its states on from one to the next, wherever in the pattern the border falls.
+func TestPatternMatchAcrossWords(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 140; n++ {
+		name := "/" + strings.Repeat("a", n)
+		for _, c := range []struct {
+			pattern string
+			path    string
+			want    bool
+		}{
+			{"/*/**/b", name + "/b", true},
+			{"/*" + name + "/**/b", "/x" + name + "/b", true},
+			{"/*" + name + "/**/b", "/x" + name + "/c/b", true},
+			{"/*" + name + "/**/b", "/x" + name + "b", false},
+			{name + "/**/?/**", name + "/é/x", true},
+			{name + "?é*", name + "éé", true},
+			{name + "?é*", name + "é", false},
+		} {
+			if got := pattern(t, c.pattern).Match(path(t, c.path)); got != c.want {
+				t.Errorf("%s matches %s: %v, want %v", c.pattern, c.path, got, c.want)
+			}
+		}
+	}
+}
+
+// costly are the pattern and path pairs that bring other matchers down, the first of them abuse case C33.
+var costly = []struct{ name, pattern, path string }{
+	{"a thousand stars", "/" + strings.Repeat("*a", 1000) + "*b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
+	{"a thousand double stars", "/" + strings.Repeat("**a", 1000) + "**b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
+	{"a thousand segments", strings.Repeat("/*", 1000), strings.Repeat("/"+strings.Repeat("a", 62), 64)},
+	{"a run of stars", "/" + strings.Repeat("*", 1000) + "b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
+	{"the longest text", "/**" + strings.Repeat("a", 4092) + "b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
+}
+
+// Abuse case C33: no pattern takes longer than a millisecond, whatever the path. The fastest of many runs counts, since machines are shared.
+func TestPatternMatchIsLinear(t *testing.T) {
+	t.Parallel()
+	for _, c := range costly {
+		p, s, best := pattern(t, c.pattern), path(t, c.path), time.Hour
+		for range 100 {
+			start := time.Now()
+			if p.Match(s) {
+				t.Fatalf("%s: matched", c.name)
+			}
+			best = min(best, time.Since(start))
+		}
+		if best > slower*time.Millisecond {
+			t.Errorf("%s: %v", c.name, best)
 		}
 	}
 }
