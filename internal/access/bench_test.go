@@ -1,0 +1,75 @@
+package access_test
+
+import (
+	"fmt"
+	"testing"
+
+	"larder/internal/access"
+)
+
+// fifty returns rules as a busy installation has them, all of them for users, the deciding one last.
+func fifty(shape string) []access.Rule {
+	rules := []access.Rule{ranked(rule("last", "role:user", access.Allow, "/home/*/shared/**"), -1)}
+	for i := len(rules); i < 50; i++ {
+		rules = append(rules, rule(fmt.Sprint("r", i), "role:user", access.Deny, fmt.Sprintf(shape, i)))
+	}
+	return rules
+}
+
+func BenchmarkDecide(b *testing.B) {
+	for name, shape := range map[string]string{"trees": "/team-%d/**", "near": "/home/bob/shared/%d/**", "wild": "/home/*/private-%d/**/*.raw", "wilder": "/**/secret-%d/*"} {
+		b.Run(name, func(b *testing.B) {
+			p, target := access.NewPolicy(fifty(shape), true), at("/home/bob/shared/holiday 2026/IMG_20260704_101112.jpg")
+			b.ReportAllocs()
+			for b.Loop() {
+				if p.Decide(alice, target, read).Outcome != access.Allowed {
+					b.Fatal("refused")
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkAllowed(b *testing.B) {
+	p, target := access.NewPolicy(fifty("/home/*/private-%d/**/*.raw"), true), at("/home/bob/shared/holiday 2026/IMG_20260704_101112.jpg")
+	b.ReportAllocs()
+	for b.Loop() {
+		if p.Allowed(alice, target) != access.All {
+			b.Fatal("refused")
+		}
+	}
+}
+
+func BenchmarkChildren(b *testing.B) {
+	p, folder := access.NewPolicy(fifty("/home/*/private-%d/**"), true), at("/home/bob/shared/holiday 2026")
+	b.ReportAllocs()
+	for b.Loop() {
+		if p.Children(alice, folder, read) != access.ChildrenAll {
+			b.Fatal("not all")
+		}
+	}
+}
+
+func BenchmarkReveals(b *testing.B) {
+	p, folder := access.NewPolicy(fifty("/home/*/private-%d/**"), true), at("/home/bob").Path
+	b.ReportAllocs()
+	for b.Loop() {
+		if !p.Reveals(alice, folder, folder, false) {
+			b.Fatal("hidden")
+		}
+	}
+}
+
+func BenchmarkCostlyPatterns(b *testing.B) {
+	for _, c := range costly {
+		b.Run(c.name, func(b *testing.B) {
+			p, s := pattern(b, c.pattern), path(b, c.path)
+			b.ReportAllocs()
+			for b.Loop() {
+				if p.Match(s) {
+					b.Fatal("matched")
+				}
+			}
+		})
+	}
+}

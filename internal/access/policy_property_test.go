@@ -1,0 +1,473 @@
+package access_test
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"larder/internal/access"
+	"larder/internal/vpath"
+)
+
+var (
+	everyOne   = []access.Permission{read, write, update, del, share, dl}
+	worldNames = []string{"a", "b", "ab"}
+	owners     = []string{"", "alice", "bob", "gus", "root"}
+	addresses  = []netip.Addr{{}, netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("::ffff:10.0.0.1"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")}
+	prefixes   = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("0.0.0.0/0")}
+	patterns   = []string{"/", "/**", "/*", "/a", "/a/**", "/a/*", "/a/b", "/a/b/**", "/**/b", "/**/b/**", "/?", "/a*", "/a**", "/*/b", "/b/**/a", "/ab", "/ab/*b", "/a/**/*"}
+	subjects   = []string{"role:guest", "role:user", "role:admin", "user:alice", "user:bob", "user:gus", "user:root", "key:k1", "key:k2"}
+)
+
+func drawRule(id string) *rapid.Generator[access.Rule] {
+	return rapid.Custom(func(t *rapid.T) access.Rule {
+		r := rule(id, rapid.SampledFrom(subjects).Draw(t, "subject"), access.Allow, rapid.SampledFrom(patterns).Draw(t, "pattern"))
+		if rapid.Bool().Draw(t, "deny") {
+			r.Effect = access.Deny
+		} else {
+			r.RequirePassword = rapid.IntRange(0, 4).Draw(t, "password") == 0
+		}
+		if rapid.Bool().Draw(t, "some") {
+			r.Permissions = access.Set(rapid.IntRange(1, 63).Draw(t, "permissions"))
+		}
+		if rapid.IntRange(0, 3).Draw(t, "addresses") == 0 {
+			r.AllowedIPs = rapid.SliceOfN(rapid.SampledFrom(prefixes), 1, 2).Draw(t, "allowedIPs")
+		}
+		r.MountID = rapid.SampledFrom([]string{"", "", "", "m1", "m2"}).Draw(t, "mount")
+		r.Priority = rapid.IntRange(0, 2).Draw(t, "priority")
+		r.CreatedAt = int64(rapid.IntRange(0, 2).Draw(t, "created"))
+		return r
+	})
+}
+
+func drawRules(t *rapid.T) []access.Rule {
+	rules := make([]access.Rule, rapid.IntRange(0, 8).Draw(t, "rules"))
+	for i := range rules {
+		rules[i] = drawRule("r"+strconv.Itoa(i)).Draw(t, "rule")
+	}
+	return rules
+}
+
+func drawActor(t *rapid.T) access.Actor {
+	a := rapid.SampledFrom([]access.Actor{visitor, alice, alice, bob, gus, root}).Draw(t, "actor")
+	a.IP = rapid.SampledFrom(addresses).Draw(t, "ip")
+	a.Unlocked = rapid.SliceOfN(rapid.SampledFrom([]string{"r0", "r1", "r2", "e1", "e2"}), 0, 3).Draw(t, "unlocked")
+	if a.UserID != "" && rapid.IntRange(0, 2).Draw(t, "key") == 0 {
+		p := rapid.SampledFrom([]access.Set{access.All, set(read, dl), set(write, update), set(read, dl, write, update, del)}).Draw(t, "key permissions")
+		a.Key = &access.Key{ID: "k1", Permissions: p, Root: at(rapid.SampledFrom([]string{"/", "/a", "/a/b"}).Draw(t, "key root")).Path}
+		a.Key.RootOnly = rapid.Bool().Draw(t, "root only")
+	}
+	return a
+}
+
+// drawTarget makes facts that can go together: what is above an entry is also the nearest, unless the entry has a password itself.
+func drawTarget(t *rapid.T) access.Target {
+	names := rapid.SliceOfN(rapid.SampledFrom(worldNames), 0, 3).Draw(t, "names")
+	target := access.Target{MountID: rapid.SampledFrom([]string{"m1", "m2"}).Draw(t, "mount")}
+	for _, name := range names {
+		target.Path = target.Path.Child(vpath.Name(name))
+	}
+	target.OwnerID = rapid.SampledFrom(owners).Draw(t, "owner")
+	target.InHome = rapid.IntRange(0, 3).Draw(t, "home") == 0
+	if rapid.IntRange(0, 3).Draw(t, "above") == 0 {
+		target.Above = &access.Guard{ID: "e1", OwnerID: rapid.SampledFrom(owners).Draw(t, "guard")}
+		target.Guard = target.Above
+	}
+	if rapid.IntRange(0, 3).Draw(t, "protected") == 0 {
+		target.Guard = &access.Guard{ID: "e2", OwnerID: target.OwnerID}
+	}
+	return target
+}
+
+// refFirst returns the rule that decides, by weighing every rule against every other instead of sorting, and the ids passed over on the way.
+func refFirst(rules []access.Rule, concerns func(access.Rule) bool, a access.Actor, target access.Target, p access.Permission) (*access.Rule, []string) {
+	var best *access.Rule
+	for i := range rules {
+		r := &rules[i]
+		if !concerns(*r) || r.Permissions != 0 && !r.Permissions.Has(p) || r.MountID != "" && r.MountID != target.MountID {
+			continue
+		}
+		parsed, err := access.ParsePattern(r.Pattern)
+		if err != nil || !refMatchPath(parsed, target.Path) {
+			continue
+		}
+		inside := slices.ContainsFunc(r.AllowedIPs, func(prefix netip.Prefix) bool { return prefix.Contains(a.IP.Unmap()) })
+		if len(r.AllowedIPs) > 0 && inside != (r.Effect == access.Allow) {
+			continue
+		}
+		if best == nil || refBefore(*r, *best) {
+			best = r
+		}
+	}
+	if best == nil || !best.RequirePassword || a.Key == nil && slices.Contains(a.Unlocked, best.ID) {
+		return best, nil
+	}
+	passed := best.ID
+	found, asks := refFirst(rules, func(r access.Rule) bool { return concerns(r) && r.ID != passed }, a, target, p)
+	return found, append([]string{passed}, asks...)
+}
+
+func refBefore(a, b access.Rule) bool {
+	kind := func(r access.Rule) int {
+		switch {
+		case r.KeyID != "":
+			return 0
+		case r.UserID != "":
+			return 1
+		}
+		return 2
+	}
+	lead := func(s string) int { // all the patterns here are ASCII
+		for i, c := range s {
+			if c == '*' || c == '?' {
+				return i
+			}
+		}
+		return len(s)
+	}
+	literals, globs := func(s string) (n int) {
+		for _, c := range s {
+			if c != '*' && c != '?' {
+				n++
+			}
+		}
+		return n
+	}, func(s string) (n int) {
+		for i := 0; i+1 < len(s); i++ {
+			if s[i:i+2] == "**" {
+				n++
+			}
+		}
+		return n
+	}
+	switch {
+	case a.Priority != b.Priority:
+		return a.Priority > b.Priority
+	case kind(a) != kind(b):
+		return kind(a) < kind(b)
+	case lead(a.Pattern) != lead(b.Pattern):
+		return lead(a.Pattern) > lead(b.Pattern)
+	case literals(a.Pattern) != literals(b.Pattern):
+		return literals(a.Pattern) > literals(b.Pattern)
+	case globs(a.Pattern) != globs(b.Pattern):
+		return globs(a.Pattern) < globs(b.Pattern)
+	case a.Effect != b.Effect:
+		return a.Effect == access.Deny
+	case a.CreatedAt != b.CreatedAt:
+		return a.CreatedAt < b.CreatedAt
+	}
+	return a.ID < b.ID
+}
+
+// refJudge is one of the two verdicts of a key, or the only one of everybody else.
+func refJudge(rules []access.Rule, guests bool, a access.Actor, withKey bool, target access.Target, p access.Permission) (access.Outcome, []string) {
+	account := a.UserID != ""
+	first, asks := refFirst(rules, func(r access.Rule) bool {
+		return account && (r.UserID == a.UserID || r.Role == a.Role && r.Role != "" || withKey && r.KeyID != "" && r.KeyID == a.Key.ID)
+	}, a, target, p)
+	yes := first != nil && first.Effect == access.Allow
+	if first == nil && account {
+		yes = a.Role == access.Admin || target.OwnerID == a.UserID || target.InHome && a.Role == access.User
+	}
+	if first == nil && !yes && guests && !(account && a.Role == access.Guest) {
+		guest, more := refFirst(rules, func(r access.Rule) bool { return r.Role == access.Guest }, a, target, p)
+		yes = guest != nil && guest.Effect == access.Allow
+		asks = append(asks, more...)
+	}
+	switch {
+	case yes:
+		return access.Allowed, nil
+	case len(asks) > 0:
+		return access.NeedsPassword, asks
+	}
+	return access.Denied, nil
+}
+
+// refDecide is Decide, written from the rules once more and in another way.
+func refDecide(rules []access.Rule, guests bool, a access.Actor, target access.Target, p access.Permission) access.Outcome {
+	if k := a.Key; k != nil {
+		inRoot := target.Path.Within(k.Root)
+		if p == share || !k.Permissions.Has(p) || !inRoot && (k.RootOnly || p == write || p == update || p == del) {
+			return access.Denied
+		}
+	}
+	outcome, _ := refJudge(rules, guests, a, false, target, p)
+	if a.Key != nil {
+		second, _ := refJudge(rules, guests, a, true, target, p)
+		switch {
+		case outcome == access.Denied || second == access.Denied:
+			outcome = access.Denied
+		case second == access.NeedsPassword:
+			outcome = second
+		}
+	}
+	guard := target.Guard
+	if p == read {
+		guard = target.Above
+	}
+	if outcome == access.Denied || guard == nil {
+		return outcome
+	}
+	given := a.Key == nil && slices.Contains(a.Unlocked, guard.ID)
+	trusted := p != dl && a.UserID != "" && (a.Role == access.Admin || a.UserID == guard.OwnerID)
+	if given || trusted || p == read && a.Key != nil {
+		return outcome
+	}
+	return access.NeedsPassword
+}
+
+func TestDecideAgreesWithReference(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rules, guests, a, target := drawRules(t), rapid.Bool().Draw(t, "guests"), drawActor(t), drawTarget(t)
+		p := access.NewPolicy(rules, guests)
+		var allowed access.Set
+		for _, one := range everyOne {
+			v := p.Decide(a, target, one)
+			if want := refDecide(rules, guests, a, target, one); v.Outcome != want {
+				t.Fatalf("Decide %v: %v by %s, want %v", one, v.Outcome, v.DecidedBy, want)
+			}
+			if (v.Outcome == access.NeedsPassword) != (len(v.Asks) > 0) {
+				t.Fatalf("Decide %v: %v asks %q", one, v.Outcome, v.Asks)
+			}
+			if v.Outcome == access.Allowed {
+				allowed |= set(one)
+			}
+			explained, steps := p.Explain(a, target, one)
+			if explained.Outcome != v.Outcome || explained.DecidedBy != v.DecidedBy || !slices.Equal(explained.Asks, v.Asks) {
+				t.Fatalf("Explain %v: %+v, but Decide %+v", one, explained, v)
+			}
+			for _, r := range rules {
+				if !slices.ContainsFunc(steps, func(s access.Step) bool { return s.RuleID == r.ID }) {
+					t.Fatalf("Explain %v does not mention %s", one, r.ID)
+				}
+			}
+		}
+		if got := p.Allowed(a, target); got != allowed {
+			t.Fatalf("Allowed %q, want %q", got.Names(), allowed.Names())
+		}
+	})
+}
+
+func TestRuleOrderDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rules, a, target := drawRules(t), drawActor(t), drawTarget(t)
+		one := rapid.SampledFrom(everyOne).Draw(t, "permission")
+		v := access.NewPolicy(rules, true).Decide(a, target, one)
+		shuffled := access.NewPolicy(rapid.Permutation(rules).Draw(t, "order"), true).Decide(a, target, one)
+		if v.Outcome != shuffled.Outcome || v.DecidedBy != shuffled.DecidedBy || !slices.Equal(v.Asks, shuffled.Asks) {
+			t.Fatalf("%+v, in another order %+v", v, shuffled)
+		}
+	})
+}
+
+func TestDenyNeverWidens(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rules, guests, a, target := drawRules(t), rapid.Bool().Draw(t, "guests"), drawActor(t), drawTarget(t)
+		deny := drawRule("deny").Draw(t, "deny")
+		deny.Effect, deny.RequirePassword = access.Deny, false
+		before := access.NewPolicy(rules, guests).Allowed(a, target)
+		after := access.NewPolicy(append(rules, deny), guests).Allowed(a, target)
+		if after&^before != 0 {
+			t.Fatalf("a deny added %q", (after &^ before).Names())
+		}
+	})
+}
+
+// Abuse case C32. Reading past an entry's password is the one thing that a key has before its owner gave the password.
+func TestKeyNeverExceedsOwner(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p, a, target := access.NewPolicy(drawRules(t), rapid.Bool().Draw(t, "guests")), drawActor(t), drawTarget(t)
+		if a.Key == nil {
+			return
+		}
+		owner := a
+		owner.Key, owner.Unlocked = nil, nil
+		if target.Above != nil {
+			owner.Unlocked = []string{target.Above.ID} // for reading alone, as checked below
+		}
+		more := p.Allowed(a, target) &^ p.Allowed(owner, target)
+		if more != 0 {
+			t.Fatalf("the key has %q more", more.Names())
+		}
+		owner.Unlocked = nil
+		if more = p.Allowed(a, target) &^ p.Allowed(owner, target) &^ set(read); more != 0 {
+			t.Fatalf("the key has %q more without a password", more.Names())
+		}
+	})
+}
+
+func TestSigningInTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rules := drawRules(t)
+		for i := range rules {
+			rules[i].UserID, rules[i].KeyID, rules[i].Role = "", "", access.Guest
+		}
+		p, target, a := access.NewPolicy(rules, true), drawTarget(t), drawActor(t)
+		before := visitor
+		before.IP, before.Unlocked = a.IP, a.Unlocked
+		a.Key = nil
+		if lost := p.Allowed(before, target) &^ p.Allowed(a, target); lost != 0 {
+			t.Fatalf("%s loses %q by signing in", a.UserID, lost.Names())
+		}
+	})
+}
+
+func TestPublicIsOpenToEverybody(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rules, target := drawRules(t), drawTarget(t)
+		p := access.NewPolicy(rules, rapid.Bool().Draw(t, "guests"))
+		if !p.Public(target) {
+			return
+		}
+		for _, ip := range addresses {
+			if v := p.Decide(access.Actor{IP: ip}, target, dl); v.Outcome != access.Allowed {
+				t.Fatalf("public, but from %v the answer is %+v", ip, v)
+			}
+		}
+		if !p.LinkOpen(target) {
+			t.Fatal("public, but the link is closed")
+		}
+	})
+}
+
+// A link is closed for a reason: what a guest gets there depends on the address or on a password.
+func TestLinkIsClosedForAReason(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rules, target := drawRules(t), drawTarget(t)
+		target.Guard, target.Above = nil, nil
+		p := access.NewPolicy(rules, true)
+		outcomes := map[access.Outcome]bool{}
+		for _, ip := range addresses {
+			for _, ids := range [][]string{nil, {"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"}} {
+				outcomes[p.Decide(access.Actor{IP: ip, Unlocked: ids}, target, dl).Outcome] = true
+			}
+		}
+		if p.LinkOpen(target) && len(outcomes) > 1 {
+			t.Fatalf("the link is open, but guests get %v", outcomes)
+		}
+		if !p.LinkOpen(target) && len(outcomes) == 1 && !slices.ContainsFunc(rules, func(r access.Rule) bool {
+			return r.Role == access.Guest && (len(r.AllowedIPs) > 0 || r.RequirePassword)
+		}) {
+			t.Fatal("the link is closed for no reason")
+		}
+	})
+}
+
+func TestChildrenAgreesWithDecide(t *testing.T) {
+	t.Parallel()
+	childNames := []vpath.Name{"a", "b", "ab", "bb", "aab", "zzz", "é"}
+	rapid.Check(t, func(t *rapid.T) {
+		p, a, folder := access.NewPolicy(drawRules(t), rapid.Bool().Draw(t, "guests")), drawActor(t), drawTarget(t)
+		one := rapid.SampledFrom(everyOne).Draw(t, "permission")
+		verdict := p.Children(a, folder, one)
+		if verdict == access.ChildrenMixed {
+			return
+		}
+		child := folder.Inside()
+		for _, name := range childNames {
+			for _, owner := range owners {
+				child.Path, child.OwnerID = folder.Path.Child(name), owner
+				want := verdict == access.ChildrenAll || verdict == access.ChildrenOwn && owner != "" && owner == a.UserID
+				if got := p.Decide(a, child, one); (got.Outcome == access.Allowed) != want {
+					t.Fatalf("%v of the children, but %s of %q: %+v", verdict, child.Path, owner, got)
+				}
+				child.Guard = &access.Guard{ID: "e9"}
+				if got := p.Decide(a, child, read); one == read && (got.Outcome == access.Allowed) != want {
+					t.Fatalf("%v of the children, but %s of %q with a password of its own: %+v", verdict, child.Path, owner, got)
+				}
+				child.Guard = folder.Guard
+			}
+		}
+	})
+}
+
+func TestUniformAgreesWithDecide(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rules, guests, a, folder := drawRules(t), rapid.Bool().Draw(t, "guests"), drawActor(t), drawTarget(t)
+		one := rapid.SampledFrom(everyOne).Draw(t, "permission")
+		p := access.NewPolicy(rules, guests)
+		answer, refusals := p.Uniform(a, folder, one), 0
+		for _, s := range universe(folder.Path, worldNames, 3) {
+			for _, owner := range owners {
+				entry := folder
+				if s != folder.Path {
+					entry = folder.Inside()
+				}
+				entry.Path, entry.OwnerID = s, owner
+				v := p.Decide(a, entry, one)
+				if v.Outcome == access.Allowed {
+					continue
+				}
+				refusals++
+				if answer == access.Everything || answer == access.OwnOnly && owner != "" && owner == a.UserID {
+					t.Fatalf("%v, but %s of %q: %+v", answer, s, owner, v)
+				}
+			}
+		}
+		conditional := slices.ContainsFunc(rules, func(r access.Rule) bool { return r.RequirePassword || len(r.AllowedIPs) > 0 })
+		if answer == access.Refused && refusals == 0 && !conditional && a.UserID != "" && !anyExotic(rules) {
+			t.Fatal("refused, but nothing below is, and there is no condition")
+		}
+	})
+}
+
+// anyExotic reports whether a rule allows with a pattern that covers a folder by other means than ending in `**`, which Uniform cannot tell.
+func anyExotic(rules []access.Rule) bool {
+	return slices.ContainsFunc(rules, func(r access.Rule) bool { return r.Effect == access.Allow && !strings.HasSuffix(r.Pattern, "**") })
+}
+
+// What Reveals keeps back is not to be read or written by anybody but its owner, at any depth, in any mount.
+func TestRevealsLosesNothing(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p, a, folder := access.NewPolicy(drawRules(t), rapid.Bool().Draw(t, "guests")), drawActor(t), drawTarget(t)
+		home, hasHome := drawTarget(t).Path, a.UserID != "" && rapid.Bool().Draw(t, "has home")
+		if p.Reveals(a, folder.Path, home, hasHome) {
+			return
+		}
+		for _, s := range universe(folder.Path, worldNames, 3) {
+			for _, mount := range []string{"m1", "m2"} {
+				entry := access.Target{Path: s, MountID: mount, InHome: hasHome && s.Within(home)}
+				if got := p.Allowed(a, entry) & set(read, write); got != 0 {
+					t.Fatalf("%s shows nothing, but %s is open for %q", folder.Path, s, got.Names())
+				}
+			}
+		}
+	})
+}
+
+// What Reveals shows has something in it, as long as no rule is for one mount and each pattern names a whole tree.
+func TestRevealsForAReason(t *testing.T) {
+	t.Parallel()
+	trees := []string{"/**", "/a/**", "/a/b/**", "/b/**", "/ab/**", "/a/b/ab/**"}
+	rapid.Check(t, func(t *rapid.T) {
+		rules := drawRules(t)
+		for i := range rules {
+			rules[i].MountID, rules[i].Pattern = "", rapid.SampledFrom(trees).Draw(t, "tree")
+		}
+		p, a, folder := access.NewPolicy(rules, rapid.Bool().Draw(t, "guests")), drawActor(t), drawTarget(t)
+		home, hasHome := drawTarget(t).Path, a.UserID != "" && rapid.Bool().Draw(t, "has home")
+		if !p.Reveals(a, folder.Path, home, hasHome) {
+			return
+		}
+		for _, s := range universe(folder.Path, worldNames, 4) {
+			entry := access.Target{Path: s, InHome: hasHome && s.Within(home)}
+			if p.Allowed(a, entry)&set(read, write, dl) != 0 {
+				return
+			}
+		}
+		t.Fatalf("%s shows, but there is nothing to be had in it", folder.Path)
+	})
+}

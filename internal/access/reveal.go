@@ -1,0 +1,130 @@
+package access
+
+import (
+	"net/netip"
+
+	"larder/internal/vpath"
+)
+
+// Reveals reports whether a folder shows to the actor for what lies in it: an allow rule of theirs (a guest's included) that lets them read,
+// download or write may match at or below path, or their home does, and no deny takes all of it back. It is meant to be asked after Decide
+// refused to read the folder; such a folder lists just what may be seen in it. Ownership reveals nothing.
+//
+// A rule whose password was not given reveals nothing. Which mounts lie below is not known here: an allow for any mount counts, a deny only
+// when it is for all.
+func (p *Policy) Reveals(a Actor, path vpath.Path, home vpath.Path, hasHome bool) bool {
+	v := view{policy: p, actor: &a, ip: a.address(), home: home, hasHome: hasHome && a.UserID != ""}
+	for _, part := range []struct {
+		want    Set
+		confine bool
+	}{
+		{Set(Read | Download), a.Key != nil && a.Key.RootOnly},
+		{Set(Write), a.Key != nil},
+	} {
+		region := path
+		if part.confine {
+			region = deeper(path, a.Key.Root)
+			if !region.Within(path) || !region.Within(a.Key.Root) {
+				continue
+			}
+		}
+		want := part.want
+		if a.Key != nil {
+			want &= a.Key.Permissions
+		}
+		if want != 0 && v.shows(region, want, false) {
+			return true
+		}
+	}
+	return false
+}
+
+// view is what Reveals asks about.
+type view struct {
+	policy  *Policy
+	actor   *Actor
+	ip      netip.Addr
+	home    vpath.Path
+	hasHome bool
+}
+
+// deeper returns the longer of two paths of which one holds the other; when neither does, the second.
+func deeper(a, b vpath.Path) vpath.Path {
+	if a.Within(b) {
+		return a
+	}
+	return b
+}
+
+// shows reports whether some of want may be had at or below region, by one set of rules and what holds where they are silent. A key with
+// rules of its own must find the same in both sets: where the first gives something, the second is asked.
+func (v *view) shows(region vpath.Path, want Set, withKey bool) bool {
+	agreed := func(at vpath.Path, given Set) bool {
+		return given != 0 && (withKey || !v.policy.ownRules(v.actor) || v.shows(at, given, true))
+	}
+	own := v.policy.rulesOf(v.actor, withKey)
+	if v.granted(own, queue{}, region, want, agreed) {
+		return true
+	}
+	switch {
+	case v.actor.UserID != "" && v.actor.Role == Admin:
+		if agreed(region, v.remains(own, region, want)) {
+			return true
+		}
+	case v.hasHome && v.actor.Role == User && (v.home.Within(region) || region.Within(v.home)):
+		at := deeper(region, v.home)
+		if agreed(at, v.remains(own, at, want)) {
+			return true
+		}
+	}
+	return v.granted(v.policy.guestRules(v.actor), own, region, want, agreed)
+}
+
+// granted reports whether an allow rule of q gives some of want at or below region, when the rules of before are asked first. It tells agreed
+// where, as closely as the rule's pattern says.
+func (v *view) granted(q, before queue, region vpath.Path, want Set, agreed func(vpath.Path, Set) bool) bool {
+	all := q
+	for r := q.next(); r != nil; r = q.next() {
+		if !r.allows() || r.Permissions&want == 0 || !r.here(v.ip) || r.locked(v.actor) || !r.pattern.MayMatchWithin(region) {
+			continue
+		}
+		at := region
+		if r.pattern.base.Within(region) {
+			at = r.pattern.base
+		}
+		earlier := v.taken(before, nil, at, r)
+		given := r.Permissions & want &^ earlier &^ v.taken(all, r, at, r)
+		// Bytes that may be had by name do not make a name show that a rule hides.
+		if !given.Has(Read) && (earlier | v.taken(all, nil, at, r)).Has(Read) {
+			given &^= Set(Download)
+		}
+		if agreed(at, given) {
+			return true
+		}
+	}
+	return false
+}
+
+// remains returns what the rules of q leave of want to one who may do everything at and below path where they are silent.
+func (v *view) remains(q queue, path vpath.Path, want Set) Set {
+	taken := v.taken(q, nil, path, nil)
+	if taken.Has(Read) {
+		taken |= Set(Download)
+	}
+	return want &^ taken
+}
+
+// taken returns the permissions that rules of q before until (all of them for nil) deny the caller at and below the whole of path, or in all
+// that the allow rule given, unless it is nil, matches.
+func (v *view) taken(q queue, until *rule, path vpath.Path, given *rule) Set {
+	var out Set
+	for r := q.next(); r != nil && r != until; r = q.next() {
+		if r.allows() || r.MountID != "" || !r.here(v.ip) {
+			continue
+		}
+		if r.pattern.CoversWithin(path) || given != nil && r.pattern.covers(given.pattern) {
+			out |= r.Permissions
+		}
+	}
+	return out
+}
