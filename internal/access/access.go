@@ -56,6 +56,7 @@ type Key struct {
 type Actor struct {
 	UserID   string // "" for a visitor without an account, whatever Role says
 	Role     Role
+	HomeID   string     // entry id of the home, "" for none; whoever builds a Target sets InHome by it
 	Key      *Key       // the key that the account acts through, nil for a session
 	IP       netip.Addr // an address that is not valid lies in no prefix
 	Unlocked []string   // ids of the rules and entries whose password the caller has given; ignored for keys, which cannot give one

@@ -95,7 +95,7 @@ func TestPatternMatch(t *testing.T) {
 		{"/*", "/a /abc", "/ /a/b"},
 		{"/?", "/a /é /字 /😀", "/ /ab /a/b"},
 		{"/??", "/ab /字é", "/a /字 /abc /a/b"},
-		{"/public/*", "/public/a", "/public /public/a/b /publicity"}, // abuse case C33
+		{"/public/*", "/public/a", "/public /public/a/b /publicity"},                        // abuse case C33
 		{"/public/**", "/public /public/a /public/a/b", "/publicity /publi /x/public /pub"}, // abuse case C33
 		{"/public**", "/public /publicity /public/a/b", "/publi"},
 		{"/a*", "/a /ab /abc", "/ /b /a/b /ab/c"},

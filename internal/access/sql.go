@@ -1,0 +1,197 @@
+package access
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// Stored is a rule as a row: with the hash of its password, which nothing shows.
+type Stored struct {
+	Rule
+	PasswordHash string // "" for none
+	UpdatedAt    int64  // milliseconds, as CreatedAt
+}
+
+// Check reports what keeps r from being stored. Fault: Invalid.
+func (r Stored) Check() error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if r.RequirePassword && r.PasswordHash == "" {
+		return fault.New(fault.Invalid, "A rule that requires a password needs one.")
+	}
+	return nil
+}
+
+// Store keeps the rules, and the policy made of them in memory. It is the one part of this package that reads anything. All methods are safe
+// for concurrent use.
+type Store struct {
+	db          *db.DB
+	now         func() time.Time
+	guestAccess func(ctx context.Context, version int64) (bool, error)
+	policy      db.Versioned[*Policy]
+}
+
+// NewStore returns the Store in d. guestAccess tells the site setting allowGuestAccess under a config version.
+func NewStore(d *db.DB, now func() time.Time, guestAccess func(ctx context.Context, version int64) (bool, error)) *Store {
+	return &Store{db: d, now: now, guestAccess: guestAccess}
+}
+
+// Policy returns the compiled rules for that config version, which the caller has read outside of any transaction; from memory when they are
+// known.
+func (s *Store) Policy(ctx context.Context, version int64) (*Policy, error) {
+	return s.policy.Get(version, func() (*Policy, error) {
+		stored, err := query(s.db.Read(ctx), "")
+		if err != nil {
+			return nil, err
+		}
+		guests, err := s.guestAccess(ctx, version)
+		if err != nil {
+			return nil, fmt.Errorf("read whether guests are let in: %w", err)
+		}
+		rules := make([]Rule, len(stored))
+		for i := range stored {
+			rules[i] = stored[i].Rule
+		}
+		return NewPolicy(rules, guests), nil
+	})
+}
+
+// List returns rules in the order of their priority, then their age, and how many there are in all.
+func (s *Store) List(ctx context.Context, limit, offset int) ([]Stored, int, error) {
+	q := s.db.Read(ctx)
+	var total int
+	if err := q.QueryRow("SELECT COUNT(*) FROM rules").Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("count rules: %w", err)
+	}
+	rules, err := query(q, "ORDER BY priority DESC, created_at, id LIMIT $1 OFFSET $2", limit, offset)
+	return rules, total, err
+}
+
+// All returns every rule in the order of List.
+func (s *Store) All(ctx context.Context) ([]Stored, error) {
+	return query(s.db.Read(ctx), "ORDER BY priority DESC, created_at, id")
+}
+
+// ByID returns one rule. Fault: NotFound.
+func (s *Store) ByID(ctx context.Context, id string) (Stored, error) {
+	rules, err := query(s.db.Read(ctx), "WHERE id = $1", id)
+	if err != nil {
+		return Stored{}, err
+	}
+	if len(rules) == 0 {
+		return Stored{}, noRule()
+	}
+	return rules[0], nil
+}
+
+func noRule() error { return fault.New(fault.NotFound, "There is no such rule.") }
+
+// Insert adds a rule, made now, and raises the config version. Fault: Invalid.
+func (s *Store) Insert(tx *db.Tx, r Stored) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	now := s.now().UnixMilli()
+	_, err := tx.Exec(`
+		INSERT INTO rules (path_pattern, effect, mount_id, role, user_id, api_key_id, permissions, require_password, password_hash, allowed_ips,
+			priority, updated_at, id, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, append(r.values(now), r.ID, now)...)
+	if err != nil {
+		return fmt.Errorf("insert rule: %w", err)
+	}
+	return tx.BumpConfig()
+}
+
+// Replace gives the rule with r's id all of r's values, its age excepted, and raises the config version. Faults: Invalid, NotFound.
+func (s *Store) Replace(tx *db.Tx, r Stored) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	n, err := tx.Exec(`
+		UPDATE rules
+		SET path_pattern = $1, effect = $2, mount_id = $3, role = $4, user_id = $5, api_key_id = $6, permissions = $7, require_password = $8,
+			password_hash = $9, allowed_ips = $10, priority = $11, updated_at = $12
+		WHERE id = $13`, append(r.values(s.now().UnixMilli()), r.ID)...)
+	return changed(tx, "replace rule", n, err)
+}
+
+// Delete removes a rule and raises the config version. Fault: NotFound.
+func (s *Store) Delete(tx *db.Tx, id string) error {
+	n, err := tx.Exec("DELETE FROM rules WHERE id = $1", id)
+	return changed(tx, "delete rule", n, err)
+}
+
+func changed(tx *db.Tx, doing string, n int64, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if n == 0 {
+		return noRule()
+	}
+	return tx.BumpConfig()
+}
+
+// values are the columns of a rule from path_pattern to updated_at.
+func (r *Stored) values(now int64) []any {
+	return []any{r.Pattern, string(r.Effect), optional(r.MountID), optional(string(r.Role)), optional(r.UserID), optional(r.KeyID),
+		strings.Join(r.Permissions.Names(), ","), r.RequirePassword, optional(r.PasswordHash), JoinAddresses(r.AllowedIPs), r.Priority, now}
+}
+
+func optional(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
+
+// query reads the rules that the rest of a query picks. What it cannot read is an error: leaving a rule out could open what it denies.
+func query(q db.Querier, rest string, args ...any) ([]Stored, error) {
+	rows, err := q.Query(`
+		SELECT id, path_pattern, effect, mount_id, role, user_id, api_key_id, permissions, require_password, password_hash, allowed_ips,
+			priority, created_at, updated_at
+		FROM rules `+rest, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	defer rows.Close()
+	var rules []Stored
+	for rows.Next() {
+		r, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	return rules, nil
+}
+
+func scan(rows *sql.Rows) (Stored, error) {
+	var r Stored
+	var mountID, role, userID, keyID, hash sql.NullString
+	var permissions, addresses string
+	err := rows.Scan(&r.ID, &r.Pattern, &r.Effect, &mountID, &role, &userID, &keyID, &permissions, &r.RequirePassword, &hash, &addresses,
+		&r.Priority, &r.CreatedAt, &r.UpdatedAt)
+	if err != nil {
+		return Stored{}, fmt.Errorf("read rule: %w", err)
+	}
+	r.MountID, r.Role, r.UserID, r.KeyID, r.PasswordHash = mountID.String, Role(role.String), userID.String, keyID.String, hash.String
+	if r.Permissions, err = ParseSet(split(permissions)); err != nil {
+		return Stored{}, fmt.Errorf("read the permissions of rule %s: %w", r.ID, err)
+	}
+	if r.AllowedIPs, err = ParseAddresses(split(addresses)); err != nil {
+		return Stored{}, fmt.Errorf("read the addresses of rule %s: %w", r.ID, err)
+	}
+	return r, nil
+}
+
+func split(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}

@@ -1,0 +1,177 @@
+// Package account keeps users: who they are, their passwords, their sessions and the CSRF tokens of those.
+//
+// A session is a signed token (JWT) that names a user and the session version and role version under which it was issued. Raising one of
+// these versions ends every session of the user: logout, a new password, disabling and banning raise the first, a change of role the second.
+// Whatever changes a user raises the config version too, under which users are kept in memory, so that all replicas learn of it at once.
+//
+// Home and quota come with an account but belong to other packages; package lifecycle brings them together.
+//
+// Specification: User, User status, Session version, Authentication.
+package account
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/ident"
+	"larder/internal/secret"
+)
+
+// Status says whether an account may be used.
+type Status string
+
+// The statuses. Only an active account can log in or keep a session.
+const (
+	Active   Status = "active"
+	Disabled Status = "disabled"
+	Banned   Status = "banned"
+)
+
+// User is an account without its password. What the pointers point to may be shared: it must not be changed.
+type User struct {
+	ID, Username, Email         string
+	EmailVerified               bool
+	Role                        access.Role
+	Status                      Status
+	DisplayName, AvatarURL      *string
+	DefaultPath                 string // the folder that opens first
+	HomeID                      string // entry, "" for none
+	Locale, Theme, AccentColor  string
+	EnableBlur                  bool
+	RoleVersion, SessionVersion int64
+	CreatedAt, UpdatedAt        int64 // ms
+}
+
+// Config is what a Service works with; every field is needed.
+type Config struct {
+	DB     *db.DB
+	IDs    *ident.Source
+	Random io.Reader // salts of passwords
+	Keys   *secret.Keyring
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// maxCachedUsers bounds the users kept in memory, some hundred bytes each.
+const maxCachedUsers = 10000
+
+// Service is the accounts of one database. It is safe for concurrent use.
+type Service struct {
+	db      *db.DB
+	ids     *ident.Source
+	random  io.Reader
+	key     []byte // signs sessions
+	now     func() time.Time
+	log     *slog.Logger
+	users   *db.VersionedMap[string, User]
+	hashing chan struct{} // a place for each password that is hashed at this moment
+}
+
+// New returns the accounts in cfg.DB.
+func New(cfg Config) *Service {
+	return &Service{
+		db:      cfg.DB,
+		ids:     cfg.IDs,
+		random:  cfg.Random,
+		key:     cfg.Keys.Key("session"),
+		now:     cfg.Now,
+		log:     cfg.Log,
+		users:   db.NewVersionedMap[string, User](maxCachedUsers),
+		hashing: make(chan struct{}, parallelHashes),
+	}
+}
+
+// Insert writes a new active user, whose password was hashed before, into the caller's transaction. Home and quota are not its business.
+// Faults: Invalid, AlreadyExists when the name or the address is taken, in whatever case; the transaction can go on after that.
+func (s *Service) Insert(tx *db.Tx, n NewUser, passwordHash string) (User, error) {
+	if err := n.checkIdentity(); err != nil {
+		return User{}, err
+	}
+	if _, err := parseHash(passwordHash); err != nil {
+		return User{}, fmt.Errorf("insert user: %w", err)
+	}
+	now := s.now().UnixMilli()
+	u := User{
+		ID:             s.ids.UUID(),
+		Username:       n.Username,
+		Email:          n.Email,
+		EmailVerified:  n.EmailVerified,
+		Role:           n.Role,
+		Status:         Active,
+		DefaultPath:    orElse(n.DefaultPath, "/"),
+		HomeID:         n.HomeID,
+		Locale:         orElse(n.Locale, "en-US"),
+		Theme:          "system",
+		AccentColor:    "#3b6cf6",
+		EnableBlur:     true,
+		RoleVersion:    1,
+		SessionVersion: 1,
+		CreatedAt:      now,
+		UpdatedAt:      now,
+	}
+	if err := insertUser(tx, u, passwordHash); err != nil {
+		return User{}, err
+	}
+	return u, tx.BumpConfig()
+}
+
+// SetHome gives a user a home, "" for none, and the folder that opens first. Fault: NotFound.
+func (s *Service) SetHome(tx *db.Tx, userID, homeID, defaultPath string) error {
+	return changed(tx, updateHome(tx, userID, homeID, defaultPath, s.now().UnixMilli()))
+}
+
+// SetPassword replaces the password by one that was hashed before and ends all sessions of the user. Fault: NotFound.
+func (s *Service) SetPassword(tx *db.Tx, userID, passwordHash string) error {
+	if _, err := parseHash(passwordHash); err != nil {
+		return fmt.Errorf("set password: %w", err)
+	}
+	return changed(tx, updatePassword(tx, userID, passwordHash, s.now().UnixMilli()))
+}
+
+// SetStatus changes the status; every status but Active ends all sessions of the user. Fault: NotFound.
+func (s *Service) SetStatus(tx *db.Tx, userID string, status Status) error {
+	return changed(tx, updateStatus(tx, userID, status, s.now().UnixMilli()))
+}
+
+// SetRole changes the role; a role other than the present one ends all sessions of the user. Fault: NotFound.
+func (s *Service) SetRole(tx *db.Tx, userID string, role access.Role) error {
+	return changed(tx, updateRole(tx, userID, role, s.now().UnixMilli()))
+}
+
+// changed raises the config version after a change that succeeded.
+func changed(tx *db.Tx, err error) error {
+	if err != nil {
+		return err
+	}
+	return tx.BumpConfig()
+}
+
+// ByID returns a user of any status. Fault: NotFound.
+func (s *Service) ByID(q db.Querier, id string) (User, error) {
+	u, _, err := readUser(q, byID, id)
+	return u, err
+}
+
+// ByName returns the user of that name or address, of any status, without regard to case. Fault: NotFound.
+func (s *Service) ByName(q db.Querier, usernameOrEmail string) (User, error) {
+	u, _, err := findUser(q, usernameOrEmail)
+	return u, err
+}
+
+// Cached returns a user of any status, from memory when known under version, the config version read in this request. Whoever acts on the
+// user's behalf must look at the status. Fault: NotFound.
+func (s *Service) Cached(ctx context.Context, version int64, id string) (User, error) {
+	return s.users.Get(version, id, func() (User, error) { return s.ByID(s.db.Read(ctx), id) })
+}
+
+func orElse(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}

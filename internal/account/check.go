@@ -1,0 +1,97 @@
+package account
+
+import (
+	"net/mail"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"larder/internal/access"
+	"larder/internal/fault"
+	"larder/internal/secret"
+)
+
+const (
+	minPasswordRunes = 8
+	maxPasswordRunes = 128
+	maxPasswordBytes = 512
+	maxEmailBytes    = 254 // RFC 5321, sections 4.5.3.1.3 and 4.1.2: a path of 256 with its brackets
+)
+
+var usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_]{3,20}$`)
+
+// NewUser is an account to be made.
+type NewUser struct {
+	Username, Email string
+	Password        secret.Text
+	Role            access.Role
+	EmailVerified   bool
+	DefaultPath     string // "" for "/"
+	HomeID          string // entry, "" for none
+	Locale          string // "" for en-US
+}
+
+// Check judges everything that a person typed, before anything costly is done. Fault: Invalid.
+func (n NewUser) Check() error {
+	if err := n.checkIdentity(); err != nil {
+		return err
+	}
+	return CheckPassword(n.Password)
+}
+
+// checkIdentity is Check without the password, which is a hash by the time of Insert.
+func (n NewUser) checkIdentity() error {
+	if !usernamePattern.MatchString(n.Username) {
+		return fault.New(fault.Invalid, "A username has 3 to 20 characters: letters, digits and underscores.")
+	}
+	if err := CheckEmail(n.Email); err != nil {
+		return err
+	}
+	switch n.Role {
+	case access.Admin, access.User, access.Guest:
+	default:
+		return fault.New(fault.Invalid, "A role is admin, user or guest.")
+	}
+	switch n.Locale {
+	case "", "zh-CN", "en-US":
+	default:
+		return fault.New(fault.Invalid, "A locale is zh-CN or en-US.")
+	}
+	if n.DefaultPath != "" && !strings.HasPrefix(n.DefaultPath, "/") {
+		return fault.New(fault.Invalid, "A default path starts with \"/\".")
+	}
+	return nil
+}
+
+// CheckEmail takes a bare address as RFC 5322 writes it, at most 254 bytes; `admin@localhost` is one. Display names, comments, quotes,
+// address literals, spaces and invisible characters are refused, so that nothing but an address ever enters the header of a mail.
+// Fault: Invalid.
+func CheckEmail(s string) error {
+	bad := fault.New(fault.Invalid, "This is not a valid e-mail address.")
+	if len(s) > maxEmailBytes || !utf8.ValidString(s) {
+		return bad
+	}
+	if strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune(`<>()[]"\`, r)
+	}) {
+		return bad
+	}
+	if parsed, err := mail.ParseAddress(s); err != nil || parsed.Name != "" || parsed.Address != s {
+		return bad
+	}
+	return nil
+}
+
+// CheckPassword judges the password of an account: 8 to 128 characters, at most 512 bytes. Fault: Invalid.
+func CheckPassword(password secret.Text) error {
+	if tooLong(password) || utf8.RuneCountInString(password.Reveal()) < minPasswordRunes {
+		return fault.New(fault.Invalid, "A password has 8 to 128 characters and at most 512 bytes.")
+	}
+	return nil
+}
+
+// tooLong looks at the bytes first: counting the characters of a megabyte is work already (abuse case C107).
+func tooLong(password secret.Text) bool {
+	return len(password) > maxPasswordBytes || utf8.RuneCountInString(password.Reveal()) > maxPasswordRunes
+}

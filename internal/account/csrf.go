@@ -1,0 +1,69 @@
+package account
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+const (
+	// CSRFLifetime is how long a CSRF token holds.
+	CSRFLifetime = 2 * time.Hour
+	csrfRunes    = 32
+)
+
+// CSRF returns the CSRF token of a session, 32 characters. It stays the same until its time is over, so that two tabs don't break each other;
+// many calls at once get the same one.
+func (s *Service) CSRF(ctx context.Context, session Session) (string, error) {
+	now := s.now()
+	token, err := readCSRF(s.db.Read(ctx), session.ID, now.UnixMilli())
+	if err != nil {
+		return "", fmt.Errorf("read a CSRF token: %w", err)
+	}
+	if token != "" {
+		return token, nil
+	}
+	fresh := s.ids.Base62(csrfRunes)
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		var err error
+		token, err = ensureCSRF(tx, session.ID, fresh, now.UnixMilli(), now.Add(CSRFLifetime).UnixMilli())
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("make a CSRF token: %w", err)
+	}
+	return token, nil
+}
+
+// CheckCSRF compares token with the session's, in constant time. Fault: InvalidCSRF.
+func (s *Service) CheckCSRF(ctx context.Context, session Session, token string) error {
+	if len(token) == csrfRunes {
+		want, err := readCSRF(s.db.Read(ctx), session.ID, s.now().UnixMilli())
+		if err != nil {
+			return fmt.Errorf("read a CSRF token: %w", err)
+		}
+		if subtle.ConstantTimeCompare([]byte(token), []byte(want)) == 1 {
+			return nil
+		}
+	}
+	return fault.New(fault.InvalidCSRF, "The CSRF token is missing, wrong or expired. Get a new one and try again.")
+}
+
+// Sweep deletes the CSRF tokens whose time is over.
+func (s *Service) Sweep(ctx context.Context) error {
+	var swept int64
+	err := s.db.Write(ctx, func(tx *db.Tx) error {
+		var err error
+		swept, err = deleteCSRF(tx, s.now().UnixMilli())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("sweep CSRF tokens: %w", err)
+	}
+	s.log.DebugContext(ctx, "swept CSRF tokens", "deleted", swept)
+	return nil
+}

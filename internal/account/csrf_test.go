@@ -1,0 +1,163 @@
+package account_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/account"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+)
+
+func (w *world) session(u account.User) account.Session {
+	w.t.Helper()
+	_, s, err := w.Issue(u)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+func (w *world) csrf(s account.Session) string {
+	w.t.Helper()
+	token, err := w.CSRF(context.Background(), s)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return token
+}
+
+func TestCSRFTokenStaysTheSameForTwoHours(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w, ctx := newWorld(t, d), context.Background()
+		s := w.session(w.add("ann"))
+		first := w.csrf(s)
+		if len(first) != 32 {
+			t.Errorf("token %q", first)
+		}
+		w.pass(2*time.Hour - time.Millisecond)
+		if got := w.csrf(s); got != first {
+			t.Errorf("it changed from %q to %q", first, got)
+		}
+		if err := w.CheckCSRF(ctx, s, first); err != nil {
+			t.Errorf("a millisecond before the end: %v", err)
+		}
+		w.pass(time.Millisecond)
+		wantKind(t, "at the end", w.CheckCSRF(ctx, s, first), fault.InvalidCSRF)
+		second := w.csrf(s)
+		if second == first || len(second) != 32 {
+			t.Errorf("after two hours: %q", second)
+		}
+		wantKind(t, "the old one", w.CheckCSRF(ctx, s, first), fault.InvalidCSRF)
+		if err := w.CheckCSRF(ctx, s, second); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Abuse case C42.
+func TestCSRFTokenOfAnotherSessionIsWrong(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w, ctx := newWorld(t, d), context.Background()
+		ann := w.add("ann")
+		mine, tab, bobs := w.session(ann), w.session(ann), w.session(w.add("bob"))
+		token := w.csrf(mine)
+		for name, foreign := range map[string]string{
+			"none":                 "",
+			"of bob":               w.csrf(bobs),
+			"of another session":   w.csrf(tab),
+			"a character short":    token[:31],
+			"a character long":     token + "x",
+			"one character off":    flip(token),
+			"another case":         swapCase(token),
+			"32 blanks":            strings.Repeat(" ", 32),
+			"32 times NUL":         strings.Repeat("\x00", 32),
+			"the session's own id": mine.ID[:32],
+		} {
+			wantKind(t, name, w.CheckCSRF(ctx, mine, foreign), fault.InvalidCSRF)
+		}
+		if err := w.CheckCSRF(ctx, mine, token); err != nil {
+			t.Error(err)
+		}
+		never := w.session(ann)
+		for _, token := range []string{"", strings.Repeat("x", 32)} {
+			wantKind(t, "a session that never asked for one", w.CheckCSRF(ctx, never, token), fault.InvalidCSRF)
+		}
+	})
+}
+
+// swapCase turns every letter into the other case; 32 characters of base 62 without any letter don't come up.
+func swapCase(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		if r >= 'A' && r <= 'Z' {
+			return r - 'A' + 'a'
+		}
+		return r
+	}, s)
+}
+
+func TestManyTabsGetOneCSRFToken(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w, other := newWorld(t, d), newWorld(t, d)
+		s := w.session(w.add("ann"))
+		old := ""
+		for round := range 3 { // the first makes a row, the others replace an expired one
+			var got [20]string
+			var wg sync.WaitGroup
+			for i := range got {
+				wg.Go(func() {
+					replica := []*world{w, other}[i%2]
+					token, err := replica.CSRF(context.Background(), s)
+					if err != nil {
+						t.Error(err)
+					}
+					got[i] = token
+				})
+			}
+			wg.Wait()
+			for i := range got {
+				if got[i] != got[0] || got[i] == old || got[i] == "" {
+					t.Errorf("round %d: tab 0 has %q, tab %d %q, before it was %q", round, got[0], i, got[i], old)
+				}
+			}
+			old = got[0]
+			w.pass(2 * time.Hour)
+			other.pass(2 * time.Hour)
+		}
+		if n := w.csrfRows(); n != 1 {
+			t.Errorf("%d rows", n)
+		}
+	})
+}
+
+func TestSweepDeletesExpiredCSRFTokensOnly(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w, ctx := newWorld(t, d), context.Background()
+		ann := w.add("ann")
+		w.csrf(w.session(ann))
+		w.pass(time.Millisecond)
+		young := w.session(ann)
+		token := w.csrf(young)
+		w.pass(2*time.Hour - time.Millisecond)
+		if err := w.Sweep(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.csrfRows(); n != 1 {
+			t.Errorf("%d rows are left", n)
+		}
+		if err := w.CheckCSRF(ctx, young, token); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package account
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/crypto/argon2"
+
+	"larder/internal/fault"
+	"larder/internal/secret"
+)
+
+// The cost of a new hash: argon2id with 2 passes over 19 MiB in one lane, some 30 ms. Stored hashes carry the cost they were made with.
+const (
+	hashPasses  = 2
+	hashMemory  = 19 << 10 // KiB
+	hashLanes   = 1
+	hashBytes   = 32
+	saltBytes   = 16
+	maxPasses   = 16
+	maxMemory   = 256 << 10
+	maxLanes    = 16
+	phcTemplate = "$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s"
+)
+
+// parallelHashes is how many passwords are hashed at a time, so that a crowd at the door takes neither all memory nor all cores.
+const parallelHashes = 2
+
+var phcEncoding = base64.RawStdEncoding.Strict()
+
+// HashPassword returns the argon2id hash of a password in PHC form. It serves accounts, and the passwords of files, rules and shares; whether
+// one is long enough is for CheckPassword or the caller. It waits for a free place, as long as ctx lets it.
+// Fault: Invalid for an empty one, more than 128 characters or more than 512 bytes, found before any hashing.
+func (s *Service) HashPassword(ctx context.Context, password secret.Text) (string, error) {
+	if password == "" || tooLong(password) {
+		return "", fault.New(fault.Invalid, "A password has at most 128 characters and 512 bytes, and is not empty.")
+	}
+	h := hash{passes: hashPasses, memory: hashMemory, lanes: hashLanes, salt: make([]byte, saltBytes)}
+	if _, err := io.ReadFull(s.random, h.salt); err != nil {
+		return "", fmt.Errorf("read randomness: %w", err)
+	}
+	sum, err := s.sum(ctx, h, password, hashBytes)
+	if err != nil {
+		return "", err
+	}
+	h.sum = sum
+	return h.String(), nil
+}
+
+// VerifyPassword reports whether password is the one that stored was made of. One that is too long to be any is told so without hashing.
+func (s *Service) VerifyPassword(ctx context.Context, stored string, password secret.Text) (bool, error) {
+	h, err := parseHash(stored)
+	if err != nil {
+		return false, err
+	}
+	if tooLong(password) {
+		return false, nil
+	}
+	sum, err := s.sum(ctx, h, password, len(h.sum))
+	if err != nil {
+		return false, err
+	}
+	return subtle.ConstantTimeCompare(sum, h.sum) == 1, nil
+}
+
+// sum computes the hash of password with the salt and the cost of h, once there is a place.
+func (s *Service) sum(ctx context.Context, h hash, password secret.Text, length int) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case s.hashing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-s.hashing }()
+	return argon2.IDKey([]byte(password.Reveal()), h.salt, h.passes, h.memory, h.lanes, uint32(length)), nil
+}
+
+// nobodysHash is verified when there is no such user, so that the answer takes as long as for a wrong password. No password matches it, as
+// far as anyone knows, and nothing asks.
+var nobodysHash = hash{passes: hashPasses, memory: hashMemory, lanes: hashLanes, salt: make([]byte, saltBytes), sum: make([]byte, hashBytes)}.String()
+
+// hash is a password hash taken apart.
+type hash struct {
+	passes, memory uint32 // memory in KiB
+	lanes          uint8
+	salt, sum      []byte
+}
+
+// String writes the PHC form: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`, both in base64 without padding.
+func (h hash) String() string {
+	return fmt.Sprintf(phcTemplate, argon2.Version, h.memory, h.passes, h.lanes, phcEncoding.EncodeToString(h.salt), phcEncoding.EncodeToString(h.sum))
+}
+
+// parseHash reads the PHC form. Its errors don't repeat any of it.
+func parseHash(s string) (hash, error) {
+	malformed := errors.New("malformed password hash")
+	parts := strings.Split(s, "$")
+	if len(parts) != 6 {
+		return hash{}, malformed
+	}
+	var h hash
+	var version int
+	if _, err := fmt.Sscanf(strings.Join(parts[:4], "$"), "$argon2id$v=%d$m=%d,t=%d,p=%d", &version, &h.memory, &h.passes, &h.lanes); err != nil {
+		return hash{}, malformed
+	}
+	var saltErr, sumErr error
+	h.salt, saltErr = phcEncoding.DecodeString(parts[4])
+	h.sum, sumErr = phcEncoding.DecodeString(parts[5])
+	switch {
+	case saltErr != nil || sumErr != nil || len(h.salt) < 8 || len(h.sum) < 16 || len(h.sum) > 64:
+		return hash{}, malformed
+	case version != argon2.Version || h.String() != s:
+		return hash{}, malformed
+	case h.passes < 1 || h.passes > maxPasses || h.memory > maxMemory || h.lanes < 1 || h.lanes > maxLanes:
+		return hash{}, malformed
+	}
+	return h, nil
+}

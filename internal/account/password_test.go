@@ -1,0 +1,165 @@
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"testing"
+
+	"larder/internal/fault"
+	"larder/internal/secret"
+)
+
+// published are hashes of "password" with the salt "somesalt" from the tests of golang.org/x/crypto/argon2.
+var published = []string{
+	"$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrRXqxlLcWfcXCnMyv0m4Rpvh/bnCi7",
+	"$argon2id$v=19$m=64,t=2,p=1$c29tZXNhbHQ$Bo1ismRVk2qm6+YAYLCmWHDb+j3fjUH3",
+}
+
+// alone is a Service that can do nothing but hash.
+func alone() *Service {
+	return &Service{random: rand.Reader, hashing: make(chan struct{}, parallelHashes)}
+}
+
+func TestHashIsArgon2idInPHCForm(t *testing.T) {
+	t.Parallel()
+	s, ctx := alone(), context.Background()
+	one, err := s.HashPassword(ctx, "pass wörd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := s.HashPassword(ctx, "pass wörd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const prefix = "$argon2id$v=19$m=19456,t=2,p=1$"
+	if !strings.HasPrefix(one, prefix) || len(one) != len(prefix)+22+1+43 || one == two {
+		t.Errorf("got %s and %s", one, two)
+	}
+	for password, want := range map[secret.Text]bool{"pass wörd": true, "pass word": false, "": false, "pass wörd ": false} {
+		if got, err := s.VerifyPassword(ctx, one, password); err != nil || got != want {
+			t.Errorf("%q: %v, %v", password.Reveal(), got, err)
+		}
+	}
+}
+
+func TestHashesOfAnotherCostStillHold(t *testing.T) {
+	t.Parallel()
+	for _, stored := range published {
+		for password, want := range map[secret.Text]bool{"password": true, "Password": false} {
+			if got, err := alone().VerifyPassword(context.Background(), stored, password); err != nil || got != want {
+				t.Errorf("%s with %s: %v, %v", stored, password.Reveal(), got, err)
+			}
+		}
+	}
+}
+
+func TestMalformedHashIsAnError(t *testing.T) {
+	t.Parallel()
+	good := published[0]
+	for name, stored := range map[string]string{
+		"empty":                "",
+		"clear text":           "password",
+		"another algorithm":    strings.Replace(good, "argon2id", "argon2i", 1),
+		"another version":      strings.Replace(good, "v=19", "v=16", 1),
+		"no passes":            strings.Replace(good, "t=1", "t=0", 1),
+		"endless passes":       strings.Replace(good, "t=1", "t=17", 1),
+		"memory beyond bounds": strings.Replace(good, "m=64", "m=262145", 1),
+		"no lanes":             strings.Replace(good, "p=1", "p=0", 1),
+		"too many lanes":       strings.Replace(good, "p=1", "p=17", 1),
+		"lanes that overflow":  strings.Replace(good, "p=1", "p=257", 1),
+		"other spelling":       strings.Replace(good, "m=64", "m=064", 1),
+		"no base64":            strings.Replace(good, "c29t", "c2!t", 1),
+		"short salt":           strings.Replace(good, "c29tZXNhbHQ", "c29t", 1),
+		"short sum":            "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrR",
+		"more":                 good + "$x",
+	} {
+		_, err := alone().VerifyPassword(context.Background(), stored, "password")
+		if err == nil || fault.KindOf(err) != fault.Internal {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// Abuse case C107. A cancelled context stops whatever would hash, so that an answer proves that nothing did.
+func TestTooLongPasswordIsNeverHashed(t *testing.T) {
+	t.Parallel()
+	s := alone()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, c := range map[string]struct {
+		password secret.Text
+		hashed   bool
+	}{
+		"none":                         {"", false},
+		"one character":                {"x", true},
+		"128 characters":               {secret.Text(strings.Repeat("x", 128)), true},
+		"129 characters":               {secret.Text(strings.Repeat("x", 129)), false},
+		"128 characters, 512 bytes":    {secret.Text(strings.Repeat("😀", 128)), true},
+		"a megabyte":                   {secret.Text(strings.Repeat("x", 1<<20)), false},
+		"a megabyte of broken letters": {secret.Text(strings.Repeat("\xff", 1<<20)), false},
+	} {
+		_, err := s.HashPassword(ctx, c.password)
+		if c.hashed && !errors.Is(err, context.Canceled) || !c.hashed && !fault.Is(err, fault.Invalid) {
+			t.Errorf("hash %s: got %v", name, err)
+		}
+		right, err := s.VerifyPassword(ctx, published[0], c.password)
+		if right || (c.hashed || c.password == "") != errors.Is(err, context.Canceled) {
+			t.Errorf("verify %s: got %v, %v", name, right, err)
+		}
+	}
+}
+
+func TestHashingWaitsForAPlaceAsLongAsTheContext(t *testing.T) {
+	t.Parallel()
+	s := alone()
+	for range parallelHashes {
+		s.hashing <- struct{}{} // others are hashing
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 2)
+	go func() {
+		_, err := s.HashPassword(ctx, "password")
+		done <- err
+	}()
+	go func() {
+		_, err := s.VerifyPassword(ctx, published[0], "password")
+		done <- err
+	}()
+	cancel()
+	for range 2 {
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("while all places are taken: %v", err)
+		}
+	}
+	<-s.hashing // one of them is done
+	for range 3 {
+		if right, err := s.VerifyPassword(context.Background(), published[0], "password"); !right || err != nil {
+			t.Errorf("with a place: %v, %v", right, err)
+		}
+	}
+	if len(s.hashing) != parallelHashes-1 {
+		t.Errorf("%d places are taken", len(s.hashing))
+	}
+}
+
+// Abuse case C48: an unknown user costs what a known one does.
+func TestUnknownUserCostsAsMuch(t *testing.T) {
+	t.Parallel()
+	real, err := alone().HashPassword(context.Background(), "password")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := parseHash(real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := parseHash(nobodysHash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.passes != want.passes || got.memory != want.memory || got.lanes != want.lanes || len(got.salt) != len(want.salt) || len(got.sum) != len(want.sum) {
+		t.Errorf("nobody costs %s, a user %s", nobodysHash, real)
+	}
+}

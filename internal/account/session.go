@@ -1,0 +1,178 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/secret"
+)
+
+// SessionLifetime is how long a session lasts that nothing ends before.
+const SessionLifetime = 7 * 24 * time.Hour
+
+// audience marks a session's token; no other token that we sign carries it (abuse case C40).
+const audience = "larder/session"
+
+// maxTokenBytes is far above any token that Issue makes, about 450 bytes.
+const maxTokenBytes = 4096
+
+// Session is what a token proves once Authenticate has checked it.
+type Session struct {
+	ID        string // jti
+	User      User
+	ExpiresAt time.Time
+}
+
+// Login finds the user of that name or address who has that password. With requireVerified, an address that was not verified keeps everybody
+// out but administrators. An unknown user costs as much time as a wrong password and gets the same answer; what state the account is in is
+// only told to who knows the password (abuse case C48).
+// Faults: BadCredentials, UserDisabled, EmailNotVerified.
+func (s *Service) Login(ctx context.Context, name string, password secret.Text, requireVerified bool) (User, error) {
+	u, stored, err := findUser(s.db.Read(ctx), name)
+	known := err == nil
+	switch {
+	case fault.Is(err, fault.NotFound):
+		stored = nobodysHash
+	case err != nil:
+		return User{}, err
+	}
+	right, err := s.VerifyPassword(ctx, stored, password)
+	if err != nil {
+		return User{}, fmt.Errorf("verify a password: %w", err)
+	}
+	switch {
+	case !known || !right:
+		return User{}, fault.New(fault.BadCredentials, "Wrong username or password.")
+	case u.Status != Active:
+		return User{}, fault.New(fault.UserDisabled, "This account is not active.")
+	case requireVerified && !u.EmailVerified && u.Role != access.Admin:
+		return User{}, fault.New(fault.EmailNotVerified, "Verify your e-mail address first: follow the link that was mailed to it.")
+	}
+	return u, nil
+}
+
+// Issue starts a session of SessionLifetime for u and returns its token, a JWT signed with HS256.
+func (s *Service) Issue(u User) (token string, session Session, err error) {
+	issued := s.now().Truncate(time.Second) // JWT times are whole seconds
+	session = Session{ID: s.ids.UUID(), User: u, ExpiresAt: issued.Add(SessionLifetime)}
+	token, err = jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"aud":  audience,
+		"sub":  u.ID,
+		"role": string(u.Role),
+		"rv":   u.RoleVersion,
+		"sv":   u.SessionVersion,
+		"jti":  session.ID,
+		"iat":  issued.Unix(),
+		"exp":  session.ExpiresAt.Unix(),
+	}).SignedString(s.key)
+	if err != nil {
+		return "", Session{}, fmt.Errorf("sign a session: %w", err)
+	}
+	return token, session, nil
+}
+
+// Authenticate checks a token against the user as known under version, the config version read in this request, in this order: signature and
+// lifetime (fault InvalidToken); an account that is gone, or whose sessions ended since (SessionRevoked: logout, a new password, disabled,
+// banned); a role that changed since, even when it changed back (RoleChanged); the account's status (UserDisabled).
+func (s *Service) Authenticate(ctx context.Context, version int64, token string) (Session, error) {
+	c, err := s.parse(token)
+	if err != nil {
+		return Session{}, err
+	}
+	u, err := s.Cached(ctx, version, c.userID)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return Session{}, fault.New(fault.SessionRevoked, "This account does not exist any more.")
+	case err != nil:
+		return Session{}, fmt.Errorf("load the user of a session: %w", err)
+	case u.SessionVersion != c.sessionVersion:
+		return Session{}, fault.New(fault.SessionRevoked, "This session has ended. Sign in again.")
+	case u.RoleVersion != c.roleVersion:
+		return Session{}, fault.New(fault.RoleChanged, "Your role has changed. Sign in again.")
+	case u.Status != Active:
+		return Session{}, fault.New(fault.UserDisabled, "This account is not active.")
+	}
+	return Session{ID: c.sessionID, User: u, ExpiresAt: c.expiresAt}, nil
+}
+
+// Logout ends every session of whoever the token names. A token that is forged, expired or from before the last logout, new password or change
+// of role changes nothing, and is no error.
+func (s *Service) Logout(ctx context.Context, token string) error {
+	c, err := s.parse(token)
+	if err != nil {
+		return nil // nobody to log out
+	}
+	return s.db.Write(ctx, func(tx *db.Tx) error {
+		ended, err := endSessions(tx, c.userID, c.sessionVersion, c.roleVersion, s.now().UnixMilli())
+		if err != nil || !ended {
+			return err
+		}
+		return tx.BumpConfig()
+	})
+}
+
+// claims is what a token with a good signature says.
+type claims struct {
+	userID, sessionID           string
+	roleVersion, sessionVersion int64
+	expiresAt                   time.Time
+}
+
+// parse checks signature, purpose and lifetime. Fault: InvalidToken.
+func (s *Service) parse(token string) (claims, error) {
+	if len(token) > maxTokenBytes {
+		return claims{}, invalidToken(errors.New("token too long"))
+	}
+	parser := jwt.NewParser(
+		jwt.WithValidMethods([]string{"HS256"}),
+		jwt.WithExpirationRequired(),
+		jwt.WithAudience(audience),
+		jwt.WithTimeFunc(s.now),
+		jwt.WithStrictDecoding(),
+		jwt.WithJSONNumber(),
+	)
+	said := jwt.MapClaims{}
+	if _, err := parser.ParseWithClaims(token, said, func(*jwt.Token) (any, error) { return s.key, nil }); err != nil {
+		return claims{}, invalidToken(err)
+	}
+	var c claims
+	var err error
+	if c.userID, err = said.GetSubject(); err != nil || c.userID == "" {
+		return claims{}, invalidToken(errors.New("no sub"))
+	}
+	if c.sessionID, _ = said["jti"].(string); c.sessionID == "" {
+		return claims{}, invalidToken(errors.New("no jti"))
+	}
+	if c.roleVersion, err = number(said, "rv"); err != nil {
+		return claims{}, invalidToken(err)
+	}
+	if c.sessionVersion, err = number(said, "sv"); err != nil {
+		return claims{}, invalidToken(err)
+	}
+	exp, err := said.GetExpirationTime()
+	if err != nil {
+		return claims{}, invalidToken(err)
+	}
+	c.expiresAt = exp.Time
+	return c, nil
+}
+
+func number(said jwt.MapClaims, name string) (int64, error) {
+	n, ok := said[name].(json.Number)
+	if !ok {
+		return 0, fmt.Errorf("no %s", name)
+	}
+	return n.Int64()
+}
+
+func invalidToken(cause error) error {
+	return fault.New(fault.InvalidToken, "The session is invalid or has expired. Sign in again.").Because(cause)
+}

@@ -1,0 +1,177 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+func insertUser(tx *db.Tx, u User, passwordHash string) error {
+	n, err := tx.Exec(`
+		INSERT INTO users (id, username, username_fold, email, email_fold, email_verified, password_hash, role, status, display_name, avatar_url,
+			default_path, home_id, locale, theme, accent_color, enable_blur, role_version, session_version, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+		ON CONFLICT DO NOTHING`,
+		u.ID, u.Username, vpath.Fold(u.Username), u.Email, vpath.Fold(u.Email), u.EmailVerified, passwordHash, string(u.Role), string(u.Status),
+		u.DisplayName, u.AvatarURL, u.DefaultPath, orNull(u.HomeID), u.Locale, u.Theme, u.AccentColor, u.EnableBlur, u.RoleVersion,
+		u.SessionVersion, u.CreatedAt, u.UpdatedAt)
+	if err != nil {
+		return fmt.Errorf("insert user: %w", err)
+	}
+	if n == 1 {
+		return nil
+	}
+	_, _, err = readUser(tx, byUsername, vpath.Fold(u.Username))
+	switch {
+	case err == nil:
+		return fault.New(fault.AlreadyExists, "This username is taken.")
+	case fault.Is(err, fault.NotFound):
+		return fault.New(fault.AlreadyExists, "This e-mail address belongs to another account.")
+	}
+	return err
+}
+
+// Conditions that name one user.
+const (
+	byID       = "id = $1"
+	byUsername = "username_fold = $1"
+	byEmail    = "email_fold = $1"
+)
+
+// readUser returns the user for a condition, with the password hash. Fault: NotFound.
+func readUser(q db.Querier, condition, value string) (User, string, error) {
+	missing := fault.New(fault.NotFound, "There is no such user.")
+	if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
+		return User{}, "", missing // PostgreSQL takes no such text
+	}
+	var u User
+	var role, status, passwordHash string
+	var home *string
+	err := q.QueryRow(`
+		SELECT id, username, email, email_verified, password_hash, role, status, display_name, avatar_url, default_path, home_id, locale,
+			theme, accent_color, enable_blur, role_version, session_version, created_at, updated_at
+		FROM users
+		WHERE `+condition, value,
+	).Scan(&u.ID, &u.Username, &u.Email, &u.EmailVerified, &passwordHash, &role, &status, &u.DisplayName, &u.AvatarURL, &u.DefaultPath, &home,
+		&u.Locale, &u.Theme, &u.AccentColor, &u.EnableBlur, &u.RoleVersion, &u.SessionVersion, &u.CreatedAt, &u.UpdatedAt)
+	if errors.Is(err, db.ErrNoRows) {
+		return User{}, "", missing
+	}
+	if err != nil {
+		return User{}, "", fmt.Errorf("read user: %w", err)
+	}
+	u.Role, u.Status = access.Role(role), Status(status)
+	if home != nil {
+		u.HomeID = *home
+	}
+	return u, passwordHash, nil
+}
+
+// findUser is readUser by name or address; what can be neither is not looked for. Fault: NotFound.
+func findUser(q db.Querier, name string) (User, string, error) {
+	switch {
+	case usernamePattern.MatchString(name):
+		return readUser(q, byUsername, vpath.Fold(name))
+	case CheckEmail(name) == nil:
+		return readUser(q, byEmail, vpath.Fold(name))
+	}
+	return User{}, "", fault.New(fault.NotFound, "There is no such user.")
+}
+
+func updateHome(tx *db.Tx, userID, homeID, defaultPath string, now int64) error {
+	return updated(tx.Exec(`
+		UPDATE users
+		SET home_id = $2, default_path = $3, updated_at = $4
+		WHERE id = $1`, userID, orNull(homeID), defaultPath, now))
+}
+
+func updatePassword(tx *db.Tx, userID, passwordHash string, now int64) error {
+	return updated(tx.Exec(`
+		UPDATE users
+		SET password_hash = $2, session_version = session_version + 1, updated_at = $3
+		WHERE id = $1`, userID, passwordHash, now))
+}
+
+func updateStatus(tx *db.Tx, userID string, status Status, now int64) error {
+	return updated(tx.Exec(`
+		UPDATE users
+		SET status = $2, session_version = session_version + CASE WHEN $2 = 'active' THEN 0 ELSE 1 END, updated_at = $3
+		WHERE id = $1`, userID, string(status), now))
+}
+
+func updateRole(tx *db.Tx, userID string, role access.Role, now int64) error {
+	return updated(tx.Exec(`
+		UPDATE users
+		SET role = $2, role_version = role_version + CASE WHEN role = $2 THEN 0 ELSE 1 END, updated_at = $3
+		WHERE id = $1`, userID, string(role), now))
+}
+
+// endSessions raises the session version where it is still the one given, and reports whether it was.
+func endSessions(tx *db.Tx, userID string, sessionVersion, roleVersion, now int64) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE users
+		SET session_version = session_version + 1, updated_at = $4
+		WHERE id = $1 AND session_version = $2 AND role_version = $3`, userID, sessionVersion, roleVersion, now)
+	if err != nil {
+		return false, fmt.Errorf("end sessions: %w", err)
+	}
+	return n > 0, nil
+}
+
+// updated reads the outcome of an UPDATE of one user. Fault: NotFound.
+func updated(rows int64, err error) error {
+	if err != nil {
+		return fmt.Errorf("change user: %w", err)
+	}
+	if rows == 0 {
+		return fault.New(fault.NotFound, "There is no such user.")
+	}
+	return nil
+}
+
+// readCSRF returns the token that holds now, "" for none.
+func readCSRF(q db.Querier, sessionID string, now int64) (string, error) {
+	var token string
+	err := q.QueryRow(`
+		SELECT token
+		FROM csrf_tokens
+		WHERE session_id = $1 AND expires_at > $2`, sessionID, now,
+	).Scan(&token)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	}
+	return token, err
+}
+
+// ensureCSRF puts fresh in place of none or of one that is over, and returns the token that holds then.
+func ensureCSRF(tx *db.Tx, sessionID, fresh string, now, expiresAt int64) (string, error) {
+	var token string
+	err := tx.QueryRow(`
+		INSERT INTO csrf_tokens (session_id, token, expires_at)
+		VALUES ($1, $2, $3)
+		ON CONFLICT (session_id) DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at
+			WHERE csrf_tokens.expires_at <= $4
+		RETURNING token`, sessionID, fresh, expiresAt, now,
+	).Scan(&token)
+	if errors.Is(err, db.ErrNoRows) { // somebody was quicker
+		return readCSRF(tx, sessionID, now)
+	}
+	return token, err
+}
+
+func deleteCSRF(tx *db.Tx, now int64) (int64, error) {
+	return tx.Exec("DELETE FROM csrf_tokens WHERE expires_at <= $1", now)
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

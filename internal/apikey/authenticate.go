@@ -1,0 +1,112 @@
+package apikey
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"strings"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// stored is a key as a row: with the hash of its token.
+type stored struct {
+	Key
+	tokenHash string
+}
+
+// Authenticate finds the key of a token, `pk_….sk_…`, from memory when known under version, the config version read in this request. The key
+// is looked up by its id, then the hash of the whole token is compared in constant time. Protocol and address are for Key.Allows; whether the
+// owner is active is for the caller. Fault: InvalidToken, the same for whatever is wrong.
+func (s *Service) Authenticate(ctx context.Context, version int64, token string) (Key, error) {
+	id, half, _ := strings.Cut(token, ".")
+	if !keyID(id) || !shaped(half, "sk_", 48) {
+		return Key{}, invalidToken()
+	}
+	found, err := s.cached(ctx, version, id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return Key{}, invalidToken()
+	case err != nil:
+		return Key{}, fmt.Errorf("load an API key: %w", err)
+	case subtle.ConstantTimeCompare([]byte(hashToken(token)), []byte(found.tokenHash)) != 1:
+		return Key{}, invalidToken()
+	case found.Status(s.now()) != "active":
+		return Key{}, invalidToken()
+	}
+	return found.Key, nil
+}
+
+// ByID returns a key of any user and any status, from memory when known under version. Fault: NotFound.
+func (s *Service) ByID(ctx context.Context, version int64, id string) (Key, error) {
+	if !keyID(id) {
+		return Key{}, noKey()
+	}
+	found, err := s.cached(ctx, version, id)
+	return found.Key, err
+}
+
+func (s *Service) cached(ctx context.Context, version int64, id string) (stored, error) {
+	return s.keys.Get(version, id, func() (stored, error) { return byID(s.db.Read(ctx), id) })
+}
+
+func invalidToken() error {
+	return fault.New(fault.InvalidToken, "The API key is wrong, revoked or expired.")
+}
+
+// keyID reports whether s looks like the id of a key.
+func keyID(s string) bool { return shaped(s, "pk_", 24) }
+
+// shaped reports whether s is prefix and n letters and digits.
+func shaped(s, prefix string, n int) bool {
+	rest, ok := strings.CutPrefix(s, prefix)
+	return ok && len(rest) == n && !strings.ContainsFunc(rest, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+}
+
+// touchInterval is how often a last use is written for a key at most, ms.
+const touchInterval = 60_000
+
+// Touch remembers that the key is used now, at most once a minute, in memory: Sweep writes it. It never raises the config version.
+func (s *Service) Touch(id string) {
+	now := s.now().UnixMilli()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, ok := s.written[id]; !ok || now-last >= touchInterval {
+		s.touched[id] = now
+	}
+}
+
+// Sweep writes the last uses that Touch remembered since the last time. It is also the last thing to do before the database closes. What a
+// failure leaves unwritten is tried again.
+func (s *Service) Sweep(ctx context.Context) error {
+	now := s.now().UnixMilli()
+	s.mu.Lock()
+	uses := s.touched
+	s.touched = map[string]int64{}
+	for id, at := range s.written {
+		if now-at >= touchInterval {
+			delete(s.written, id)
+		}
+	}
+	s.mu.Unlock()
+	if len(uses) == 0 {
+		return nil
+	}
+	err := s.db.Write(ctx, func(tx *db.Tx) error { return writeUses(tx, uses) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, at := range uses {
+		if err == nil {
+			s.written[id] = max(at, s.written[id])
+		} else {
+			s.touched[id] = max(at, s.touched[id])
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write the last uses of API keys: %w", err)
+	}
+	return nil
+}

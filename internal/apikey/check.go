@@ -1,0 +1,155 @@
+package apikey
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"larder/internal/access"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+const (
+	defaultUploadPath = "/uploads"
+	maxNameRunes      = 100
+	minExpiresIn      = 60
+	maxExpiresIn      = 100 * 365 * 24 * 3600 // seconds: a century
+)
+
+// NewKey is a key to be made.
+type NewKey struct {
+	Name        string
+	Permissions []string // of read, write, delete; at least one
+	Protocols   []string // of webdav, api; at least one
+	UploadPath  string   // "" for /uploads
+	AllowedIPs  []string // addresses and CIDRs; none for any address
+	ExpiresIn   *int64   // seconds, at least 60; nil for no end
+	PublicLinks string   // none, images, all; "" for images with protocol api, else none
+	RootOnly    bool
+}
+
+// key checks n and returns the key it describes, without an id. Faults: Invalid, Forbidden for a bad upload path.
+func (n NewKey) key(now time.Time) (Key, error) {
+	protocols, err := choose(n.Protocols, "protocol", "webdav", "api")
+	if err != nil {
+		return Key{}, err
+	}
+	path, err := cleanUploadPath(n.UploadPath)
+	if err != nil {
+		return Key{}, err
+	}
+	links := n.PublicLinks
+	if links == "" {
+		links = "none"
+		if slices.Contains(protocols, "api") {
+			links = "images"
+		}
+	}
+	k := Key{Protocols: protocols, UploadPath: path}
+	c := Change{
+		Name:        &n.Name,
+		Permissions: &n.Permissions,
+		AllowedIPs:  &n.AllowedIPs,
+		ExpiresIn:   &n.ExpiresIn,
+		PublicLinks: &links,
+		RootOnly:    &n.RootOnly,
+	}
+	if err := c.apply(&k, now); err != nil {
+		return Key{}, err
+	}
+	return k, nil
+}
+
+// apply checks c and carries it out on k. Fault: Invalid.
+func (c Change) apply(k *Key, now time.Time) error {
+	var err error
+	if c.Name != nil {
+		if k.Name, err = cleanName(*c.Name); err != nil {
+			return err
+		}
+	}
+	if c.Permissions != nil {
+		if k.Permissions, err = choose(*c.Permissions, "permission", "read", "write", "delete"); err != nil {
+			return err
+		}
+	}
+	if c.AllowedIPs != nil {
+		if k.AllowedIPs, err = access.ParseAddresses(*c.AllowedIPs); err != nil {
+			return err
+		}
+	}
+	if c.ExpiresIn != nil {
+		if k.ExpiresAt, err = expiry(*c.ExpiresIn, now); err != nil {
+			return err
+		}
+	}
+	if c.PublicLinks != nil {
+		if !slices.Contains([]string{"none", "images", "all"}, *c.PublicLinks) {
+			return fault.New(fault.Invalid, "The public links of an API key are none, images or all.")
+		}
+		k.PublicLinks = *c.PublicLinks
+	}
+	if c.RootOnly != nil {
+		k.RootOnly = *c.RootOnly
+	}
+	return nil
+}
+
+func cleanName(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if n := utf8.RuneCountInString(s); n < 1 || n > maxNameRunes || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+		return "", fault.New(fault.Invalid, "The name of an API key has 1 to 100 characters, none of them control characters.")
+	}
+	return s, nil
+}
+
+// choose returns those of known that are in list, in the order of known, each once. Fault: Invalid for others and for none at all.
+func choose(list []string, what string, known ...string) ([]string, error) {
+	for _, s := range list {
+		if !slices.Contains(known, s) {
+			return nil, fault.Newf(fault.Invalid, "A %s of an API key is one of: %s.", what, strings.Join(known, ", "))
+		}
+	}
+	if len(list) == 0 {
+		return nil, fault.Newf(fault.Invalid, "An API key needs at least one %s.", what)
+	}
+	return slices.DeleteFunc(slices.Clone(known), func(s string) bool { return !slices.Contains(list, s) }), nil
+}
+
+// expiry turns seconds from now into ms. Fault: Invalid.
+func expiry(seconds *int64, now time.Time) (*int64, error) {
+	if seconds == nil {
+		return nil, nil
+	}
+	if *seconds < minExpiresIn || *seconds > maxExpiresIn {
+		return nil, fault.New(fault.Invalid, "An API key expires in 60 seconds at the earliest, and within 100 years.")
+	}
+	at := now.UnixMilli() + *seconds*1000
+	return &at, nil
+}
+
+// cleanUploadPath normalises an upload path. Fault: Forbidden for `..` and `~` anywhere (abuse case C17), for placeholders that nobody knows,
+// and for whatever is no path.
+func cleanUploadPath(s string) (string, error) {
+	if s == "" {
+		return defaultUploadPath, nil
+	}
+	if strings.Contains(s, "..") || strings.Contains(s, "~") {
+		return "", badUploadPath("it must not contain \"..\" or \"~\"")
+	}
+	if name, found := unknownPlaceholder(s); found {
+		return "", badUploadPath("there is no placeholder " + name)
+	}
+	path, err := vpath.Parse("/" + s)
+	if err != nil {
+		return "", badUploadPath(err.Error())
+	}
+	return path.String(), nil
+}
+
+func badUploadPath(why string) error {
+	return fault.Newf(fault.Forbidden, "This upload path is not valid: %s", strings.TrimSuffix(why, ".")+".")
+}

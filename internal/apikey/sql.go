@@ -1,0 +1,173 @@
+package apikey
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+const columns = `id, user_id, name, token_hash, permissions, protocols, upload_path, allowed_ips, public_links, root_only, last_used_at, expires_at,
+	revoked_at, created_at`
+
+// scan reads the columns of one row.
+func scan(row interface{ Scan(dest ...any) error }) (stored, error) {
+	var k stored
+	var permissions, protocols, ips string
+	err := row.Scan(&k.ID, &k.UserID, &k.Name, &k.tokenHash, &permissions, &protocols, &k.UploadPath, &ips, &k.PublicLinks, &k.RootOnly,
+		&k.LastUsedAt, &k.ExpiresAt, &k.RevokedAt, &k.CreatedAt)
+	if err != nil {
+		return stored{}, err
+	}
+	k.Permissions, k.Protocols = strings.Split(permissions, ","), strings.Split(protocols, ",")
+	if ips != "" {
+		if k.AllowedIPs, err = access.ParseAddresses(strings.Split(ips, ",")); err != nil {
+			return stored{}, fmt.Errorf("allowed addresses of key %s: %w", k.ID, err)
+		}
+	}
+	return k, nil
+}
+
+// one reads the result of a query for one key. Fault: NotFound.
+func one(row db.Row) (stored, error) {
+	k, err := scan(row)
+	if errors.Is(err, db.ErrNoRows) {
+		return stored{}, noKey()
+	}
+	if err != nil {
+		return stored{}, fmt.Errorf("read API key: %w", err)
+	}
+	return k, nil
+}
+
+func byID(q db.Querier, id string) (stored, error) {
+	return one(q.QueryRow("SELECT "+columns+" FROM api_keys WHERE id = $1", id))
+}
+
+func byOwner(q db.Querier, userID, id string) (Key, error) {
+	k, err := one(q.QueryRow("SELECT "+columns+" FROM api_keys WHERE id = $1 AND user_id = $2", id, userID))
+	return k.Key, err
+}
+
+func list(q db.Querier, userID string) ([]Key, error) {
+	rows, err := q.Query(`
+		SELECT `+columns+`
+		FROM api_keys
+		WHERE user_id = $1
+		ORDER BY created_at DESC, id`, userID)
+	if err != nil {
+		return nil, fmt.Errorf("list API keys: %w", err)
+	}
+	defer rows.Close()
+	keys := []Key{}
+	for rows.Next() {
+		k, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list API keys: %w", err)
+		}
+		keys = append(keys, k.Key)
+	}
+	return keys, rows.Err()
+}
+
+// lockUser holds the user's row until tx ends, so that counting keys and adding one cannot be parted. Fault: NotFound.
+func lockUser(tx *db.Tx, userID string) error {
+	n, err := tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)
+	if err != nil {
+		return fmt.Errorf("lock the owner of API keys: %w", err)
+	}
+	if n == 0 {
+		return fault.New(fault.NotFound, "There is no such user.")
+	}
+	return nil
+}
+
+func countActive(q db.Querier, userID string, now int64) (int, error) {
+	var n int
+	err := q.QueryRow(`
+		SELECT COUNT(*)
+		FROM api_keys
+		WHERE user_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`, userID, now,
+	).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count API keys: %w", err)
+	}
+	return n, nil
+}
+
+func insert(tx *db.Tx, k Key, tokenHash string) error {
+	_, err := tx.Exec(`
+		INSERT INTO api_keys (id, user_id, name, token_hash, permissions, protocols, upload_path, allowed_ips, public_links, root_only, expires_at,
+			created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		k.ID, k.UserID, k.Name, tokenHash, strings.Join(k.Permissions, ","), strings.Join(k.Protocols, ","), k.UploadPath,
+		access.JoinAddresses(k.AllowedIPs), k.PublicLinks, k.RootOnly, k.ExpiresAt, k.CreatedAt, k.CreatedAt)
+	if err != nil {
+		return fmt.Errorf("insert API key: %w", err)
+	}
+	return nil
+}
+
+// forgetDead deletes the oldest expired and revoked keys of a user beyond keptDead.
+func forgetDead(tx *db.Tx, userID string, now int64) error {
+	_, err := tx.Exec(`
+		DELETE FROM api_keys
+		WHERE id IN (
+			SELECT id
+			FROM api_keys
+			WHERE user_id = $1 AND (revoked_at IS NOT NULL OR expires_at <= $2)
+			ORDER BY created_at DESC, id
+			LIMIT 1000 OFFSET $3
+		)`, userID, now, keptDead)
+	if err != nil {
+		return fmt.Errorf("forget old API keys: %w", err)
+	}
+	return nil
+}
+
+// update writes what can change.
+func update(tx *db.Tx, k Key, now int64) error {
+	_, err := tx.Exec(`
+		UPDATE api_keys
+		SET name = $2, permissions = $3, allowed_ips = $4, expires_at = $5, public_links = $6, root_only = $7, updated_at = $8
+		WHERE id = $1`,
+		k.ID, k.Name, strings.Join(k.Permissions, ","), access.JoinAddresses(k.AllowedIPs), k.ExpiresAt, k.PublicLinks, k.RootOnly, now)
+	if err != nil {
+		return fmt.Errorf("change API key: %w", err)
+	}
+	return nil
+}
+
+// revoke keeps the time of the first revocation. Fault: NotFound.
+func revoke(tx *db.Tx, userID, id string, now int64) error {
+	n, err := tx.Exec(`
+		UPDATE api_keys
+		SET revoked_at = COALESCE(revoked_at, $3), updated_at = $3
+		WHERE id = $1 AND user_id = $2`, id, userID, now)
+	if err != nil {
+		return fmt.Errorf("revoke API key: %w", err)
+	}
+	if n == 0 {
+		return noKey()
+	}
+	return nil
+}
+
+// writeUses sets the times of last use, never back; in the order of ids, so that two replicas cannot block each other.
+func writeUses(tx *db.Tx, uses map[string]int64) error {
+	for _, id := range slices.Sorted(maps.Keys(uses)) {
+		_, err := tx.Exec(`
+			UPDATE api_keys
+			SET last_used_at = $2
+			WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, id, uses[id])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package apikey_test
+
+import (
+	"context"
+	"strings"
+
+	"larder/internal/db"
+)
+
+// insertUsers writes the least that a user can be.
+func insertUsers(tx *db.Tx, names ...string) error {
+	for _, name := range names {
+		_, err := tx.Exec(`
+			INSERT INTO users (id, username, username_fold, email, email_fold, email_verified, password_hash, role, status, default_path, locale,
+				theme, accent_color, enable_blur, role_version, session_version, created_at, updated_at)
+			VALUES ($1, $1, $1, $1, $1, TRUE, '', 'user', 'active', '/', 'en-US', 'system', '#000000', TRUE, 1, 1, 0, 0)`, name)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds reports whether the row of a key holds text anywhere.
+func (w *world) holds(id, text string) bool {
+	w.t.Helper()
+	var row string
+	err := w.db.Read(context.Background()).QueryRow(`
+		SELECT id || ' ' || user_id || ' ' || name || ' ' || token_hash || ' ' || permissions || ' ' || protocols || ' ' || upload_path || ' ' || allowed_ips
+		FROM api_keys
+		WHERE id = $1`, id).Scan(&row)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Contains(row, text)
+}
+
+// tokenHash is what is stored of a key's token.
+func (w *world) tokenHash(id string) string {
+	w.t.Helper()
+	var hash string
+	if err := w.db.Read(context.Background()).QueryRow("SELECT token_hash FROM api_keys WHERE id = $1", id).Scan(&hash); err != nil {
+		w.t.Fatal(err)
+	}
+	return hash
+}

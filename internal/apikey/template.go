@@ -1,0 +1,162 @@
+package apikey
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// braces finds what may be a placeholder. Lone braces are ordinary characters.
+var braces = regexp.MustCompile(`\{[^{}/]*\}`)
+
+// placeholders are all there are.
+var placeholders = []string{
+	"{year}", "{month}", "{day}", "{hour}", "{minute}", "{second}", "{timestamp}", "{uuid}", "{random}", "{username}", "{filename}", "{ext}",
+}
+
+// TemplateValues is what the placeholders of one upload stand for.
+type TemplateValues struct {
+	Now                    time.Time
+	UUID, Random, Username string
+	FileName               string // as it will be stored; {filename} is what comes before its last dot, {ext} what comes after
+}
+
+// Root returns the upload root of an upload path: what comes before the first segment with a placeholder. Fault: Forbidden.
+func Root(uploadPath string) (vpath.Path, error) {
+	clean, err := cleanUploadPath(uploadPath)
+	if err != nil {
+		return vpath.Root, err
+	}
+	return root(clean)
+}
+
+// root is Root for a clean upload path.
+func root(clean string) (vpath.Path, error) {
+	segments := strings.Split(clean, "/")
+	if i := slices.IndexFunc(segments, braces.MatchString); i >= 0 {
+		segments = segments[:i]
+	}
+	return vpath.FromSegments(segments)
+}
+
+// Target returns the folder that a compatible upload goes to: what the key's upload path says, or else requestPath, which is relative to the
+// upload root or, with a leading slash, an absolute path inside it. Both may hold placeholders. What these stand for stays within its segment,
+// whatever it is: a file named `..` or `{year}` makes no other folder (abuse cases C15, C16).
+// Faults: Forbidden for a path that leaves the root or holds a `..` segment; Invalid for one that is none, or has an unknown placeholder.
+func (k Key) Target(requestPath string, v TemplateValues) (vpath.Path, error) {
+	template, err := cleanUploadPath(k.UploadPath)
+	if err != nil {
+		return vpath.Root, err
+	}
+	root, err := root(template)
+	if err != nil {
+		return vpath.Root, err
+	}
+	if requestPath != "" {
+		if template = requestPath; !strings.HasPrefix(template, "/") {
+			template = root.String() + "/" + template
+		}
+		if name, found := unknownPlaceholder(requestPath); found {
+			return vpath.Root, fault.Newf(fault.Invalid, "There is no placeholder %s.", name)
+		}
+	}
+	segments := strings.Split(template, "/")
+	for i, segment := range segments {
+		if strings.TrimSpace(segment) == ".." {
+			return vpath.Root, leavesRoot()
+		}
+		if braces.MatchString(segment) {
+			segments[i] = v.expand(segment)
+		}
+	}
+	target, err := vpath.FromSegments(segments)
+	if err != nil {
+		return vpath.Root, err
+	}
+	if !target.Within(root) {
+		return vpath.Root, leavesRoot()
+	}
+	return target, nil
+}
+
+func leavesRoot() error {
+	return fault.New(fault.Forbidden, "The path leaves the upload root of this API key.")
+}
+
+// unknownPlaceholder returns the first placeholder in s that there is not.
+func unknownPlaceholder(s string) (string, bool) {
+	for _, found := range braces.FindAllString(s, -1) {
+		if !slices.Contains(placeholders, found) {
+			return found, true
+		}
+	}
+	return "", false
+}
+
+// expand replaces the placeholders of one segment, in one pass, so that braces in a value mean nothing. The result is always one proper name:
+// characters that no name may hold become `_`, blanks at its ends and what is beyond 255 characters go, and what would be no name is `_`.
+func (v TemplateValues) expand(segment string) string {
+	s := braces.ReplaceAllStringFunc(segment, func(placeholder string) string {
+		return strings.Map(nameRune, v.value(placeholder))
+	})
+	runes := []rune(strings.TrimSpace(norm.NFC.String(s)))
+	s = strings.TrimSpace(string(runes[:min(len(runes), vpath.MaxNameRunes)]))
+	if s == "" || s == "." || s == ".." {
+		return "_"
+	}
+	return s
+}
+
+// nameRune replaces what a name must not hold.
+func nameRune(r rune) rune {
+	if r == unicode.ReplacementChar {
+		return '_'
+	}
+	if _, err := vpath.ParseName("x" + string(r) + "x"); err != nil {
+		return '_'
+	}
+	return r
+}
+
+// value returns what a placeholder stands for. Times are UTC.
+func (v TemplateValues) value(placeholder string) string {
+	now := v.Now.UTC()
+	switch placeholder {
+	case "{year}":
+		return now.Format("2006")
+	case "{month}":
+		return now.Format("01")
+	case "{day}":
+		return now.Format("02")
+	case "{hour}":
+		return now.Format("15")
+	case "{minute}":
+		return now.Format("04")
+	case "{second}":
+		return now.Format("05")
+	case "{timestamp}":
+		return strconv.FormatInt(now.UnixMilli(), 10)
+	case "{uuid}":
+		return v.UUID
+	case "{random}":
+		return v.Random
+	case "{username}":
+		return v.Username
+	}
+	stem, ext := v.FileName, ""
+	if i := strings.LastIndexByte(stem, '.'); i > 0 {
+		stem, ext = stem[:i], stem[i+1:]
+	}
+	if placeholder == "{ext}" {
+		return ext
+	}
+	return stem // {filename}
+}

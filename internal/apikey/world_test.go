@@ -1,0 +1,95 @@
+package apikey_test
+
+import (
+	"context"
+	"crypto/rand"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"larder/internal/apikey"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/ident"
+)
+
+// world is the keys of a database with the users "ann" and "bob", under a clock that stands still.
+type world struct {
+	*apikey.Service
+	t   *testing.T
+	db  *db.DB
+	now *atomic.Int64 // ms
+}
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func newWorld(t *testing.T, d *db.DB) *world {
+	t.Helper()
+	w := &world{t: t, db: d, now: new(atomic.Int64)}
+	w.now.Store(start.UnixMilli())
+	w.Service = w.replica()
+	if err := d.Write(context.Background(), func(tx *db.Tx) error { return insertUsers(tx, "ann", "bob") }); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// replica is another process on the same database.
+func (w *world) replica() *apikey.Service {
+	return apikey.New(w.db, ident.New(rand.Reader), w.time)
+}
+
+func (w *world) time() time.Time { return time.UnixMilli(w.now.Load()) }
+
+func (w *world) pass(d time.Duration) { w.now.Add(d.Milliseconds()) }
+
+func (w *world) version() int64 {
+	w.t.Helper()
+	v, err := db.ConfigVersion(w.db.Read(context.Background()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v
+}
+
+// newKey is a key as simple as it can be.
+func newKey(change ...func(n *apikey.NewKey)) apikey.NewKey {
+	n := apikey.NewKey{Name: "key", Permissions: []string{"write"}, Protocols: []string{"api"}}
+	for _, c := range change {
+		c(&n)
+	}
+	return n
+}
+
+// create makes a key and returns it with its whole token.
+func (w *world) create(user string, n apikey.NewKey) (apikey.Key, string) {
+	w.t.Helper()
+	k, half, err := w.Create(context.Background(), user, n)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return k, k.ID + "." + half.Reveal()
+}
+
+// list returns the keys of a user by their ids.
+func (w *world) list(user string) map[string]apikey.Key {
+	w.t.Helper()
+	keys, err := w.List(context.Background(), user)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	byID := map[string]apikey.Key{}
+	for _, k := range keys {
+		byID[k.ID] = k
+	}
+	return byID
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func wantKind(t *testing.T, what string, err error, kind fault.Kind) {
+	t.Helper()
+	if !fault.Is(err, kind) {
+		t.Errorf("%s: got %v, want kind %d", what, err, kind)
+	}
+}

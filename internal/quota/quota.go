@@ -1,0 +1,104 @@
+// Package quota keeps what each user may store and does store, in bytes and in files. Folders count for nothing.
+//
+// A limit of Unlimited is none; a limit of 0 lets nothing be stored. What uploads under way have reserved counts as used when something is
+// checked, and is never shown. Every function runs in its caller's transaction, and each change is one conditional UPDATE: the database
+// decides races, and no amount ever falls below zero or, by Reserve and Charge, rises above its limit.
+//
+// A file is taken in when its bytes and the file itself fit: an empty one, too, is refused to whom nothing may be stored or who already has
+// more than allowed, since the limit was lowered. Content that replaces other content counts by the difference, and the number of files is
+// not asked then.
+//
+// Specification: Quota.
+package quota
+
+import (
+	"errors"
+	"fmt"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// Unlimited is the limit of users who may store what they like.
+const Unlimited = -1
+
+// Quota is what a user sees of their quota: bytes and numbers of files.
+type Quota struct{ MaxStorage, UsedStorage, MaxFiles, UsedFiles int64 }
+
+// Create gives a new user a quota of bytes and files with nothing used. Fault: Invalid for a limit below Unlimited.
+func Create(tx *db.Tx, userID string, maxStorage, maxFiles int64) error {
+	if err := checkLimits(&maxStorage, &maxFiles); err != nil {
+		return err
+	}
+	return insert(tx, userID, maxStorage, maxFiles)
+}
+
+// Get returns a user's quota. Fault: NotFound.
+func Get(q db.Querier, userID string) (Quota, error) {
+	row, err := read(q, userID)
+	return row.Quota, err
+}
+
+// Reserve sets bytes and files aside for an upload. Fault: QuotaExceeded, also for a user without a quota.
+func Reserve(tx *db.Tx, userID string, bytes, files int64) error {
+	if err := checkAmounts(bytes, files); err != nil {
+		return fmt.Errorf("reserve quota: %w", err)
+	}
+	return reserve(tx, userID, bytes, files)
+}
+
+// Release gives back what Reserve set aside. It is never refused: a user who is gone has nothing to give back.
+func Release(tx *db.Tx, userID string, bytes, files int64) error {
+	if err := checkAmounts(bytes, files); err != nil {
+		return fmt.Errorf("release quota: %w", err)
+	}
+	return release(tx, userID, bytes, files)
+}
+
+// Charge adds to what is used without a reservation; a negative amount is given back. To commit an upload, Release its reservation first, in
+// the same transaction. Fault: QuotaExceeded when what grows would exceed its limit, also for a user without a quota.
+func Charge(tx *db.Tx, userID string, bytes, files int64) error {
+	return charge(tx, userID, bytes, files)
+}
+
+// Credit takes from what is used. It is never refused. With negative amounts it adds, whatever the limit: that is how files change hands
+// when their owner's account is deleted.
+func Credit(tx *db.Tx, userID string, bytes, files int64) error {
+	return credit(tx, userID, bytes, files)
+}
+
+// Left returns how many bytes and files could be stored now, math.MaxInt64 where there is no limit. It serves to stop a body of unknown
+// length early; whether something fits is decided by Reserve and Charge alone. Fault: NotFound.
+func Left(q db.Querier, userID string) (bytes, files int64, err error) {
+	row, err := read(q, userID)
+	if err != nil {
+		return 0, 0, err
+	}
+	return left(row.MaxStorage, row.UsedStorage, row.reservedStorage), left(row.MaxFiles, row.UsedFiles, row.reservedFiles), nil
+}
+
+// SetLimits changes the limits, nil leaves one as it is. A limit may be lower than what is used: then nothing more is taken in.
+// Faults: Invalid for a limit below Unlimited, NotFound.
+func SetLimits(tx *db.Tx, userID string, maxStorage, maxFiles *int64) error {
+	if err := checkLimits(maxStorage, maxFiles); err != nil {
+		return err
+	}
+	return setLimits(tx, userID, maxStorage, maxFiles)
+}
+
+func checkLimits(limits ...*int64) error {
+	for _, limit := range limits {
+		if limit != nil && *limit < Unlimited {
+			return fault.New(fault.Invalid, "A quota is a whole number from 0 up, or -1 for no limit.")
+		}
+	}
+	return nil
+}
+
+// checkAmounts refuses what only a defect of the caller can produce.
+func checkAmounts(bytes, files int64) error {
+	if bytes < 0 || files < 0 {
+		return errors.New("negative amount")
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package quota
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// row is a quota with its reservations.
+type row struct {
+	Quota
+	reservedStorage, reservedFiles int64
+}
+
+func left(limit, used, reserved int64) int64 {
+	if limit == Unlimited {
+		return math.MaxInt64
+	}
+	return max(0, limit-used-reserved)
+}
+
+func read(q db.Querier, userID string) (row, error) {
+	var r row
+	err := q.QueryRow(`
+		SELECT max_storage, used_storage, reserved_storage, max_files, used_files, reserved_files
+		FROM quotas
+		WHERE user_id = $1`, userID,
+	).Scan(&r.MaxStorage, &r.UsedStorage, &r.reservedStorage, &r.MaxFiles, &r.UsedFiles, &r.reservedFiles)
+	if errors.Is(err, db.ErrNoRows) {
+		return row{}, fault.New(fault.NotFound, "This user has no quota.")
+	}
+	if err != nil {
+		return row{}, fmt.Errorf("read quota: %w", err)
+	}
+	return r, nil
+}
+
+func insert(tx *db.Tx, userID string, maxStorage, maxFiles int64) error {
+	_, err := tx.Exec(`
+		INSERT INTO quotas (user_id, max_storage, max_files)
+		VALUES ($1, $2, $3)`, userID, maxStorage, maxFiles)
+	if err != nil {
+		return fmt.Errorf("create quota: %w", err)
+	}
+	return nil
+}
+
+// fits is true when $2 bytes and $3 files more are within the limits. It subtracts, so that no amount overflows, and casts, so that
+// PostgreSQL takes the parameters for what they are. A new file is refused by a storage limit of 0 even when it is empty.
+const fits = `
+	(CAST($2 AS BIGINT) <= 0 AND CAST($3 AS BIGINT) <= 0
+		OR max_storage <> 0
+			AND CAST($2 AS BIGINT) <= (CASE WHEN max_storage < 0 THEN 9223372036854775807 ELSE max_storage END) - used_storage - reserved_storage)
+	AND (CAST($3 AS BIGINT) <= 0
+		OR CAST($3 AS BIGINT) <= (CASE WHEN max_files < 0 THEN 9223372036854775807 ELSE max_files END) - used_files - reserved_files)`
+
+func reserve(tx *db.Tx, userID string, bytes, files int64) error {
+	n, err := tx.Exec(`
+		UPDATE quotas
+		SET reserved_storage = reserved_storage + CAST($2 AS BIGINT), reserved_files = reserved_files + CAST($3 AS BIGINT)
+		WHERE user_id = $1 AND`+fits, userID, bytes, files)
+	return granted(n, err, "reserve quota")
+}
+
+// subtract is the text for "column minus parameter, never below zero". It is made of constants alone.
+func subtract(column, parameter string) string {
+	p := "CAST(" + parameter + " AS BIGINT)"
+	return column + " = CASE WHEN " + column + " < " + p + " THEN 0 ELSE " + column + " - " + p + " END"
+}
+
+// add is the text for "column plus parameter, never below zero".
+func add(column, parameter string) string {
+	p := "CAST(" + parameter + " AS BIGINT)"
+	return column + " = CASE WHEN " + column + " + " + p + " < 0 THEN 0 ELSE " + column + " + " + p + " END"
+}
+
+var (
+	releaseText = `
+		UPDATE quotas
+		SET ` + subtract("reserved_storage", "$2") + `, ` + subtract("reserved_files", "$3") + `
+		WHERE user_id = $1`
+	creditText = `
+		UPDATE quotas
+		SET ` + subtract("used_storage", "$2") + `, ` + subtract("used_files", "$3") + `
+		WHERE user_id = $1`
+	chargeText = `
+		UPDATE quotas
+		SET ` + add("used_storage", "$2") + `, ` + add("used_files", "$3") + `
+		WHERE user_id = $1 AND` + fits
+)
+
+func release(tx *db.Tx, userID string, bytes, files int64) error {
+	if _, err := tx.Exec(releaseText, userID, bytes, files); err != nil {
+		return fmt.Errorf("release quota: %w", err)
+	}
+	return nil
+}
+
+func charge(tx *db.Tx, userID string, bytes, files int64) error {
+	n, err := tx.Exec(chargeText, userID, bytes, files)
+	return granted(n, err, "charge quota")
+}
+
+func credit(tx *db.Tx, userID string, bytes, files int64) error {
+	if _, err := tx.Exec(creditText, userID, bytes, files); err != nil {
+		return fmt.Errorf("credit quota: %w", err)
+	}
+	return nil
+}
+
+func setLimits(tx *db.Tx, userID string, maxStorage, maxFiles *int64) error {
+	n, err := tx.Exec(`
+		UPDATE quotas
+		SET max_storage = COALESCE(CAST($2 AS BIGINT), max_storage), max_files = COALESCE(CAST($3 AS BIGINT), max_files)
+		WHERE user_id = $1`, userID, maxStorage, maxFiles)
+	if err != nil {
+		return fmt.Errorf("set quota: %w", err)
+	}
+	if n == 0 {
+		return fault.New(fault.NotFound, "This user has no quota.")
+	}
+	return nil
+}
+
+// granted reads the outcome of a conditional UPDATE.
+func granted(rows int64, err error, doing string) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if rows == 0 {
+		return fault.New(fault.QuotaExceeded, "The storage quota is used up: too many bytes or too many files.")
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package site
+
+import (
+	"fmt"
+	"strings"
+
+	"larder/internal/db"
+)
+
+// save writes all rows in one statement.
+func save(tx *db.Tx, settings *Settings) error {
+	var rows []string
+	var args []any
+	for _, f := range settings.fields() {
+		text, err := f.encode()
+		if err != nil {
+			return err
+		}
+		rows = append(rows, fmt.Sprintf("($%d, $%d)", len(args)+1, len(args)+2))
+		args = append(args, f.name, text)
+	}
+	_, err := tx.Exec(`
+		INSERT INTO settings (name, value)
+		VALUES `+strings.Join(rows, ", ")+`
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, args...)
+	return err
+}
+
+// load puts what is stored over the values in settings. Rows that it doesn't know belong to a newer version of the service.
+func load(q db.Querier, settings *Settings) error {
+	rows, err := q.Query("SELECT name, value FROM settings")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	known := map[string]field{}
+	for _, f := range settings.fields() {
+		known[f.name] = f
+	}
+	for rows.Next() {
+		var name, text string
+		if err := rows.Scan(&name, &text); err != nil {
+			return err
+		}
+		if f, ok := known[name]; ok {
+			if err := f.decode(text); err != nil {
+				return err
+			}
+		}
+	}
+	return rows.Err()
+}
