@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -172,4 +173,40 @@ func TestDatabaseFileIsPrivate(t *testing.T) {
 			t.Errorf("%s has mode %o", info.Name(), info.Mode().Perm())
 		}
 	}
+}
+
+func TestWriteRunsAgainWhenAsked(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		prepared, runs := 0, 0
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
+			runs++
+			if _, err := tx.Exec("INSERT INTO settings (name, value) VALUES (CAST($1 AS TEXT), '')", strconv.Itoa(runs)); err != nil {
+				return err
+			}
+			if prepared < 2 {
+				return fmt.Errorf("wrapped: %w", &db.Again{Prepare: func(context.Context) error { prepared++; return nil }})
+			}
+			return nil
+		})
+		if err != nil || runs != 3 {
+			t.Errorf("%d runs, %v", runs, err)
+		}
+		var name string
+		if err := d.Read(t.Context()).QueryRow("SELECT name FROM settings").Scan(&name); err != nil || name != "3" {
+			t.Errorf("left behind: %q, %v", name, err)
+		}
+		runs = 0
+		err = d.Write(t.Context(), func(*db.Tx) error {
+			runs++
+			return &db.Again{Prepare: func(context.Context) error { return nil }}
+		})
+		if err == nil || runs > 10 {
+			t.Errorf("asked without end: %d runs, %v", runs, err)
+		}
+		broken := errors.New("broken")
+		err = d.Write(t.Context(), func(*db.Tx) error { return &db.Again{Prepare: func(context.Context) error { return broken }} })
+		if !errors.Is(err, broken) {
+			t.Errorf("nothing to be had outside: %v", err)
+		}
+	})
 }

@@ -1,0 +1,124 @@
+package access_test
+
+import (
+	"context"
+	"net/netip"
+	"reflect"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// rulesIn is a store of rules, with guests let in or not, and a clock that stands.
+func rulesIn(d *db.DB, guests *bool) *access.Store {
+	return access.NewStore(d, func() time.Time { return time.UnixMilli(1000) }, func(context.Context, int64) (bool, error) { return *guests, nil })
+}
+
+func TestRulesAreStoredAsGiven(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		guests := true
+		s := rulesIn(d, &guests)
+		full := access.Stored{
+			Rule: access.Rule{
+				ID: "full", Pattern: "/a/**", Effect: access.Allow, MountID: "m", UserID: "u", Permissions: access.Set(access.Read | access.Download),
+				RequirePassword: true, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")},
+				Priority: 3, CreatedAt: 1000,
+			},
+			PasswordHash: "hash", UpdatedAt: 1000,
+		}
+		plain := access.Stored{Rule: access.Rule{ID: "plain", Pattern: "/b", Effect: access.Deny, Role: access.Guest, CreatedAt: 1000}, UpdatedAt: 1000}
+		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, plain) })
+		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, full) })
+		got, total, err := s.List(t.Context(), 10, 0)
+		if err != nil || total != 2 || !reflect.DeepEqual(got, []access.Stored{full, plain}) {
+			t.Errorf("listed %+v, %d, %v", got, total, err)
+		}
+		if got, total, err := s.List(t.Context(), 1, 1); err != nil || total != 2 || len(got) != 1 || got[0].ID != "plain" {
+			t.Errorf("second page: %+v, %d, %v", got, total, err)
+		}
+		changed := plain
+		changed.Pattern, changed.Role, changed.KeyID = "/c", "", "k"
+		commit(t, d, func(tx *db.Tx) error { return s.Replace(tx, changed) })
+		if got, err := s.ByID(t.Context(), "plain"); err != nil || !reflect.DeepEqual(got, changed) {
+			t.Errorf("replaced: %+v, %v", got, err)
+		}
+		commit(t, d, func(tx *db.Tx) error { return s.Delete(tx, "plain") })
+		if _, err := s.ByID(t.Context(), "plain"); !fault.Is(err, fault.NotFound) {
+			t.Errorf("deleted: %v", err)
+		}
+		for what, do := range map[string]func(tx *db.Tx) error{
+			"replace": func(tx *db.Tx) error { return s.Replace(tx, plain) },
+			"delete":  func(tx *db.Tx) error { return s.Delete(tx, "plain") },
+		} {
+			if err := d.Write(t.Context(), do); !fault.Is(err, fault.NotFound) {
+				t.Errorf("%s what is gone: %v", what, err)
+			}
+		}
+	})
+}
+
+func TestRulesAreChecked(t *testing.T) {
+	for what, r := range map[string]access.Stored{
+		"a password that is not there": {Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User, RequirePassword: true}},
+		"no subject":                   {Rule: access.Rule{Pattern: "/a", Effect: access.Allow}},
+		"two subjects":                 {Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User, UserID: "u"}},
+		"no slash":                     {Rule: access.Rule{Pattern: "a", Effect: access.Allow, Role: access.User}},
+	} {
+		if err := r.Check(); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	ok := access.Stored{Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User, RequirePassword: true}, PasswordHash: "hash"}
+	if err := ok.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPolicyFollowsTheConfigVersion(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		guests := true
+		s := rulesIn(d, &guests)
+		a, err := vpath.Parse("/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		public := func() bool {
+			t.Helper()
+			version, err := db.ConfigVersion(d.Read(t.Context()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := s.Policy(t.Context(), version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.Public(access.Target{Path: a})
+		}
+		if public() {
+			t.Error("public without a rule")
+		}
+		commit(t, d, func(tx *db.Tx) error {
+			return s.Insert(tx, access.Stored{Rule: access.Rule{ID: "r", Pattern: "/a", Effect: access.Allow, Role: access.Guest}})
+		})
+		if !public() {
+			t.Error("not public with the rule")
+		}
+		guests = false
+		commit(t, d, func(tx *db.Tx) error { return tx.BumpConfig() })
+		if public() {
+			t.Error("public although guests are not let in")
+		}
+	})
+}
+
+func commit(t *testing.T, d *db.DB, fn func(tx *db.Tx) error) {
+	t.Helper()
+	if err := d.Write(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}

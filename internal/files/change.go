@@ -1,0 +1,145 @@
+package files
+
+import (
+	"context"
+	"errors"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// CreateFolder makes a folder in one that exists; it belongs to the actor. Faults: Invalid, Unauthorized, NotFound (no mount, no such parent, a
+// file), Forbidden, PasswordRequired, AlreadyExists.
+func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Path, name vpath.Name) (Entry, error) {
+	path, err := newPath(a, parent, name)
+	if err != nil {
+		return Entry{}, err
+	}
+	var made Entry
+	err = t.write(ctx, false, func(tx *db.Tx) error {
+		var n node
+		v, err := t.askInside(func(v *view) (version int64, err error) {
+			n, version, err = v.find(tx, parent)
+			return version, err
+		})
+		if err != nil {
+			return err
+		}
+		if !n.mounted() {
+			return noMount()
+		}
+		if err := v.allow(a, n.newTarget(a, path), access.Write); err != nil {
+			return err
+		}
+		if !n.isFolder() {
+			return fault.New(fault.NotFound, "The parent folder does not exist.")
+		}
+		if v.covered(&n, path) {
+			return nameTaken()
+		}
+		r := row{id: t.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: a.UserID}
+		done, err := t.insertEntry(tx, &r)
+		if err != nil {
+			return err
+		}
+		if !done {
+			return nameTaken()
+		}
+		made = v.entry(a, &r, child(n.facts(a), a, &r))
+		return nil
+	})
+	return made, err
+}
+
+// Rename gives an entry another name in its folder. It takes the permission to update, under the old name and the new one; for a folder, all
+// through it. Faults: NotFound, Forbidden, PasswordRequired, Invalid, AlreadyExists, Conflict for a mount's root and what is above one.
+func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath.Name) (Entry, error) {
+	folder, err := isFolder(t.DB.Read(ctx), id)
+	if err != nil {
+		return Entry{}, err
+	}
+	var renamed Entry
+	err = t.write(ctx, folder, func(tx *db.Tx) error {
+		n, v, err := t.lookUpInside(tx, id)
+		if err != nil {
+			return err
+		}
+		before := n.facts(a)
+		if err := v.allow(a, before, access.Update); err != nil {
+			return err
+		}
+		if v.fixed(&n) {
+			return fixedFault()
+		}
+		path, err := n.path.Parent().Append(name)
+		if err != nil {
+			return err
+		}
+		if err := notReserved(path); err != nil {
+			return err
+		}
+		after := before
+		after.Path = path
+		if err := v.allow(a, after, access.Update); err != nil {
+			return err
+		}
+		for _, facts := range []access.Target{before, after} {
+			if err := v.whole(tx, a, &n, facts, access.Update); err != nil {
+				return err
+			}
+		}
+		if string(name) == n.name {
+			renamed = v.entry(a, &n.row, before)
+			return nil
+		}
+		if v.covered(&n, path) {
+			return nameTaken()
+		}
+		if err := t.relocate(tx, &n.row, n.parent, name, t.now()); err != nil {
+			return err
+		}
+		n.name, n.updated = string(name), t.now()
+		renamed = v.entry(a, &n.row, after)
+		return nil
+	})
+	return renamed, taken(err, nameTaken())
+}
+
+// fixed reports whether n must stay where it is: a mount's root, or a folder that a mount lies below.
+func (v *view) fixed(n *node) bool {
+	return n.id == n.mount.RootID || len(v.mounts.Within(n.path)) > 0
+}
+
+func fixedFault() error {
+	return fault.New(fault.Conflict, "A mount, or a folder that one lies below, can be neither renamed nor moved nor deleted.")
+}
+
+// whole decides whether the actor may do something to n with all that is in it; for a file there is nothing to decide. facts may be those of
+// another path than its own. Fault: Forbidden.
+func (v *view) whole(tx *db.Tx, a access.Actor, n *node, facts access.Target, p access.Permission) error {
+	if !n.folder {
+		return nil
+	}
+	switch v.policy.Uniform(a, facts, p) {
+	case access.Everything:
+		if a.Role == access.Admin {
+			return nil
+		}
+		// An entry's own password bars everybody but its owner, whatever the rules say.
+		return below(tx, guardedBelow, n.id, a.UserID)
+	case access.OwnOnly:
+		return below(tx, foreignBelow, n.id, a.UserID)
+	}
+	return forbidden()
+}
+
+// taken translates a name that another transaction was faster to take.
+func taken(err, fault error) error {
+	var unique *db.ErrUnique
+	if errors.As(err, &unique) && unique.Name == "entries_name_unique" {
+		return fault
+	}
+	return err
+}

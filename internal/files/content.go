@@ -1,0 +1,127 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/fault"
+	"larder/internal/provider"
+	"larder/internal/vpath"
+)
+
+// Content is a file about to be served; nothing is opened yet.
+type Content struct {
+	Entry    Entry  // without Permissions
+	Public   bool   // anybody may have it, so that anybody may cache it
+	ETag     string // strong, quoted, another one for other content
+	Modified time.Time
+	// Open opens the content. Fault: Unavailable; that a store fails or has lost an object is never told as NotFound.
+	Open func(ctx context.Context) (blob.Object, error)
+}
+
+// ByPath finds a file by its path, to be served. Faults: NotFound (under no mount, a folder, absent where the actor might have it),
+// Unauthorized (a visitor, whatever is not public, existing or not), Forbidden, PasswordRequired.
+func (t *Tree) ByPath(ctx context.Context, a access.Actor, p vpath.Path) (Content, error) {
+	var n node
+	v, err := t.ask(ctx, func(v *view) (version int64, err error) {
+		n, version, err = v.find(t.DB.Read(ctx), p)
+		return version, err
+	})
+	switch {
+	case err != nil:
+		return Content{}, err
+	case !n.mounted():
+		return Content{}, noMount()
+	}
+	target := n.target(a)
+	if err := v.allow(a, target, access.Download); err != nil {
+		if a.UserID == "" && fault.Is(err, fault.Forbidden) {
+			return Content{}, fault.New(fault.Unauthorized, "Sign in to see this.")
+		}
+		return Content{}, err
+	}
+	if !n.exists() || n.folder {
+		return Content{}, noEntry()
+	}
+	return t.content(v, &n, target, v.public(target)), nil
+}
+
+// ByID finds a file by its id, to be downloaded. Faults: NotFound (also for a folder), Forbidden, PasswordRequired.
+func (t *Tree) ByID(ctx context.Context, a access.Actor, id string) (Content, error) {
+	n, v, err := t.lookUp(ctx, id)
+	if err != nil {
+		return Content{}, err
+	}
+	target := n.facts(a)
+	if err := v.allow(a, target, access.Download); err != nil {
+		return Content{}, err
+	}
+	if n.folder {
+		return Content{}, fault.New(fault.NotFound, "A folder has no content of its own.")
+	}
+	return t.content(v, &n, target, v.public(target)), nil
+}
+
+// lookUp finds an entry by its id, outside of a transaction. Fault: NotFound.
+func (t *Tree) lookUp(ctx context.Context, id string) (n node, v *view, err error) {
+	v, err = t.ask(ctx, func(v *view) (version int64, err error) {
+		n, version, err = v.findID(t.DB.Read(ctx), id)
+		return version, err
+	})
+	if err == nil && !n.exists() {
+		err = noEntry()
+	}
+	return n, v, err
+}
+
+// ByLink finds the file of a permanent link, for whoever holds it. Whatever is in the way is NotFound: no such link, a password on the file or
+// above it, a rule that would ask a guest for a password or an address, no guest access, an owner who is not active or lacks the permission to
+// share and download it. Each of them is asked anew, so that the link works again when the obstacle goes.
+func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
+	if len(linkID) != linkLength {
+		return Content{}, noLink()
+	}
+	var n node
+	v, err := t.ask(ctx, func(v *view) (version int64, err error) {
+		n, version, err = v.findLink(t.DB.Read(ctx), linkID)
+		return version, err
+	})
+	if err != nil {
+		return Content{}, err
+	}
+	open, err := t.linkOpen(ctx, v, &n)
+	if err != nil {
+		return Content{}, err
+	}
+	if !open {
+		return Content{}, noLink()
+	}
+	return t.content(v, &n, n.facts(access.Actor{}), true), nil
+}
+
+func (t *Tree) content(v *view, n *node, target access.Target, public bool) Content {
+	e := plainEntry(&n.row, target)
+	e.Public = public
+	providerID, key := n.provider, n.key
+	return Content{
+		Entry:    e,
+		Public:   public,
+		ETag:     `"` + n.object + `"`,
+		Modified: time.UnixMilli(n.updated),
+		Open: func(ctx context.Context) (blob.Object, error) {
+			store, err := t.Providers.StoreAt(ctx, v.version, providerID)
+			if err != nil {
+				return nil, err
+			}
+			object, err := store.Open(ctx, key)
+			if errors.Is(err, blob.ErrNotFound) {
+				return nil, fault.New(fault.Unavailable, "The content of this file cannot be read.").Because(fmt.Errorf("open object %s of provider %s: %w", key, providerID, err))
+			}
+			return object, provider.Fault(err)
+		},
+	}
+}

@@ -1,0 +1,69 @@
+package files
+
+import (
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/vpath"
+)
+
+// Entry is a file or folder as an actor sees it. Times are in milliseconds.
+type Entry struct {
+	ID          string
+	Name        string     // of a mount's root: the last segment of the mount's path, "" at `/`
+	Dir         vpath.Path // the folder it is in
+	Folder      bool
+	Size        int64 // bytes
+	MimeType    string
+	OwnerID     string
+	HasPassword bool
+	Public      bool       // anybody may download it
+	Permissions access.Set // the actor's
+
+	CustomTitle, CustomColor, CoverURL, IconEmoji *string
+	ManualPosition                                *int64
+
+	MountID              string
+	CreatedAt, UpdatedAt int64
+
+	path vpath.Path
+}
+
+// Path returns the path of the entry itself.
+func (e Entry) Path() vpath.Path { return e.path }
+
+// entry shows a row to an actor; t holds the facts about it.
+func (v *view) entry(a access.Actor, r *row, t access.Target) Entry {
+	e := plainEntry(r, t)
+	e.Public = v.public(t)
+	e.Permissions = v.policy.Allowed(a, t)
+	return e
+}
+
+// public reports whether anybody may have the bytes.
+func (v *view) public(t access.Target) bool { return t.Guard == nil && v.policy.Public(t) }
+
+// plainEntry is entry without what only the rules tell.
+func plainEntry(r *row, t access.Target) Entry {
+	return Entry{
+		ID:             r.id,
+		Name:           string(t.Path.Base()),
+		Dir:            t.Path.Parent(),
+		Folder:         r.folder,
+		Size:           r.size,
+		MimeType:       r.mimeType,
+		OwnerID:        r.owner,
+		HasPassword:    r.guarded,
+		CustomTitle:    r.title,
+		CustomColor:    r.color,
+		CoverURL:       r.cover,
+		IconEmoji:      r.emoji,
+		ManualPosition: r.position,
+		MountID:        t.MountID,
+		CreatedAt:      r.created,
+		UpdatedAt:      r.updated,
+		path:           t.Path,
+	}
+}
+
+// keyOf reads a key as it is stored.
+func keyOf(s string) blob.Key { return blob.Key(s) }

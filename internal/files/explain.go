@@ -1,0 +1,27 @@
+package files
+
+import (
+	"context"
+
+	"larder/internal/access"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// Explain asks the decision about a path, existing or not, and returns it with the reason for every rule. It is for administrators: nothing is
+// hidden. Fault: NotFound when no mount covers the path.
+func (t *Tree) Explain(ctx context.Context, a access.Actor, p vpath.Path, perm access.Permission) (access.Verdict, []access.Step, error) {
+	var n node
+	v, err := t.ask(ctx, func(v *view) (version int64, err error) {
+		n, version, err = v.find(t.DB.Read(ctx), p)
+		return version, err
+	})
+	if err != nil {
+		return access.Verdict{}, nil, err
+	}
+	if !n.mounted() {
+		return access.Verdict{}, nil, fault.New(fault.NotFound, "No mount covers this path.")
+	}
+	verdict, steps := v.policy.Explain(a, n.target(a), perm)
+	return verdict, steps, nil
+}

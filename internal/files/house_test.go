@@ -1,0 +1,298 @@
+package files_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/ident"
+	"larder/internal/mount"
+	"larder/internal/provider"
+	"larder/internal/quota"
+	"larder/internal/vpath"
+)
+
+const grace = time.Hour
+
+// house is a seeded tree on a real database and a real disk, with three accounts: an administrator, and ann and bob with homes.
+type house struct {
+	t     testing.TB
+	db    *db.DB
+	tree  *files.Tree
+	rules *access.Store
+	reg   *provider.Registry
+	ids   *ident.Source
+
+	root            string // entry
+	admin, ann, bob access.Actor
+	visitor         access.Actor
+
+	mu     sync.Mutex
+	now    time.Time
+	guests bool
+	away   map[string]bool // accounts that are not active
+}
+
+func (h *house) clock() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func (h *house) pass(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+func newHouse(t testing.TB, d *db.DB) *house {
+	t.Helper()
+	h := &house{t: t, db: d, ids: ident.New(rand.Reader), now: time.UnixMilli(1_790_000_000_000), guests: true, away: map[string]bool{}}
+	ip := netip.MustParseAddr("192.0.2.7")
+	h.admin = access.Actor{UserID: "admin", Role: access.Admin, IP: ip}
+	h.ann = access.Actor{UserID: "ann", Role: access.User, IP: ip}
+	h.bob = access.Actor{UserID: "bob", Role: access.User, IP: ip}
+	h.visitor = access.Actor{Role: access.Guest, IP: ip}
+	h.rules = access.NewStore(d, h.clock, func(context.Context, int64) (bool, error) { return h.guests, nil })
+	h.reg = provider.New(provider.Config{DB: d, ObjectDir: t.TempDir(), Now: h.clock})
+	t.Cleanup(func() {
+		if err := h.reg.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	mounts := mount.New(d)
+	h.tree = files.New(files.Config{
+		DB: d, Policies: h.rules, Mounts: mounts, Providers: h.reg, IDs: h.ids, Now: h.clock, Grace: grace, Log: slog.New(slog.DiscardHandler),
+		Owner: func(_ context.Context, _ int64, id string) (access.Actor, bool, error) {
+			for _, a := range []access.Actor{h.admin, h.ann, h.bob} {
+				if a.UserID == id {
+					return a, !h.away[id], nil
+				}
+			}
+			return access.Actor{}, false, nil
+		},
+	})
+	h.must(h.reg.Prepare("default", "marker"))
+	h.write(func(tx *db.Tx) (err error) {
+		if h.root, err = h.tree.InsertRoot(tx, "admin", "Files"); err != nil {
+			return err
+		}
+		for _, name := range []vpath.Name{"home", "public", "uploads"} {
+			if _, err := h.tree.InsertFolder(tx, h.root, name, "admin"); err != nil {
+				return err
+			}
+		}
+		if err := h.reg.Insert(tx, provider.Provider{ID: "local", Name: "local", Type: provider.BuiltIn, Bucket: "default", Marker: "marker"}); err != nil {
+			return err
+		}
+		err = mounts.Insert(tx, mount.Mount{ID: "m", ProviderID: "local", RootID: h.root, Name: "Files", SortBy: "name", SortOrder: "asc"}, 0)
+		if err != nil {
+			return err
+		}
+		for _, a := range []*access.Actor{&h.admin, &h.ann, &h.bob} {
+			if err := quota.Create(tx, a.UserID, quota.Unlimited, quota.Unlimited); err != nil {
+				return err
+			}
+			if a.UserID == "admin" {
+				continue
+			}
+			if a.HomeID, _, err = h.tree.InsertHome(t.Context(), tx, a.UserID, a.UserID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	read := access.Set(access.Read | access.Download)
+	h.rule(access.Rule{Pattern: "/public/**", Effect: access.Allow, Role: access.Guest, Permissions: read})
+	h.rule(access.Rule{Pattern: "/public/**", Effect: access.Allow, Role: access.User, Permissions: read})
+	h.rule(access.Rule{Pattern: "/uploads/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Write)})
+	return h
+}
+
+func (h *house) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) write(fn func(tx *db.Tx) error) {
+	h.t.Helper()
+	h.must(h.db.Write(h.t.Context(), fn))
+}
+
+// rule adds a rule and returns its id.
+func (h *house) rule(r access.Rule) string {
+	h.t.Helper()
+	r.ID = h.ids.UUID()
+	hash := ""
+	if r.RequirePassword {
+		hash = "hash"
+	}
+	h.write(func(tx *db.Tx) error { return h.rules.Insert(tx, access.Stored{Rule: r, PasswordHash: hash}) })
+	return r.ID
+}
+
+func path(s string) vpath.Path {
+	p, err := vpath.Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// folder makes a folder, with its parents, as the actor.
+func (h *house) folder(a access.Actor, p string) files.Entry {
+	h.t.Helper()
+	e, err := h.tree.CreateFolder(h.t.Context(), a, path(p).Parent(), path(p).Base())
+	h.must(err)
+	return e
+}
+
+// store puts content into the store, on the garbage list until it is used, as an upload does.
+func (h *house) store(content string) files.Stored {
+	h.t.Helper()
+	store, err := h.reg.Store(h.t.Context(), "local")
+	h.must(err)
+	s := files.Stored{Key: blob.NewKey(h.ids, nil, ""), Size: int64(len(content)), MimeType: "text/plain"}
+	h.write(func(tx *db.Tx) error {
+		return h.tree.Discard(tx, "local", s.Key, h.clock().Add(grace).UnixMilli())
+	})
+	info, err := store.Put(h.t.Context(), s.Key, strings.NewReader(content), blob.PutOptions{Size: s.Size})
+	h.must(err)
+	s.ETag = info.ETag
+	return s
+}
+
+// put uploads content and returns what came of it.
+func (h *house) put(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
+	h.t.Helper()
+	place, err := h.tree.Place(h.t.Context(), a, path(p).Parent(), path(p).Base(), c)
+	if err != nil {
+		return files.Entry{}, err
+	}
+	return h.commit(a, place, h.store(content))
+}
+
+func (h *house) commit(a access.Actor, p files.Place, s files.Stored) (e files.Entry, err error) {
+	err = h.db.Write(h.t.Context(), func(tx *db.Tx) (err error) {
+		e, err = h.tree.Put(h.t.Context(), tx, a, p, s)
+		return err
+	})
+	return e, err
+}
+
+// file uploads content and fails the test when that is refused.
+func (h *house) file(a access.Actor, p, content string) files.Entry {
+	h.t.Helper()
+	e, err := h.put(a, p, content, files.Fail)
+	h.must(err)
+	return e
+}
+
+// read returns the content at a path as an actor gets it.
+func (h *house) read(a access.Actor, p string) (string, error) {
+	h.t.Helper()
+	c, err := h.tree.ByPath(h.t.Context(), a, path(p))
+	if err != nil {
+		return "", err
+	}
+	return h.bytes(c), nil
+}
+
+func (h *house) bytes(c files.Content) string {
+	h.t.Helper()
+	o, err := c.Open(h.t.Context())
+	h.must(err)
+	defer o.Close()
+	b, err := io.ReadAll(o)
+	h.must(err)
+	return string(b)
+}
+
+// names lists a folder, or what is searched for below it, as `name` and `name/`.
+func (h *house) names(a access.Actor, q files.ListQuery) []string {
+	h.t.Helper()
+	if q.Page == 0 {
+		q.Page = 1
+	}
+	if q.Limit == 0 {
+		q.Limit = 100
+	}
+	l, err := h.tree.List(h.t.Context(), a, q)
+	h.must(err)
+	names := []string{}
+	for _, e := range l.Items {
+		name := e.Name
+		if e.Folder {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	if q.Page == 1 && l.Total <= q.Limit && l.Total != len(names) {
+		h.t.Errorf("total %d beside %d items", l.Total, len(names))
+	}
+	return names
+}
+
+func (h *house) list(a access.Actor, p string) []string {
+	h.t.Helper()
+	return h.names(a, files.ListQuery{Path: path(p)})
+}
+
+// used returns what an account is charged for.
+func (h *house) used(user string) (bytes, count int64) {
+	h.t.Helper()
+	q, err := quota.Get(h.db.Read(h.t.Context()), user)
+	h.must(err)
+	return q.UsedStorage, q.UsedFiles
+}
+
+// protect sets a password on an entry, as the metadata operation will.
+func (h *house) protect(id string) {
+	h.t.Helper()
+	h.write(func(tx *db.Tx) error {
+		_, err := tx.Exec("UPDATE entries SET password_hash = 'hash' WHERE id = $1", id)
+		return err
+	})
+}
+
+// count counts the rows of a table.
+func (h *house) count(table string) (n int) {
+	h.t.Helper()
+	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n))
+	return n
+}
+
+// collect runs the collector until it has nothing more to do.
+func (h *house) collect() {
+	h.t.Helper()
+	for {
+		more, err := h.tree.Collect(h.t.Context())
+		h.must(err)
+		if !more {
+			return
+		}
+	}
+}
+
+// wantFault checks that err is a fault of that kind.
+func (h *house) wantFault(what string, err error, kind fault.Kind) {
+	h.t.Helper()
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Kind != kind {
+		h.t.Errorf("%s: got %v, want fault kind %d", what, err, kind)
+	}
+}

@@ -1,0 +1,162 @@
+package files
+
+import (
+	"context"
+	"mime"
+	"path"
+	"strings"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// linkLength is the length of a permanent link's id: 22 of 62 characters, 131 bits.
+const linkLength = 22
+
+// Link is a permanent link to a file.
+type Link struct {
+	ID        string
+	Ext       string // without its dot; decoration, and stays as first given
+	CreatedAt int64  // milliseconds
+}
+
+// Link returns the permanent link of a file, making it when there is none. Faults: NotFound, Invalid for a folder, Forbidden and
+// PasswordRequired without the permissions to share and to download.
+func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error) {
+	var link Link
+	err := t.write(ctx, false, func(tx *db.Tx) error {
+		n, v, err := t.lookUpInside(tx, id)
+		if err != nil {
+			return err
+		}
+		for _, p := range []access.Permission{access.Share, access.Download} {
+			if err := v.allow(a, n.facts(a), p); err != nil {
+				return err
+			}
+		}
+		if n.folder {
+			return fault.New(fault.Invalid, "Only a file can have a permanent link.")
+		}
+		link, err = t.insertLink(tx, &n.row)
+		return err
+	})
+	return link, err
+}
+
+// LinkInside makes the link of a just stored file inside tx, without asking for permission.
+func (t *Tree) LinkInside(tx *db.Tx, entryID string) (Link, error) {
+	n, _, err := t.lookUpInside(tx, entryID)
+	if err != nil {
+		return Link{}, err
+	}
+	return t.insertLink(tx, &n.row)
+}
+
+// lookUpInside is lookUp inside a transaction.
+func (t *Tree) lookUpInside(tx *db.Tx, id string) (n node, v *view, err error) {
+	v, err = t.askInside(func(v *view) (version int64, err error) {
+		n, version, err = v.findID(tx, id)
+		return version, err
+	})
+	if err == nil && !n.exists() {
+		err = noEntry()
+	}
+	return n, v, err
+}
+
+// Unlink revokes the permanent link; without one it does nothing. It is for those who may share the file, and for administrators. Faults:
+// NotFound, Forbidden, PasswordRequired.
+func (t *Tree) Unlink(ctx context.Context, a access.Actor, id string) error {
+	return t.write(ctx, false, func(tx *db.Tx) error {
+		n, v, err := t.lookUpInside(tx, id)
+		if err != nil {
+			return err
+		}
+		if a.Role != access.Admin || a.Key != nil {
+			if err := v.allow(a, n.facts(a), access.Share); err != nil {
+				return err
+			}
+		}
+		return deleteLink(tx, id)
+	})
+}
+
+// Published is where a file can be had without a login now; both are nil when nowhere.
+type Published struct {
+	Link *Link       // the permanent link, if it works
+	Path *vpath.Path // else the path, if the file is public
+}
+
+// Published tells where a file can be had without a login now. Fault: NotFound, also for a folder.
+func (t *Tree) Published(ctx context.Context, id string) (Published, error) {
+	n, v, err := t.lookUp(ctx, id)
+	if err != nil {
+		return Published{}, err
+	}
+	if n.folder {
+		return Published{}, noEntry()
+	}
+	link, found, err := linkOf(t.DB.Read(ctx), id)
+	if err != nil {
+		return Published{}, err
+	}
+	if found {
+		open, err := t.linkOpen(ctx, v, &n)
+		if err != nil {
+			return Published{}, err
+		}
+		if open {
+			return Published{Link: &link}, nil
+		}
+	}
+	if v.public(n.facts(access.Actor{})) {
+		return Published{Path: &n.path}, nil
+	}
+	return Published{}, nil
+}
+
+// linkOpen reports whether a permanent link to n works now.
+func (t *Tree) linkOpen(ctx context.Context, v *view, n *node) (bool, error) {
+	if !n.exists() || n.folder {
+		return false, nil
+	}
+	target := n.facts(access.Actor{})
+	if target.Guard != nil || !v.policy.LinkOpen(target) {
+		return false, nil
+	}
+	owner, active, err := t.Owner(ctx, v.version, n.owner)
+	if err != nil || !active {
+		return false, err
+	}
+	allowed := v.policy.Allowed(owner, n.facts(owner))
+	return allowed.Has(access.Share) && allowed.Has(access.Download), nil
+}
+
+func noLink() error { return fault.New(fault.NotFound, "There is no such link.") }
+
+// usual are the extensions of types that many names are in use for, so that it does not depend on the machine which one is taken.
+var usual = map[string]string{
+	"application/gzip": "gz", "application/json": "json", "application/pdf": "pdf", "application/zip": "zip", "audio/flac": "flac",
+	"audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/wav": "wav", "image/avif": "avif", "image/bmp": "bmp", "image/gif": "gif",
+	"image/heic": "heic", "image/jpeg": "jpg", "image/jxl": "jxl", "image/png": "png", "image/svg+xml": "svg", "image/tiff": "tiff",
+	"image/webp": "webp", "image/x-icon": "ico", "text/csv": "csv", "text/html": "html", "text/markdown": "md", "text/plain": "txt",
+	"video/mp4": "mp4", "video/quicktime": "mov", "video/webm": "webm",
+}
+
+// linkExt is what a link to a file ends in: the name's extension, else the usual one of the type, else bin.
+func linkExt(name, mimeType string) string {
+	ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
+	if len(ext) >= 1 && len(ext) <= 10 && strings.Trim(ext, "abcdefghijklmnopqrstuvwxyz0123456789") == "" {
+		return ext
+	}
+	essence, _, err := mime.ParseMediaType(mimeType)
+	if err != nil {
+		return "bin"
+	}
+	if ext := usual[essence]; ext != "" {
+		return ext
+	}
+	return "bin"
+}

@@ -1,0 +1,220 @@
+package files_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
+
+func TestListShowsJustWhatMayBeSeen(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.file(h.ann, "/uploads/ann.txt", "1")
+		h.file(h.bob, "/uploads/bob.txt", "2")
+		h.folder(h.bob, "/uploads/bobs")
+		h.file(h.ann, "/home/ann/secret.txt", "3")
+		h.file(h.admin, "/public/logo.png", "4")
+		for _, c := range []struct {
+			who  access.Actor
+			path string
+			want []string
+		}{
+			{h.admin, "/", []string{"home/", "public/", "uploads/"}},
+			{h.ann, "/", []string{"home/", "public/", "uploads/"}},
+			{h.visitor, "/", []string{"public/"}},
+			{h.ann, "/home", []string{"ann/"}},
+			{h.ann, "/home/ann", []string{"secret.txt"}},
+			{h.ann, "/uploads", []string{"bobs/", "ann.txt"}}, // a folder shows to whoever may write in it
+			{h.bob, "/uploads", []string{"bobs/", "bob.txt"}},
+			{h.admin, "/uploads", []string{"bobs/", "ann.txt", "bob.txt"}},
+			{h.visitor, "/public", []string{"logo.png"}},
+		} {
+			if got := h.list(c.who, c.path); !slices.Equal(got, c.want) {
+				t.Errorf("%s lists %s: %q, want %q", c.who.UserID, c.path, got, c.want)
+			}
+		}
+		for _, c := range []struct {
+			who  access.Actor
+			path string
+			kind fault.Kind
+		}{
+			{h.bob, "/home/ann", fault.Forbidden},
+			{h.bob, "/home/ann/absent", fault.Forbidden}, // judged before existence is told
+			{h.bob, "/absent", fault.Forbidden},
+			{h.visitor, "/uploads", fault.Forbidden},
+			{h.ann, "/home/ann/absent", fault.NotFound},
+			{h.ann, "/home/ann/secret.txt", fault.NotFound}, // a file
+			{h.admin, "/absent", fault.NotFound},
+		} {
+			_, err := h.tree.List(t.Context(), c.who, files.ListQuery{Path: path(c.path), Page: 1, Limit: 10})
+			h.wantFault(c.who.UserID+" lists "+c.path, err, c.kind)
+		}
+	})
+}
+
+// Abuse case C28: what is denied is neither shown nor counted, in a listing or a search.
+func TestDeniedNamesAreAbsentAndNotCounted(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.rule(access.Rule{Pattern: "/public/*.key", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read)})
+		for _, name := range []string{"a.key", "b.txt", "c.key", "d.txt"} {
+			h.file(h.admin, "/public/"+name, name)
+		}
+		h.folder(h.admin, "/private")
+		h.file(h.admin, "/private/b.txt", "x")
+		if got, want := h.list(h.ann, "/public"), []string{"b.txt", "d.txt"}; !slices.Equal(got, want) {
+			t.Errorf("listing: %q, want %q", got, want)
+		}
+		if got := h.names(h.ann, files.ListQuery{Path: path("/"), Search: "key"}); len(got) != 0 {
+			t.Errorf("search for what is denied: %q", got)
+		}
+		if got, want := h.names(h.ann, files.ListQuery{Path: path("/"), Search: "B.TX"}), []string{"b.txt"}; !slices.Equal(got, want) {
+			t.Errorf("search: %q, want %q", got, want)
+		}
+		l, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: path("/public"), Page: 2, Limit: 1})
+		h.must(err)
+		if l.Total != 2 || len(l.Items) != 1 || l.Items[0].Name != "d.txt" {
+			t.Errorf("second page: %+v", l)
+		}
+	})
+}
+
+func TestListOrder(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		dir := "/home/ann/"
+		for i, f := range []struct{ name, content string }{{"b", "333"}, {"A", "22"}, {"c", "1"}, {"É", "22"}} {
+			h.pass(time.Second)
+			e := h.file(h.ann, dir+f.name, f.content)
+			if f.name == "c" || f.name == "b" { // positions 10 and 8, the others have none
+				h.write(func(tx *db.Tx) error {
+					_, err := tx.Exec("UPDATE entries SET manual_position = $1 WHERE id = $2", 8+i, e.ID)
+					return err
+				})
+			}
+		}
+		h.folder(h.ann, dir+"z")
+		h.folder(h.ann, dir+"Y")
+		for _, c := range []struct {
+			q    files.ListQuery
+			want []string
+		}{
+			{files.ListQuery{}, []string{"Y/", "z/", "A", "b", "c", "É"}},
+			{files.ListQuery{Sort: "name", Order: "desc"}, []string{"z/", "Y/", "É", "c", "b", "A"}},
+			{files.ListQuery{Sort: "size"}, []string{"Y/", "z/", "c", "A", "É", "b"}},
+			{files.ListQuery{Sort: "size", Order: "desc"}, []string{"Y/", "z/", "b", "A", "É", "c"}},
+			{files.ListQuery{Sort: "time", Type: "file"}, []string{"b", "A", "c", "É"}},
+			{files.ListQuery{Sort: "time", Order: "desc", Type: "file"}, []string{"É", "c", "A", "b"}},
+			{files.ListQuery{Sort: "manual", Type: "file"}, []string{"b", "c", "A", "É"}},
+			{files.ListQuery{Sort: "manual", Order: "desc", Type: "file"}, []string{"c", "b", "A", "É"}},
+			{files.ListQuery{Type: "folder"}, []string{"Y/", "z/"}},
+			{files.ListQuery{Limit: 2, Page: 2}, []string{"A", "b"}},
+			{files.ListQuery{Limit: 2, Page: 9}, []string{}},
+			{files.ListQuery{Limit: 2, Page: 1 << 62}, []string{}},
+			{files.ListQuery{Search: "e\u0301"}, []string{"É"}}, // without case, and written as NFD
+		} {
+			c.q.Path = path(dir)
+			if got := h.names(h.ann, c.q); !slices.Equal(got, c.want) {
+				t.Errorf("%+v: %q, want %q", c.q, got, c.want)
+			}
+		}
+		for _, q := range []files.ListQuery{
+			{Page: 0, Limit: 1}, {Page: 1, Limit: 0}, {Page: 1, Limit: 1, Sort: "id"}, {Page: 1, Limit: 1, Order: "up"}, {Page: 1, Limit: 1, Type: "x"},
+		} {
+			q.Path = path(dir)
+			_, err := h.tree.List(t.Context(), h.ann, q)
+			h.wantFault(fmt.Sprintf("%+v", q), err, fault.Invalid)
+		}
+	})
+}
+
+// Abuse case C18: names that would be patterns elsewhere.
+func TestWildcardsInNamesAreLiteral(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		dir := "/home/ann"
+		under := h.folder(h.ann, dir+"/a_b")
+		h.folder(h.ann, dir+"/axb")
+		h.folder(h.ann, dir+`/100%`)
+		h.file(h.ann, dir+"/axb/keep.txt", "kept")
+		h.file(h.ann, dir+"/a_b/gone.txt", "gone")
+		for search, want := range map[string][]string{"%": {"100%/"}, "_": {"a_b/"}, "A_": {"a_b/"}, `\`: {}} {
+			if got := h.names(h.ann, files.ListQuery{Path: path(dir), Search: search}); !slices.Equal(got, want) {
+				t.Errorf("search %q: %q, want %q", search, got, want)
+			}
+		}
+		rows, _, err := h.tree.Delete(t.Context(), h.ann, under.ID)
+		h.must(err)
+		if rows != 2 {
+			t.Errorf("deleted %d entries, want 2", rows)
+		}
+		if got, err := h.read(h.ann, dir+"/axb/keep.txt"); got != "kept" || err != nil {
+			t.Errorf("the neighbour: %q, %v", got, err)
+		}
+	})
+}
+
+// Search looks into folders that do not show, and hides what lies under a password.
+func TestSearchFindsWhatIsMineAnywhere(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		hidden := h.folder(h.admin, "/hidden")
+		h.write(func(tx *db.Tx) error {
+			_, err := h.tree.InsertFolder(tx, hidden.ID, "mine-too", "ann")
+			return err
+		})
+		if got, want := h.names(h.ann, files.ListQuery{Path: path("/"), Search: "mine"}), []string{"mine-too/"}; !slices.Equal(got, want) {
+			t.Errorf("search: %q, want %q", got, want)
+		}
+		if got := h.list(h.ann, "/"); slices.Contains(got, "hidden/") {
+			t.Errorf("ownership alone shows the folder above: %q", got)
+		}
+		locked := h.folder(h.admin, "/public/locked")
+		h.file(h.admin, "/public/locked/mine.txt", "x")
+		h.protect(locked.ID)
+		if got := h.names(h.ann, files.ListQuery{Path: path("/public"), Search: "mine"}); len(got) != 0 {
+			t.Errorf("search below a password: %q", got)
+		}
+		if got, want := h.list(h.ann, "/public"), []string{"locked/"}; !slices.Equal(got, want) {
+			t.Errorf("the folder itself shows: %q, want %q", got, want)
+		}
+		_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: path("/public/locked"), Page: 1, Limit: 1})
+		h.wantFault("list a folder with a password", err, fault.PasswordRequired)
+		with := h.ann
+		with.Unlocked = []string{locked.ID}
+		if got, want := h.list(with, "/public/locked"), []string{"mine.txt"}; !slices.Equal(got, want) {
+			t.Errorf("with the password: %q, want %q", got, want)
+		}
+	})
+}
+
+func TestDetails(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		f := h.file(h.ann, "/home/ann/x.txt", "abc")
+		e, m, err := h.tree.Details(t.Context(), h.ann, f.ID)
+		h.must(err)
+		if e.Name != "x.txt" || e.Dir.String() != "/home/ann" || e.Size != 3 || e.OwnerID != "ann" || m.Name != "Files" || e.Permissions != access.All || e.Public {
+			t.Errorf("details: %+v in %+v", e, m)
+		}
+		_, _, err = h.tree.Details(t.Context(), h.bob, f.ID) // abuse case C29
+		h.wantFault("another user's file", err, fault.Forbidden)
+		_, _, err = h.tree.Details(t.Context(), h.bob, "absent")
+		h.wantFault("no such id", err, fault.NotFound)
+		_, _, err = h.tree.Details(t.Context(), h.admin, "graveyard")
+		h.wantFault("the graveyard", err, fault.NotFound)
+		e, _, err = h.tree.Details(t.Context(), h.admin, h.root)
+		h.must(err)
+		if e.Path() != vpath.Root {
+			t.Errorf("the root's path: %s", e.Path())
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package files
+
+import (
+	"context"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// Conflict says what becomes of a new file whose name is taken.
+type Conflict string
+
+// The ways out. The first takes the next free name with a number, the second needs permission to update and keeps the id.
+const (
+	RenameNew Conflict = "rename"
+	Replace   Conflict = "replace"
+	Fail      Conflict = "fail"
+)
+
+// ParseConflict reads a Conflict; "" is RenameNew. Fault: Invalid.
+func ParseConflict(s string) (Conflict, error) {
+	switch c := Conflict(s); c {
+	case "":
+		return RenameNew, nil
+	case RenameNew, Replace, Fail:
+		return c, nil
+	}
+	return "", fault.New(fault.Invalid, "A conflict is settled by rename, replace or fail.")
+}
+
+// Place is where a new file goes: judged, not yet made.
+type Place struct {
+	MountID, ProviderID string
+	Dir                 vpath.Path   // as asked for
+	BaseID              string       // the deepest folder of it that exists
+	Missing             []vpath.Name // the folders below that are to be made
+	Name                vpath.Name
+	Conflict            Conflict
+}
+
+// Place judges whether the actor may put a file called name into dir. Faults: Invalid (a path that is reserved, too deep or too long),
+// Unauthorized (no account), NotFound (no mount, a file where a folder is meant), Forbidden, PasswordRequired, AlreadyExists (conflict Fail; a
+// folder, or a mount, that cannot be replaced).
+func (t *Tree) Place(ctx context.Context, a access.Actor, dir vpath.Path, name vpath.Name, c Conflict) (Place, error) {
+	path, err := newPath(a, dir, name)
+	if err != nil {
+		return Place{}, err
+	}
+	var n node
+	v, err := t.ask(ctx, func(v *view) (version int64, err error) {
+		n, version, err = v.find(t.DB.Read(ctx), dir)
+		return version, err
+	})
+	if err != nil {
+		return Place{}, err
+	}
+	if !n.mounted() {
+		return Place{}, noMount()
+	}
+	p := Place{MountID: n.mount.ID, ProviderID: n.mount.ProviderID, Dir: dir, BaseID: n.id, Missing: n.missing, Name: name, Conflict: c}
+	var there row
+	if n.isFolder() {
+		if there, err = childNamed(t.DB.Read(ctx), n.id, name); err != nil {
+			return Place{}, err
+		}
+	}
+	if err := v.judgePlace(a, &n, path, &there, c); err != nil {
+		return Place{}, err
+	}
+	if n.id == "" || !n.folder {
+		return Place{}, fault.New(fault.NotFound, "The target folder does not exist.")
+	}
+	return p, nil
+}
+
+// newPath checks what needs no look at the tree.
+func newPath(a access.Actor, dir vpath.Path, name vpath.Name) (vpath.Path, error) {
+	path, err := dir.Append(name)
+	if err != nil {
+		return vpath.Path{}, err
+	}
+	if err := notReserved(path); err != nil {
+		return vpath.Path{}, err
+	}
+	if a.UserID == "" {
+		return vpath.Path{}, fault.New(fault.Unauthorized, "Sign in to do this.")
+	}
+	return path, nil
+}
+
+func notReserved(path vpath.Path) error {
+	if path.Reserved() {
+		return fault.New(fault.Invalid, "The first segment of this path is reserved for the service.")
+	}
+	return nil
+}
+
+// judgePlace decides about a file at path, in the folder n with what is missing below it; there is what has its name now, without id for
+// nothing.
+func (v *view) judgePlace(a access.Actor, n *node, path vpath.Path, there *row, c Conflict) error {
+	made := n.path
+	for _, name := range n.missing {
+		made = made.Child(name)
+		if err := v.allow(a, n.newTarget(a, made), access.Write); err != nil {
+			return err
+		}
+	}
+	if there.id != "" && !there.folder && c == Replace {
+		if v.covered(n, path) {
+			return nameTaken()
+		}
+		return v.allow(a, child(n.facts(a), a, there), access.Update)
+	}
+	if err := v.allow(a, n.newTarget(a, path), access.Write); err != nil {
+		return err
+	}
+	if c != RenameNew && (there.id != "" || v.covered(n, path)) {
+		return nameTaken()
+	}
+	return nil
+}
+
+// covered reports whether another mount than n's lies at path.
+func (v *view) covered(n *node, path vpath.Path) bool {
+	m, _ := v.mounts.Resolve(path)
+	return m.ID != n.mount.ID
+}
+
+// base finds, inside a transaction, the folder that a Place begins at, and walks down to what has been made meanwhile. Fault: Conflict.
+func (v *view) base(tx *db.Tx, p Place) (n node, version int64, err error) {
+	n, version, err = v.findID(tx, p.BaseID)
+	if err != nil || version != v.version {
+		return n, version, err
+	}
+	if !n.isFolder() || n.mount.ProviderID != p.ProviderID {
+		return n, version, fault.New(fault.Conflict, "The folder that the file was meant for is gone.")
+	}
+	if len(p.Missing) == 0 {
+		return n, version, nil
+	}
+	deeper, version, err := descend(tx, n.id, p.Missing)
+	if err != nil {
+		return n, version, err
+	}
+	found := len(p.Missing) - len(deeper.missing)
+	deeper.mount, deeper.path = n.mount, n.path
+	for _, name := range p.Missing[:found] {
+		deeper.path = deeper.path.Child(name)
+	}
+	deeper.trail = append(n.trail[:len(n.trail)-1:len(n.trail)-1], deeper.trail...)
+	if !deeper.folder {
+		return n, version, fault.New(fault.NotFound, "A file lies where a folder is meant.")
+	}
+	return deeper, version, nil
+}

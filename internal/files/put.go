@@ -1,0 +1,226 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/quota"
+	"larder/internal/vpath"
+)
+
+// Stored is content that lies durable in a store.
+type Stored struct {
+	Key      blob.Key
+	Size     int64  // bytes
+	SHA256   string // hexadecimal, "" when the service has not read the bytes itself
+	ETag     string // the store's
+	MimeType string
+}
+
+// Put makes the file inside tx: it is judged again where its folder is by now, missing folders are made, the conflict is settled, the quota
+// is charged (the caller has released its reservation in the same tx), s.Key leaves the garbage list if it was on it, and a replaced
+// object's key enters it. Call it before anything else in tx that locks rows. Faults: those of Place, Conflict when the folder is gone or
+// the collector has taken s.Key already, QuotaExceeded. It may ask for a new transaction (db.Again): return its error as it is, or wrapped.
+func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Place, s Stored) (Entry, error) {
+	if err := tx.LockTree(false); err != nil {
+		return Entry{}, fmt.Errorf("lock the tree: %w", err)
+	}
+	var n node
+	v, err := t.askInside(func(v *view) (version int64, err error) {
+		n, version, err = v.base(tx, p)
+		return version, err
+	})
+	if err != nil {
+		return Entry{}, err
+	}
+	if err := t.keep(tx, p.ProviderID, s.Key); err != nil {
+		return Entry{}, err
+	}
+	object, err := t.insertObject(tx, p.ProviderID, s)
+	if err != nil {
+		return Entry{}, err
+	}
+	w := put{Tree: t, tx: tx, view: v, actor: a, place: p, stored: s, object: object}
+	return w.into(&n)
+}
+
+// put is one call of Put.
+type put struct {
+	*Tree
+	tx     *db.Tx
+	view   *view
+	actor  access.Actor
+	place  Place
+	stored Stored
+	object string // the new object's id
+}
+
+// tries bounds how often a change is tried again after another transaction was faster; each time that other one has succeeded.
+const tries = 20
+
+// into puts the file into n, or into the folders that are missing below it.
+func (w *put) into(n *node) (Entry, error) {
+	for range tries {
+		dir, err := n.wanted().Append() // the folder may have moved to where the path is too long
+		if err != nil {
+			return Entry{}, err
+		}
+		path, err := newPath(w.actor, dir, w.place.Name)
+		if err != nil {
+			return Entry{}, err
+		}
+		var there row
+		if len(n.missing) == 0 {
+			if there, err = childNamed(w.tx, n.id, w.place.Name); err != nil {
+				return Entry{}, err
+			}
+		}
+		if err := w.view.judgePlace(w.actor, n, path, &there, w.place.Conflict); err != nil {
+			return Entry{}, err
+		}
+		if err := w.folders(n); err != nil {
+			return Entry{}, err
+		}
+		name := w.place.Name
+		switch {
+		case there.id != "" && !there.folder && w.place.Conflict == Replace:
+			if e, done, err := w.replace(n, there); done || err != nil {
+				return e, err
+			}
+			continue
+		case there.id != "" || w.view.covered(n, path):
+			if name, err = w.free(n); err != nil {
+				return Entry{}, err
+			}
+		}
+		if e, done, err := w.insert(n, name); done || err != nil {
+			return e, err
+		}
+	}
+	return Entry{}, errors.New("the names in this folder change too often to put a file there")
+}
+
+// folders makes what is missing below n, and moves n down to the last of it.
+func (w *put) folders(n *node) error {
+	for len(n.missing) > 0 {
+		name := n.missing[0]
+		made := row{id: w.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: w.actor.UserID}
+		done, err := w.insertEntry(w.tx, &made)
+		if err != nil {
+			return err
+		}
+		if !done { // somebody else was faster
+			if made, err = childNamed(w.tx, n.id, name); err != nil {
+				return err
+			}
+			if !made.folder {
+				return fault.New(fault.NotFound, "A file lies where a folder is meant.")
+			}
+		}
+		n.row, n.path, n.missing = made, n.path.Child(name), n.missing[1:]
+		n.trail = append(n.trail[:len(n.trail):len(n.trail)], level{id: made.id, owner: made.owner, guarded: made.guarded})
+	}
+	return nil
+}
+
+// insert makes the new file, unless its name has been taken meanwhile.
+func (w *put) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
+	target := n.newTarget(w.actor, n.path.Child(name))
+	if name != w.place.Name { // the name with a number may be denied where the other was not
+		if err := w.view.allow(w.actor, target, access.Write); err != nil {
+			return Entry{}, false, err
+		}
+	}
+	r := row{id: w.IDs.UUID(), parent: n.id, name: string(name), size: w.stored.Size, mimeType: w.stored.MimeType, owner: w.actor.UserID, object: w.object}
+	if done, err := w.insertEntry(w.tx, &r); !done || err != nil {
+		return Entry{}, false, err
+	}
+	if err := quota.Charge(w.tx, r.owner, r.size, 1); err != nil {
+		return Entry{}, false, err
+	}
+	return w.view.entry(w.actor, &r, child(n.facts(w.actor), w.actor, &r)), true, nil
+}
+
+// replace gives the file there the new content, unless it has changed meanwhile. Its owner pays the difference.
+func (w *put) replace(n *node, there row) (e Entry, done bool, err error) {
+	r := there
+	r.size, r.mimeType, r.object, r.updated = w.stored.Size, w.stored.MimeType, w.object, w.now()
+	changed, err := updateContent(w.tx, &r, &there)
+	if err != nil {
+		return Entry{}, false, err
+	}
+	if !changed {
+		return Entry{}, false, nil
+	}
+	if err := w.release(w.tx, there.object); err != nil {
+		return Entry{}, false, err
+	}
+	if err := quota.Charge(w.tx, r.owner, r.size-there.size, 0); err != nil {
+		return Entry{}, false, err
+	}
+	return w.view.entry(w.actor, &r, child(n.facts(w.actor), w.actor, &r)), true, nil
+}
+
+// free returns a name with a number that nothing has: the first that doubling finds free, then the lowest that halving back finds. With a gap
+// in the numbers this need not be the lowest of all, but it stays cheap among thousands of files of one name.
+func (w *put) free(n *node) (vpath.Name, error) {
+	if err := lockFolder(w.tx, n.id); err != nil { // or many at once would run after the same number again and again
+		return "", err
+	}
+	taken := func(number int) (bool, error) {
+		name := numbered(w.place.Name, number)
+		r, err := childNamed(w.tx, n.id, name)
+		return r.id != "" || w.view.covered(n, n.path.Child(name)), err
+	}
+	low, high := 0, 1 // low is taken
+	for {
+		used, err := taken(high)
+		if err != nil {
+			return "", err
+		}
+		if !used {
+			break
+		}
+		low, high = high, 2*high
+	}
+	for high-low > 1 {
+		middle := (low + high) / 2
+		used, err := taken(middle)
+		if err != nil {
+			return "", err
+		}
+		if used {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return numbered(w.place.Name, high), nil
+}
+
+// numbered puts a number before the extension of a name: `cat (1).jpg`. A name that grows too long is shortened before it.
+func numbered(name vpath.Name, number int) vpath.Name {
+	ext := path.Ext(string(name))
+	stem := strings.TrimSuffix(string(name), ext)
+	if stem == "" || utf8.RuneCountInString(ext) > 32 { // `.profile` has no extension, nor has a sentence with a dot
+		stem, ext = string(name), ""
+	}
+	suffix := fmt.Sprintf(" (%d)", number)
+	runes := []rune(stem)
+	if room := vpath.MaxNameRunes - utf8.RuneCountInString(suffix+ext); len(runes) > room {
+		stem = string(runes[:room])
+	}
+	out, err := vpath.ParseName(strings.TrimRight(stem, " ") + suffix + ext)
+	if err != nil { // cutting a name can leave what is not a name any more
+		return vpath.Name("file" + suffix)
+	}
+	return out
+}

@@ -1,0 +1,166 @@
+package files_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// Abuse case C91: two folders moved into each other, renamed, deleted and uploaded into at the same time. No cycle comes of it, nothing is
+// lost or charged twice, and everybody gets an answer.
+func TestCrossingChanges(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		for round := range 12 {
+			base := fmt.Sprintf("/home/ann/r%d", round)
+			h.folder(h.ann, base)
+			a, b := h.folder(h.ann, base+"/a"), h.folder(h.ann, base+"/b")
+			kept := h.file(h.ann, base+"/a/kept", "kept")
+			other := h.file(h.ann, base+"/b/other", "other")
+			place, err := h.tree.Place(t.Context(), h.ann, path(base+"/b/new"), "up", files.RenameNew)
+			h.must(err)
+			up := h.store("uploaded")
+			bytesBefore, countBefore := h.used("ann")
+
+			var wg sync.WaitGroup
+			var uploaded bool
+			var deleted [2]bool
+			allowed := func(what string, err error, kinds ...fault.Kind) bool {
+				if err == nil {
+					return true
+				}
+				for _, kind := range kinds {
+					if fault.Is(err, kind) {
+						return false
+					}
+				}
+				t.Errorf("%s: %v", what, err)
+				return false
+			}
+			wg.Go(func() {
+				_, err := h.tree.Move(t.Context(), h.ann, a.ID, path(base+"/b"), nil)
+				allowed("a into b", err, fault.Conflict, fault.NotFound)
+			})
+			wg.Go(func() {
+				_, err := h.tree.Move(t.Context(), h.ann, b.ID, path(base+"/a"), nil)
+				allowed("b into a", err, fault.Conflict, fault.NotFound)
+			})
+			wg.Go(func() {
+				_, err := h.tree.Rename(t.Context(), h.ann, b.ID, "renamed")
+				allowed("rename b", err)
+			})
+			wg.Go(func() {
+				_, err := h.commit(h.ann, place, up)
+				uploaded = allowed("upload into b", err)
+			})
+			for i := range deleted {
+				wg.Go(func() {
+					_, _, err := h.tree.Delete(t.Context(), h.ann, other.ID)
+					deleted[i] = allowed("delete a file", err, fault.NotFound)
+				})
+			}
+			wg.Wait()
+
+			for _, e := range []files.Entry{a, b, kept} {
+				if _, _, err := h.tree.Details(t.Context(), h.ann, e.ID); err != nil {
+					t.Errorf("round %d: %s is lost: %v", round, e.Name, err)
+				}
+			}
+			if deleted[0] == deleted[1] {
+				t.Errorf("round %d: deleted by both or by neither: %v", round, deleted)
+			}
+			if !uploaded {
+				t.Errorf("round %d: the upload did not follow its folder", round)
+			}
+			found := h.names(h.ann, files.ListQuery{Path: path(base), Search: "up", Type: "file"})
+			if strings.Join(found, " ") != "up" {
+				t.Errorf("round %d: uploaded %q", round, found)
+			}
+			bytes, count := h.used("ann")
+			if bytes != bytesBefore+8-5 || count != countBefore {
+				t.Errorf("round %d: charged %d bytes and %d files, before %d and %d", round, bytes, count, bytesBefore, countBefore)
+			}
+		}
+		if bytes, count := h.used("ann"); bytes != h.sum("size") || count != h.sum("1") {
+			t.Errorf("charged %d bytes and %d files for %d and %d", bytes, count, h.sum("size"), h.sum("1"))
+		}
+	})
+}
+
+// sum adds up a column over all files.
+func (h *house) sum(column string) (n int64) {
+	h.t.Helper()
+	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(" + column + "), 0) AS BIGINT) FROM entries WHERE kind = 1").Scan(&n))
+	return n
+}
+
+// A folder is deleted while others upload into it: each upload is in it and goes with it, or is refused; nobody is left with a charge.
+func TestDeleteAgainstUploads(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		dir := h.folder(h.ann, "/home/ann/dir")
+		place, err := h.tree.Place(t.Context(), h.ann, path("/home/ann/dir/sub"), "f", files.RenameNew)
+		h.must(err)
+		var stored []files.Stored
+		for range 12 {
+			stored = append(stored, h.store("1234"))
+		}
+		var wg sync.WaitGroup
+		for i, s := range stored {
+			wg.Go(func() {
+				if _, err := h.commit(h.ann, place, s); err != nil && !fault.Is(err, fault.Conflict) {
+					t.Error(err)
+				}
+			})
+			if i == 5 {
+				wg.Go(func() {
+					if _, _, err := h.tree.Delete(t.Context(), h.ann, dir.ID); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if bytes, count := h.used("ann"); bytes != 0 || count != 0 {
+			t.Errorf("charged %d bytes and %d files for a folder that is gone", bytes, count)
+		}
+		h.collect()
+		if n := h.count("objects"); n != 0 {
+			t.Errorf("%d objects are still referred to", n)
+		}
+	})
+}
+
+// One file replaced by many at once: the last one stays, and its size is what is charged.
+func TestReplaceAtOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.file(h.ann, "/home/ann/f", "x")
+		place, err := h.tree.Place(t.Context(), h.ann, path("/home/ann"), "f", files.Replace)
+		h.must(err)
+		var wg sync.WaitGroup
+		for i := range 8 {
+			s := h.store(strings.Repeat("y", i+1))
+			wg.Go(func() {
+				if _, err := h.commit(h.ann, place, s); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		got, err := h.read(h.ann, "/home/ann/f")
+		h.must(err)
+		if bytes, count := h.used("ann"); bytes != int64(len(got)) || count != 1 {
+			t.Errorf("charged %d bytes and %d files for %q", bytes, count, got)
+		}
+		if n := h.count("objects"); n != 1 {
+			t.Errorf("%d objects are referred to", n)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package files
+
+import (
+	"context"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/quota"
+)
+
+// Delete removes a file, or a folder with all that is in it, and gives back the quota of everybody who owns something there. It returns the
+// number of entries, the folder included, and the bytes of its files. A folder is out of reach at once, whatever its size; its rows and objects go
+// later. It takes the permission to delete; for a folder, all through it. Faults: NotFound, Forbidden, PasswordRequired, Conflict for a mount's
+// root and what is above one.
+func (t *Tree) Delete(ctx context.Context, a access.Actor, id string) (rows, bytes int64, err error) {
+	folder, err := isFolder(t.DB.Read(ctx), id)
+	if err != nil {
+		return 0, 0, err
+	}
+	err = t.write(ctx, folder, func(tx *db.Tx) error {
+		n, v, err := t.lookUpInside(tx, id)
+		if err != nil {
+			return err
+		}
+		facts := n.facts(a)
+		if err := v.allow(a, facts, access.Delete); err != nil {
+			return err
+		}
+		if err := v.whole(tx, a, &n, facts, access.Delete); err != nil {
+			return err
+		}
+		if v.fixed(&n) {
+			return fixedFault()
+		}
+		if n.folder {
+			rows, bytes, err = t.bury(tx, &n.row)
+		} else {
+			rows, bytes, err = t.remove(tx, &n.row)
+		}
+		return err
+	})
+	return rows, bytes, err
+}
+
+// remove deletes a file.
+func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
+	gone, err := deleteFile(tx, r)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := deleteLink(tx, r.id); err != nil {
+		return 0, 0, err
+	}
+	if err := t.release(tx, gone.object); err != nil {
+		return 0, 0, err
+	}
+	return 1, gone.size, quota.Credit(tx, gone.owner, gone.size, 1)
+}
+
+// bury hangs a folder below the graveyard.
+func (t *Tree) bury(tx *db.Tx, r *row) (rows, bytes int64, err error) {
+	folders, sums, err := sumBelow(tx, r.id)
+	if err != nil {
+		return 0, 0, err
+	}
+	rows = folders
+	for _, s := range sums {
+		rows += s.files
+		bytes += s.bytes
+		if err := quota.Credit(tx, s.owner, s.bytes, s.files); err != nil {
+			return 0, 0, err
+		}
+	}
+	return rows, bytes, t.relocate(tx, r, graveyard, unique(r.id), r.updated)
+}

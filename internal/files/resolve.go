@@ -1,0 +1,170 @@
+package files
+
+import (
+	"slices"
+	"strings"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/mount"
+	"larder/internal/vpath"
+)
+
+// row is an entry as it is stored, with where its content lies.
+type row struct {
+	id, parent string // parent is "" for a root
+	name       string
+	folder     bool
+	size       int64
+	mimeType   string
+	owner      string
+	guarded    bool // has a password
+	object     string
+
+	title, color, cover, emoji *string
+	position                   *int64
+	created, updated           int64
+
+	provider string
+	key      blob.Key
+}
+
+// level is one entry on the way from a mount's root down to an entry.
+type level struct {
+	id, owner string
+	guarded   bool
+}
+
+// node is an entry that was found in the tree.
+type node struct {
+	row
+	mount   mount.Mount
+	path    vpath.Path
+	trail   []level      // from the mount's root down to the entry itself
+	missing []vpath.Name // by path: the names asked for below the entry, which is then the deepest that exists
+}
+
+// mounted reports whether the path that was asked for lies in a mount.
+func (n *node) mounted() bool { return n.mount.ID != "" }
+
+// exists reports whether what was asked for is there.
+func (n *node) exists() bool { return n.id != "" && len(n.missing) == 0 }
+
+// isFolder reports whether what was asked for is there and a folder.
+func (n *node) isFolder() bool { return n.exists() && n.folder }
+
+// wanted returns the path that was asked for.
+func (n *node) wanted() vpath.Path {
+	p := n.path
+	for _, name := range n.missing {
+		p = p.Child(name)
+	}
+	return p
+}
+
+// target returns the facts about the entry; with names missing, those about what was asked for, as if it were to be made.
+func (n *node) target(a access.Actor) access.Target {
+	if len(n.missing) > 0 {
+		return n.newTarget(a, n.wanted())
+	}
+	return n.facts(a)
+}
+
+// facts returns the facts about the entry that exists.
+func (n *node) facts(a access.Actor) access.Target {
+	t := access.Target{Path: n.path, MountID: n.mount.ID, OwnerID: n.owner}
+	for i, l := range n.trail {
+		if a.HomeID != "" && l.id == a.HomeID {
+			t.InHome = true
+		}
+		if l.guarded {
+			t.Guard = &access.Guard{ID: l.id, OwnerID: l.owner}
+			if i < len(n.trail)-1 {
+				t.Above = t.Guard
+			}
+		}
+	}
+	return t
+}
+
+// newTarget returns the facts about something that is to come into being at path, below the folder n.
+func (n *node) newTarget(a access.Actor, path vpath.Path) access.Target {
+	t := n.facts(a).Inside()
+	t.Path = path
+	return t
+}
+
+// child returns the facts about an entry directly in the folder whose facts are t.
+func child(t access.Target, a access.Actor, r *row) access.Target {
+	t = t.Inside()
+	t.Path = t.Path.Child(vpath.Name(r.name))
+	t.OwnerID = r.owner
+	t.InHome = t.InHome || a.HomeID != "" && r.id == a.HomeID
+	if r.guarded {
+		t.Guard = &access.Guard{ID: r.id, OwnerID: r.owner}
+	}
+	return t
+}
+
+// find resolves a path: the deepest entry on it that exists, and what is missing. Without a mount the node is empty.
+func (v *view) find(q db.Querier, p vpath.Path) (n node, version int64, err error) {
+	m, found := v.mounts.Resolve(p)
+	if !found {
+		version, err = db.ConfigVersion(q)
+		return node{}, version, err
+	}
+	names, _ := p.Below(m.Path)
+	n, version, err = descend(q, m.RootID, names)
+	n.mount, n.path = m, m.Path
+	for _, name := range names[:len(names)-len(n.missing)] {
+		n.path = n.path.Child(name)
+	}
+	return n, version, err
+}
+
+// findID looks an entry up; the node does not exist when there is none, or none that a path leads to.
+func (v *view) findID(q db.Querier, id string) (n node, version int64, err error) {
+	return v.climbed(climb(q, byEntry, id))
+}
+
+// findLink looks up the entry that a permanent link is for.
+func (v *view) findLink(q db.Querier, linkID string) (n node, version int64, err error) {
+	return v.climbed(climb(q, byLink, linkID))
+}
+
+// climbed places what climb has found in the mount that its root belongs to.
+func (v *view) climbed(c climbed, err error) (node, int64, error) {
+	if err != nil || c.id == "" {
+		return node{}, v.version, err
+	}
+	for _, m := range v.mounts.ByRoot(c.root) {
+		path := m.Path
+		for _, name := range c.names {
+			path = path.Child(vpath.Name(name))
+		}
+		if top, _ := v.mounts.Resolve(path); top.ID == m.ID {
+			return node{row: c.row, mount: m, path: path, trail: c.trail}, c.version, nil
+		}
+	}
+	return node{}, c.version, nil
+}
+
+// parseTrail reads what the queries put together: `id,owner;` for each level, with a `!` before the semicolon where there is a password.
+func parseTrail(s string) []level {
+	if s == "" {
+		return nil
+	}
+	levels := make([]level, 0, strings.Count(s, ";"))
+	for part := range strings.SplitSeq(strings.TrimSuffix(s, ";"), ";") {
+		id, owner, _ := strings.Cut(part, ",")
+		owner, guarded := strings.CutSuffix(owner, "!")
+		levels = append(levels, level{id: id, owner: owner, guarded: guarded})
+	}
+	return levels
+}
+
+// within reports whether the entry lies below id or is it.
+func (n *node) within(id string) bool {
+	return slices.ContainsFunc(n.trail, func(l level) bool { return l.id == id })
+}

@@ -1,0 +1,146 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"larder/internal/db"
+	"larder/internal/vpath"
+)
+
+// graveyard is the root of what was deleted; no mount has it, so nothing below it exists for anybody.
+const graveyard = "graveyard"
+
+// unique is the name of an entry in the graveyard.
+func unique(id string) vpath.Name { return vpath.Name(id) }
+
+// elsewhere has a transaction run again whose entry another one has changed since it was looked up.
+func elsewhere() error {
+	return &db.Again{Prepare: func(context.Context) error { return nil }}
+}
+
+// isFolder tells what an entry is, which never changes. Fault: NotFound.
+func isFolder(q db.Querier, id string) (bool, error) {
+	var kind int
+	err := q.QueryRow("SELECT kind FROM entries WHERE id = $1", id).Scan(&kind)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, noEntry()
+	}
+	if err != nil {
+		return false, fmt.Errorf("look up entry: %w", err)
+	}
+	return kind == folderKind, nil
+}
+
+// relocate gives an entry another parent and name, provided that it still is where r says. It returns a db.ErrUnique when the name is taken.
+func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updated int64) error {
+	n, err := tx.Exec(`
+		UPDATE entries
+		SET parent_id = $1, name = $2, name_fold = $3, updated_at = $4
+		WHERE id = $5 AND parent_id = $6 AND name = $7`,
+		parent, string(name), vpath.Fold(string(name)), updated, r.id, r.parent, r.name)
+	if err != nil {
+		return fmt.Errorf("relocate entry: %w", err)
+	}
+	if n == 0 {
+		return elsewhere()
+	}
+	return nil
+}
+
+// deleteFile deletes the row of a file that still is where r says, and returns what it was worth in the end.
+func deleteFile(tx *db.Tx, r *row) (gone row, err error) {
+	err = tx.QueryRow(`
+		DELETE FROM entries
+		WHERE id = $1 AND parent_id = $2 AND name = $3
+		RETURNING size, owner_id, object_id`, r.id, r.parent, r.name).
+		Scan(&gone.size, &gone.owner, &gone.object)
+	if errors.Is(err, db.ErrNoRows) {
+		return row{}, elsewhere()
+	}
+	if err != nil {
+		return row{}, fmt.Errorf("delete entry: %w", err)
+	}
+	return gone, nil
+}
+
+// foldersBelow begins a query on all folders from one down, as sub with their height above it.
+const foldersBelow = `
+	WITH RECURSIVE sub (id, n) AS (
+		SELECT e.id, 0
+		FROM entries e
+		WHERE e.id = $1
+		UNION ALL
+		SELECT e.id, s.n + 1
+		FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 0
+	)
+	`
+
+// What below looks for: something that is not the user's, something with a password that is not theirs.
+const (
+	foreignBelow = foldersBelow + `SELECT EXISTS (
+		SELECT 1 FROM sub s JOIN entries e ON e.parent_id = s.id
+		WHERE e.owner_id <> $2)`
+	guardedBelow = foldersBelow + `SELECT EXISTS (
+		SELECT 1 FROM sub s JOIN entries e ON e.parent_id = s.id
+		WHERE e.password_hash IS NOT NULL AND e.owner_id <> $2)`
+)
+
+// below refuses when the query finds something below a folder. Fault: Forbidden.
+func below(q db.Querier, query, folder, userID string) error {
+	var found bool
+	if err := q.QueryRow(query, folder, userID).Scan(&found); err != nil {
+		return fmt.Errorf("look through a folder: %w", err)
+	}
+	if found {
+		return forbidden()
+	}
+	return nil
+}
+
+// heightOf returns how many levels there are below a folder.
+func heightOf(q db.Querier, folder string) (height int, err error) {
+	err = q.QueryRow(foldersBelow+`SELECT MAX(s.n + CASE WHEN EXISTS (
+			SELECT 1 FROM entries f WHERE f.parent_id = s.id AND f.kind = 1) THEN 1 ELSE 0 END)
+		FROM sub s`, folder).Scan(&height)
+	if err != nil {
+		return 0, fmt.Errorf("measure a folder: %w", err)
+	}
+	return height, nil
+}
+
+// sum is what one account has below a folder.
+type sum struct {
+	owner        string
+	files, bytes int64
+}
+
+// sumBelow counts the folders from one down, itself included, and sums the files in them by owner, in the order of their ids.
+func sumBelow(q db.Querier, folder string) (folders int64, sums []sum, err error) {
+	rows, err := q.Query(foldersBelow+`
+		SELECT 0 AS kind, '' AS owner, COUNT(*), 0
+		FROM sub
+		UNION ALL
+		SELECT 1, e.owner_id, COUNT(*), CAST(SUM(e.size) AS BIGINT)
+		FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 1
+		GROUP BY e.owner_id
+		ORDER BY 1, 2`, folder)
+	if err != nil {
+		return 0, nil, fmt.Errorf("sum up a folder: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var kind int
+		var s sum
+		if err := rows.Scan(&kind, &s.owner, &s.files, &s.bytes); err != nil {
+			return 0, nil, fmt.Errorf("sum up a folder: %w", err)
+		}
+		if kind == 0 {
+			folders = s.files
+		} else {
+			sums = append(sums, s)
+		}
+	}
+	return folders, sums, rows.Err()
+}

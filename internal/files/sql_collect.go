@@ -1,0 +1,188 @@
+package files
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"larder/internal/db"
+)
+
+// buried lists the next entries directly below the graveyard.
+func buried(tx *db.Tx) ([]string, error) {
+	rows, err := tx.Query("SELECT id FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2", graveyard, graves)
+	return texts(rows, err)
+}
+
+// contents lists what lies directly in those that buried lists, up to a piece of it.
+func contents(tx *db.Tx) ([]row, error) {
+	rows, err := tx.Query(`
+		SELECT e.id, e.kind
+		FROM (SELECT id FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2) g
+		JOIN entries e ON e.parent_id = g.id
+		LIMIT $3`, graveyard, graves, piece)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []row
+	for rows.Next() {
+		var r row
+		var kind int
+		if err := rows.Scan(&r.id, &kind); err != nil {
+			return nil, err
+		}
+		r.folder = kind == folderKind
+		found = append(found, r)
+	}
+	return found, rows.Err()
+}
+
+// chunk is how many ids one statement takes, as its first parameters; always the same number, so that its text is prepared once.
+const chunk = 100
+
+// inChunk is `IN ($1, …)` for one chunk.
+var inChunk = func() string {
+	var b strings.Builder
+	b.WriteString("IN (")
+	for i := range chunk {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "$%d", i+1)
+	}
+	return b.String() + ")"
+}()
+
+// extra is the parameter that comes after a chunk of ids.
+const extra = "$101"
+
+// eachChunk calls do with a chunk of ids, the last one filled up by repeating an id, and what more the statement takes.
+func eachChunk(ids []string, do func(args []any) error, more ...any) error {
+	for len(ids) > 0 {
+		n := min(len(ids), chunk)
+		args := make([]any, 0, chunk+len(more))
+		for _, id := range ids[:n] {
+			args = append(args, id)
+		}
+		for len(args) < chunk {
+			args = append(args, ids[n-1])
+		}
+		if err := do(append(args, more...)); err != nil {
+			return err
+		}
+		ids = ids[n:]
+	}
+	return nil
+}
+
+// deleteFiles deletes rows of files and returns the objects of those that another process has not deleted already, one for each row.
+func deleteFiles(tx *db.Tx, ids []string) (objects []string, err error) {
+	err = eachChunk(ids, func(args []any) error {
+		rows, err := tx.Query("DELETE FROM entries WHERE id "+inChunk+" RETURNING object_id", args...)
+		found, err := texts(rows, err)
+		objects = append(objects, found...)
+		return err
+	})
+	return objects, err
+}
+
+func deleteLinks(tx *db.Tx, ids []string) error {
+	return eachChunk(ids, func(args []any) error {
+		_, err := tx.Exec("DELETE FROM links WHERE entry_id "+inChunk, args...)
+		return err
+	})
+}
+
+// raise moves folders up below the graveyard.
+func raise(tx *db.Tx, ids []string) error {
+	return eachChunk(ids, func(args []any) error {
+		_, err := tx.Exec("UPDATE entries SET parent_id = "+extra+", name = id, name_fold = id WHERE id "+inChunk, args...)
+		return err
+	}, graveyard)
+}
+
+func deleteFolders(tx *db.Tx, ids []string) error {
+	return eachChunk(ids, func(args []any) error {
+		_, err := tx.Exec("DELETE FROM entries WHERE id "+inChunk, args...)
+		return err
+	})
+}
+
+// releaseAll takes one reference away from each object; what nothing refers to any more becomes garbage after the grace period.
+func (t *Tree) releaseAll(tx *db.Tx, objects []string) error {
+	after := t.now() + t.Grace.Milliseconds()
+	return eachChunk(objects, func(args []any) error {
+		ids := args[:chunk]
+		if _, err := tx.Exec("UPDATE objects SET refs = refs - 1 WHERE id "+inChunk, ids...); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`
+			INSERT INTO garbage (provider_id, key, after)
+			SELECT provider_id, key, CAST(`+extra+` AS BIGINT) FROM objects WHERE refs = 0 AND id `+inChunk+`
+			ON CONFLICT (provider_id, key) DO NOTHING`, args...)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec("DELETE FROM objects WHERE refs = 0 AND id "+inChunk, ids...)
+		return err
+	}, after)
+}
+
+// garbage is one key to be deleted.
+type garbage struct{ provider, key string }
+
+// claim takes the next garbage whose time has come. What is claimed carries the negative of the time at which it is taken up again, should it
+// still be there; Put does not take it off the list any more.
+func claim(tx *db.Tx, now, retry int64) ([]garbage, error) {
+	rows, err := tx.Query(`
+		UPDATE garbage
+		SET after = $1
+		WHERE after BETWEEN $2 AND $3 AND (provider_id, key) IN (
+			SELECT provider_id, key
+			FROM garbage
+			WHERE after BETWEEN $4 AND $5
+			ORDER BY after
+			LIMIT $6)
+		RETURNING provider_id, key`, -(now + retry), -now, now, -now, now, garbagePiece)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var claimed []garbage
+	for rows.Next() {
+		var g garbage
+		if err := rows.Scan(&g.provider, &g.key); err != nil {
+			return nil, err
+		}
+		claimed = append(claimed, g)
+	}
+	return claimed, rows.Err()
+}
+
+// forget takes keys off the list whose objects are deleted.
+func forget(tx *db.Tx, deleted []garbage) error {
+	for _, g := range deleted {
+		if _, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 AND after < 0", g.provider, g.key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// texts reads rows of one text column.
+func texts(rows *sql.Rows, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, rows.Err()
+}

@@ -1,0 +1,44 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+
+	"larder/internal/db"
+)
+
+// insertLink makes the link of an entry, or returns the one it has.
+func (t *Tree) insertLink(tx *db.Tx, r *row) (Link, error) {
+	_, err := tx.Exec(`
+		INSERT INTO links (id, entry_id, ext, created_at)
+		VALUES ($1, $2, $3, $4)
+		ON CONFLICT (entry_id) DO NOTHING`,
+		t.IDs.Base62(linkLength), r.id, linkExt(r.name, r.mimeType), t.now())
+	if err != nil {
+		return Link{}, fmt.Errorf("insert link: %w", err)
+	}
+	link, found, err := linkOf(tx, r.id)
+	if err == nil && !found {
+		err = fmt.Errorf("the link of entry %s is gone", r.id)
+	}
+	return link, err
+}
+
+// linkOf reads the link of an entry, and whether there is one.
+func linkOf(q db.Querier, entryID string) (link Link, found bool, err error) {
+	err = q.QueryRow("SELECT id, ext, created_at FROM links WHERE entry_id = $1", entryID).Scan(&link.ID, &link.Ext, &link.CreatedAt)
+	if errors.Is(err, db.ErrNoRows) {
+		return Link{}, false, nil
+	}
+	if err != nil {
+		return Link{}, false, fmt.Errorf("read link: %w", err)
+	}
+	return link, true, nil
+}
+
+func deleteLink(tx *db.Tx, entryID string) error {
+	if _, err := tx.Exec("DELETE FROM links WHERE entry_id = $1", entryID); err != nil {
+		return fmt.Errorf("delete link: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package files
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// childNamed reads an entry by its name in a folder; without id when there is none.
+func childNamed(q db.Querier, parent string, name vpath.Name) (row, error) {
+	var s rowScan
+	err := q.QueryRow(`
+		SELECT `+entryColumns+`
+		FROM entries e LEFT JOIN objects o ON o.id = e.object_id
+		WHERE e.parent_id = $1 AND e.name = $2`, parent, string(name)).Scan(s.columns()...)
+	if errors.Is(err, db.ErrNoRows) {
+		return row{}, nil
+	}
+	if err != nil {
+		return row{}, fmt.Errorf("look up a name: %w", err)
+	}
+	return s.done(), nil
+}
+
+// lockFolder has whoever else locks the folder wait until the transaction ends.
+func lockFolder(tx *db.Tx, id string) error {
+	if _, err := tx.Exec("UPDATE entries SET updated_at = updated_at WHERE id = $1", id); err != nil {
+		return fmt.Errorf("lock folder: %w", err)
+	}
+	return nil
+}
+
+// insertEntry makes an entry, with both times now, unless its name is taken.
+func (t *Tree) insertEntry(tx *db.Tx, r *row) (done bool, err error) {
+	kind := fileKind
+	if r.folder {
+		kind = folderKind
+	}
+	r.created = t.now()
+	r.updated = r.created
+	n, err := tx.Exec(`
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+		ON CONFLICT (parent_id, name) DO NOTHING`,
+		r.id, nullable(r.parent), r.name, vpath.Fold(r.name), kind, r.size, r.mimeType, r.owner, nullable(r.object), r.created, r.updated)
+	if err != nil {
+		return false, fmt.Errorf("insert entry: %w", err)
+	}
+	return n == 1, nil
+}
+
+func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
+
+// updateContent gives a file r's content, provided that it still is what and where before says.
+func updateContent(tx *db.Tx, r, before *row) (changed bool, err error) {
+	n, err := tx.Exec(`
+		UPDATE entries
+		SET object_id = $1, size = $2, mime_type = $3, updated_at = $4
+		WHERE id = $5 AND parent_id = $6 AND name = $7 AND object_id = $8`,
+		r.object, r.size, r.mimeType, r.updated, before.id, before.parent, before.name, before.object)
+	if err != nil {
+		return false, fmt.Errorf("replace content: %w", err)
+	}
+	return n == 1, nil
+}
+
+// insertObject records content with one reference to it and returns its id, which is also what the ETag of a file is made of.
+func (t *Tree) insertObject(tx *db.Tx, providerID string, s Stored) (id string, err error) {
+	id = t.IDs.Hex(16)
+	_, err = tx.Exec(`
+		INSERT INTO objects (id, provider_id, key, size, sha256, etag, refs, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, 1, $7)`,
+		id, providerID, string(s.Key), s.Size, nullable(s.SHA256), s.ETag, t.now())
+	if err != nil {
+		return "", fmt.Errorf("insert object: %w", err)
+	}
+	return id, nil
+}
+
+// release takes one reference away; with the last one the object becomes garbage after the grace period.
+func (t *Tree) release(tx *db.Tx, objectID string) error {
+	var refs int64
+	var providerID, key string
+	err := tx.QueryRow("UPDATE objects SET refs = refs - 1 WHERE id = $1 RETURNING refs, provider_id, key", objectID).Scan(&refs, &providerID, &key)
+	if err != nil {
+		return fmt.Errorf("release object %s: %w", objectID, err)
+	}
+	if refs > 0 {
+		return nil
+	}
+	if _, err := tx.Exec("DELETE FROM objects WHERE id = $1", objectID); err != nil {
+		return fmt.Errorf("delete object %s: %w", objectID, err)
+	}
+	return t.Discard(tx, providerID, keyOf(key), t.now()+t.Grace.Milliseconds())
+}
+
+// Discard puts a key on the garbage list: the collector deletes its object once the time after (milliseconds) has come, unless Put takes it
+// off before. A key that is listed already gets the new time, save when the collector has begun with it.
+func (t *Tree) Discard(tx *db.Tx, providerID string, key blob.Key, after int64) error {
+	_, err := tx.Exec(`
+		INSERT INTO garbage (provider_id, key, after)
+		VALUES ($1, $2, $3)
+		ON CONFLICT (provider_id, key) DO UPDATE SET after = excluded.after WHERE garbage.after >= 0`,
+		providerID, string(key), max(after, 0))
+	if err != nil {
+		return fmt.Errorf("put a key on the garbage list: %w", err)
+	}
+	return nil
+}
+
+// keep takes a key off the garbage list. Fault: Conflict when the collector has begun with it.
+func (t *Tree) keep(tx *db.Tx, providerID string, key blob.Key) error {
+	var after int64
+	err := tx.QueryRow("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 RETURNING after", providerID, string(key)).Scan(&after)
+	switch {
+	case errors.Is(err, db.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("take a key off the garbage list: %w", err)
+	case after < 0: // see claim: the object is being deleted
+		return fault.New(fault.Conflict, "The uploaded content has been removed already; upload it again.")
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package files
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"larder/internal/db"
+	"larder/internal/vpath"
+)
+
+// entryColumns are the columns of a row, of entries as e and objects as o; scanTo takes them in this order.
+const entryColumns = `e.id, e.parent_id, e.name, e.kind, e.size, e.mime_type, e.owner_id, e.password_hash IS NOT NULL, e.object_id,
+	e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.updated_at, o.provider_id, o.key`
+
+const (
+	folderKind = 0
+	fileKind   = 1
+)
+
+// version reads the config version along with an answer.
+const version = "(SELECT value FROM versions WHERE name = 'config')"
+
+// rowScan holds what Scan needs beyond a row's own fields.
+type rowScan struct {
+	row
+	kind                               int
+	parentID, objectID, provider, keyN sql.NullString
+}
+
+// columns returns where entryColumns go; call done afterwards.
+func (s *rowScan) columns() []any {
+	return []any{&s.id, &s.parentID, &s.name, &s.kind, &s.size, &s.mimeType, &s.owner, &s.guarded, &s.objectID,
+		&s.title, &s.color, &s.cover, &s.emoji, &s.position, &s.created, &s.updated, &s.provider, &s.keyN}
+}
+
+func (s *rowScan) done() row {
+	r := s.row
+	r.parent, r.folder, r.object = s.parentID.String, s.kind == folderKind, s.objectID.String
+	r.provider, r.key = s.provider.String, keyOf(s.keyN.String)
+	return r
+}
+
+// trailOf is the expression for one level of a trail; see parseTrail.
+func trailOf(table string) string {
+	return table + ".id || ',' || " + table + ".owner_id || CASE WHEN " + table + ".password_hash IS NULL THEN ';' ELSE '!;' END"
+}
+
+// flat is how many names are followed by joins, which take half the time that recursion does; engines limit the joins in a query.
+const flat = 10
+
+// descents are the texts of descend by number of names; stable, so that they are prepared once.
+var descents = func() (texts [vpath.MaxDepth + 2]string) {
+	for depth := range texts {
+		walk := joins(depth)
+		if depth > flat {
+			walk = recursion(depth)
+		}
+		texts[depth] = walk + "\nSELECT w.trail, " + version + ", " + entryColumns + `
+FROM w
+JOIN entries e ON e.id = w.id
+LEFT JOIN objects o ON o.id = e.object_id`
+	}
+	return texts
+}()
+
+// joins is the way down as w: the id of the deepest entry there is, and the trail to it.
+func joins(depth int) string {
+	id, trail, from := "e0.id", trailOf("e0"), "entries e0"
+	for i := 1; i <= depth; i++ {
+		e := fmt.Sprintf("e%d", i)
+		id = e + ".id, " + id
+		trail += " || COALESCE(" + trailOf(e) + ", '')"
+		from += fmt.Sprintf("\n\tLEFT JOIN entries %s ON %s.parent_id = e%d.id AND %s.name = $%d", e, e, i-1, e, i+1)
+	}
+	if depth > 0 {
+		id = "COALESCE(" + id + ")"
+	}
+	return "WITH w (id, trail) AS (\n\tSELECT " + id + ", " + trail + "\n\tFROM " + from + "\n\tWHERE e0.id = $1\n)"
+}
+
+// recursion is joins for a path of any depth.
+func recursion(depth int) string {
+	var b strings.Builder
+	b.WriteString("WITH RECURSIVE walk (n, id, trail) AS (\n\tSELECT 0, e.id, " + trailOf("e") + "\n\tFROM entries e\n\tWHERE e.id = $1\n")
+	b.WriteString("\tUNION ALL\n\tSELECT w.n + 1, e.id, w.trail || " + trailOf("e") + "\n\tFROM walk w JOIN entries e ON e.parent_id = w.id\n\tAND e.name = CASE w.n")
+	for i := range depth {
+		fmt.Fprintf(&b, " WHEN %d THEN CAST($%d AS TEXT)", i, i+2)
+	}
+	b.WriteString(" END\n),\nw (id, trail) AS (\n\tSELECT id, trail FROM walk ORDER BY n DESC LIMIT 1\n)")
+	return b.String()
+}
+
+// descend follows names down from an entry, in one query. The node is the deepest entry there is, without mount and path; it is empty, with
+// all names missing, when not even the first is there.
+func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion int64, err error) {
+	if len(names) >= len(descents) {
+		return node{}, 0, fmt.Errorf("resolve a path of %d levels", len(names))
+	}
+	args := make([]any, 0, len(names)+1)
+	args = append(args, id)
+	for _, name := range names {
+		args = append(args, string(name))
+	}
+	var s rowScan
+	var trail string
+	err = q.QueryRow(descents[len(names)], args...).Scan(append([]any{&trail, &configVersion}, s.columns()...)...)
+	if errors.Is(err, db.ErrNoRows) {
+		configVersion, err = db.ConfigVersion(q)
+		return node{missing: names}, configVersion, err
+	}
+	if err != nil {
+		return node{}, 0, fmt.Errorf("resolve path: %w", err)
+	}
+	n = node{row: s.done(), trail: parseTrail(trail)}
+	if depth := len(n.trail) - 1; depth < len(names) {
+		n.missing = names[depth:]
+	}
+	return n, configVersion, nil
+}
+
+// climbed is an entry with the way up from it.
+type climbed struct {
+	row
+	root    string   // what has no parent
+	names   []string // from below the root down to the entry
+	trail   []level
+	version int64
+}
+
+// Where a climb starts.
+const (
+	byEntry = "$1"
+	byLink  = "(SELECT entry_id FROM links WHERE id = $1)"
+)
+
+// ascents are the texts of climb by where it starts. No tree is deeper than its paths may be, so the bound is never met.
+var ascents = map[string]string{byEntry: ascent(byEntry), byLink: ascent(byLink)}
+
+func ascent(start string) string {
+	return `WITH RECURSIVE up (n, id, parent, path, trail) AS (
+	SELECT 0, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END, ` + trailOf("e") + `
+	FROM entries e
+	WHERE e.id = ` + start + `
+	UNION ALL
+	SELECT u.n + 1, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN u.path ELSE '/' || e.name || u.path END, ` + trailOf("e") + ` || u.trail
+	FROM up u JOIN entries e ON e.id = u.parent
+	WHERE u.n < 200
+)
+SELECT u.id, u.path, u.trail, ` + version + ", " + entryColumns + `
+FROM up u
+JOIN entries e ON e.id = ` + start + `
+LEFT JOIN objects o ON o.id = e.object_id
+WHERE u.parent IS NULL`
+}
+
+// climb follows parents up from an entry, in one query. The result is empty when there is no such entry.
+func climb(q db.Querier, start, id string) (climbed, error) {
+	var c climbed
+	var s rowScan
+	var path, trail string
+	err := q.QueryRow(ascents[start], id).Scan(append([]any{&c.root, &path, &trail, &c.version}, s.columns()...)...)
+	if errors.Is(err, db.ErrNoRows) {
+		return climbed{}, nil
+	}
+	if err != nil {
+		return climbed{}, fmt.Errorf("look up entry: %w", err)
+	}
+	c.row, c.trail = s.done(), parseTrail(trail)
+	if path != "" {
+		c.names = strings.Split(path[1:], "/")
+	}
+	return c, nil
+}

@@ -1,0 +1,172 @@
+// Package files is the tree: folders and files, their links, where uploads go and where content is served from.
+//
+// An entry knows its parent and its name, nothing of its path. A path is resolved by the mount that covers it and then name by name in one
+// query; an id walks up in one query, and what does not reach the root of a mount that covers its path does not exist. So renaming and moving
+// touch one row however large the folder, and a deleted folder is one row re-parented under the graveyard until the collector has taken the
+// rows away.
+//
+// Every operation takes the actor and decides itself, by package access, on what the database says at that moment; what changes the tree is
+// decided inside its transaction. Rules and mounts come from memory under the config version, which each of the queries above reads along: when
+// it is another than that of the rules at hand, the question is asked again. Rules are never loaded inside a transaction.
+//
+// On PostgreSQL transactions that change single entries share a lock on the tree, and those that move, rename or delete a folder hold it alone.
+//
+// Objects are immutable and counted; at no reference their key goes to the garbage list, and only the collector deletes it, after a grace
+// period. Specification: File endpoints, Public path serving, Limits.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/ident"
+	"larder/internal/mount"
+	"larder/internal/provider"
+)
+
+// Config is what a Tree needs.
+type Config struct {
+	DB        *db.DB
+	Policies  *access.Store
+	Mounts    *mount.Store
+	Providers *provider.Registry
+	IDs       *ident.Source
+	Now       func() time.Time
+	Grace     time.Duration // how long an object that nothing refers to is kept
+	Log       *slog.Logger
+	// Owner returns an account as an actor, without key, address or passwords given, and whether it is active; permanent links ask.
+	Owner func(ctx context.Context, version int64, userID string) (access.Actor, bool, error)
+}
+
+// Tree is the tree of all mounts. All methods are safe for concurrent use.
+type Tree struct {
+	Config
+	last atomic.Pointer[view]
+}
+
+// New returns the Tree in cfg.DB.
+func New(cfg Config) *Tree { return &Tree{Config: cfg} }
+
+// view is what a question is decided by: the rules and mounts of one config version.
+type view struct {
+	version int64
+	policy  *access.Policy
+	mounts  *mount.Table
+}
+
+// refresh reads the present config version and returns its view. Never call it inside a transaction.
+func (t *Tree) refresh(ctx context.Context) (*view, error) {
+	version, err := db.ConfigVersion(t.DB.Read(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read the config version: %w", err)
+	}
+	return t.at(ctx, version)
+}
+
+// at returns the view of a version that was read outside of any transaction.
+func (t *Tree) at(ctx context.Context, version int64) (*view, error) {
+	if v := t.last.Load(); v != nil && v.version == version {
+		return v, nil
+	}
+	policy, err := t.Policies.Policy(ctx, version)
+	if err != nil {
+		return nil, fmt.Errorf("read the rules: %w", err)
+	}
+	mounts, err := t.Mounts.Table(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{version: version, policy: policy, mounts: mounts}
+	t.last.Store(v)
+	return v, nil
+}
+
+// asking is a question to the database under a view; it returns the config version that the answer was read with.
+type asking func(v *view) (version int64, err error)
+
+// ask asks outside of a transaction, until the answer is of the version that it was asked under, and returns that view.
+func (t *Tree) ask(ctx context.Context, question asking) (*view, error) {
+	v := t.last.Load()
+	if v == nil {
+		var err error
+		if v, err = t.refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for range 6 {
+		version, err := question(v)
+		if err != nil {
+			return nil, err
+		}
+		if version == v.version {
+			return v, nil
+		}
+		if v, err = t.at(ctx, version); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errors.New("the configuration changes too often to decide anything by it")
+}
+
+// askInside asks inside a transaction. What it lacks it has loaded outside, by way of db.Again.
+func (t *Tree) askInside(question asking) (*view, error) {
+	again := &db.Again{Prepare: func(ctx context.Context) error {
+		_, err := t.refresh(ctx)
+		return err
+	}}
+	v := t.last.Load()
+	if v == nil {
+		return nil, again
+	}
+	version, err := question(v)
+	if err != nil {
+		return nil, err
+	}
+	if version != v.version {
+		return nil, again
+	}
+	return v, nil
+}
+
+// now is the time in milliseconds.
+func (t *Tree) now() int64 { return t.Now().UnixMilli() }
+
+// write runs fn in a transaction that holds the tree's lock, alone when a folder changes its place.
+func (t *Tree) write(ctx context.Context, alone bool, fn func(tx *db.Tx) error) error {
+	return t.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := tx.LockTree(alone); err != nil {
+			return fmt.Errorf("lock the tree: %w", err)
+		}
+		return fn(tx)
+	})
+}
+
+// allow asks for one permission. Faults: Forbidden, PasswordRequired.
+func (v *view) allow(a access.Actor, target access.Target, p access.Permission) error {
+	switch v.policy.Decide(a, target, p).Outcome {
+	case access.Allowed:
+		return nil
+	case access.NeedsPassword:
+		return fault.New(fault.PasswordRequired, "A password is required.")
+	}
+	return forbidden()
+}
+
+func forbidden() error {
+	return fault.New(fault.Forbidden, "You do not have the permission to do this here.")
+}
+
+func noEntry() error { return fault.New(fault.NotFound, "There is no such file or folder.") }
+
+func noMount() error { return fault.New(fault.NotFound, "Nothing is mounted at this path.") }
+
+func nameTaken() error {
+	return fault.New(fault.AlreadyExists, "A file or folder of this name exists there already.")
+}

@@ -1,0 +1,173 @@
+// Package provider keeps the records of storage providers and their open stores.
+//
+// A store that is missing or failing is told as fault.Unavailable and never as "not found". The built-in store (store_a) of a provider lies
+// in a directory of its own, <objectDir>/<bucket>, recognised by a marker file whose id is in the provider's row: a disk that is not mounted
+// is noticed before anything is written to the directory beneath.
+//
+// Specification: Storage provider.
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/blob/disk"
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// BuiltIn is the type of the store on the local disk.
+const BuiltIn = "store_a"
+
+// Provider is one provider's record. Credentials are not in it.
+type Provider struct {
+	ID, Name     string
+	Type         string // store_a, store_b or store_c
+	Bucket       string
+	PublicDomain string
+	PathPrefix   string
+	Redirect     bool
+	Marker       string // store_a: the id in the store's marker file
+}
+
+// Config is what a Registry needs.
+type Config struct {
+	DB        *db.DB
+	ObjectDir string // where the built-in store keeps its buckets
+	MinFree   int64  // bytes of free space below which nothing is taken in
+	Now       func() time.Time
+}
+
+// Registry hands out providers and their stores. All methods are safe for concurrent use. Close it at the end.
+type Registry struct {
+	cfg  Config
+	rows *db.VersionedMap[string, Provider]
+
+	mu   sync.Mutex
+	open map[string]*disk.Store // by directory and marker
+}
+
+// New returns a Registry. No store is touched.
+func New(cfg Config) *Registry {
+	return &Registry{cfg: cfg, rows: db.NewVersionedMap[string, Provider](1000), open: map[string]*disk.Store{}}
+}
+
+// Close gives the stores up once the operations under way are done.
+func (r *Registry) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var err error
+	for name, store := range r.open {
+		err = errors.Join(err, store.Close())
+		delete(r.open, name)
+	}
+	return err
+}
+
+// bucketName is what a bucket of the built-in store may be called: it becomes the name of a directory.
+var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+func (r *Registry) dir(bucket string) (string, error) {
+	if !bucketName.MatchString(bucket) {
+		return "", fault.New(fault.Invalid, "A bucket of the built-in store has 1 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
+	}
+	return filepath.Join(r.cfg.ObjectDir, bucket), nil
+}
+
+// Prepare makes the directory of a new built-in store with marker as its id, before its row is committed with that marker. Doing it again is
+// success; a directory that holds anything else is refused. Fault: Invalid for a bucket that cannot be a directory.
+func (r *Registry) Prepare(bucket, marker string) error {
+	dir, err := r.dir(bucket)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.cfg.ObjectDir, 0o700); err != nil {
+		return fmt.Errorf("make the object directory: %w", err)
+	}
+	return disk.Create(dir, marker)
+}
+
+// Store returns the open store of a provider. Fault: Unavailable for a provider that is unknown or of a kind that cannot be opened; that the
+// store itself is missing shows when it is used.
+func (r *Registry) Store(ctx context.Context, id string) (blob.Store, error) {
+	version, err := db.ConfigVersion(r.cfg.DB.Read(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read the config version: %w", err)
+	}
+	return r.StoreAt(ctx, version, id)
+}
+
+// StoreAt is Store for a caller that knows the present config version: it reads nothing that is in memory already.
+func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.Store, error) {
+	p, err := r.rows.Get(version, id, func() (Provider, error) { return r.ByID(ctx, id) })
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").Because(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.Type != BuiltIn {
+		return nil, fault.Newf(fault.Unavailable, "Provider %q is of a kind that this version cannot open.", p.Name)
+	}
+	dir, err := r.dir(p.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	name := dir + "\x00" + p.Marker
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if store := r.open[name]; store != nil {
+		return store, nil
+	}
+	store, err := disk.Open(dir, p.Marker, disk.Options{MinFree: r.cfg.MinFree, Now: r.cfg.Now})
+	if err != nil {
+		return nil, fmt.Errorf("open the store of provider %s: %w", p.ID, err)
+	}
+	r.open[name] = store
+	return store, nil
+}
+
+// Check reports whether the stores of all providers that mounts use can be reached and take writes. Fault: Unavailable.
+func (r *Registry) Check(ctx context.Context) error {
+	ids, err := r.used(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		store, err := r.Store(ctx, id)
+		if err == nil {
+			err = store.Check(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("check provider %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// Fault says what a client is told about an error of a store: a body that is not as announced is Unverified, one over the limit TooLarge, a
+// store that is missing, failing or full Unavailable. Others come back as they are.
+func Fault(err error) error {
+	var size blob.ErrSize
+	var told *fault.Error
+	switch {
+	case err == nil || errors.As(err, &told):
+		return err
+	case errors.As(err, &size):
+		return fault.New(fault.Unverified, "The content is not as long as was announced.").Because(err)
+	case errors.Is(err, blob.ErrTooLarge):
+		return fault.New(fault.TooLarge, "The content is larger than what is taken.").Because(err)
+	case errors.Is(err, blob.ErrNoSpace):
+		return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.").Because(err)
+	case errors.Is(err, blob.ErrUnavailable):
+		return fault.New(fault.Unavailable, "The storage is not available at the moment.").Because(err)
+	}
+	return err
+}

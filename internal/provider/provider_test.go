@@ -1,0 +1,137 @@
+package provider_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/provider"
+)
+
+func newRegistry(t *testing.T, d *db.DB) (r *provider.Registry, dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "objects")
+	r = provider.New(provider.Config{DB: d, ObjectDir: dir, Now: func() time.Time { return time.UnixMilli(7) }})
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r, dir
+}
+
+func insert(t *testing.T, d *db.DB, r *provider.Registry, p provider.Provider) {
+	t.Helper()
+	err := d.Write(t.Context(), func(tx *db.Tx) error {
+		if err := r.Insert(tx, p); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`INSERT INTO mounts (id, provider_id, root_id, mount_path, name, sort_by, sort_order, priority, created_at, updated_at)
+			VALUES ($1, $2, 'r', '/', 'n', 'name', 'asc', 0, 0, 0)`, "mount of "+p.ID, p.ID)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A store whose marker is missing (a disk that is not mounted) is Unavailable, is not written to, and is back when the marker is.
+func TestMissingMarker(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r, dir := newRegistry(t, d)
+		if err := r.Prepare("default", "marker-1"); err != nil {
+			t.Fatal(err)
+		}
+		want := provider.Provider{ID: "p", Name: "local", Type: provider.BuiltIn, Bucket: "default", PublicDomain: "cdn.example", PathPrefix: "x", Redirect: true, Marker: "marker-1"}
+		insert(t, d, r, want)
+		if got, err := r.ByID(t.Context(), "p"); err != nil || got != want {
+			t.Errorf("%+v, %v", got, err)
+		}
+		store, err := r.Store(t.Context(), "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Check(t.Context()); err != nil {
+			t.Errorf("all is well: %v", err)
+		}
+		here, away := filepath.Join(dir, "default"), filepath.Join(dir, "away")
+		if err := os.Rename(here, away); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(here, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("check: %v", err)
+		}
+		const key = blob.Key("ab/00112233445566778899aabbccddeeff")
+		if _, err := store.Put(t.Context(), key, strings.NewReader("x"), blob.PutOptions{Size: 1}); !fault.Is(provider.Fault(err), fault.Unavailable) {
+			t.Errorf("put: %v", err)
+		}
+		if _, err := store.Open(t.Context(), key); !fault.Is(provider.Fault(err), fault.Unavailable) {
+			t.Errorf("open: %v", err)
+		}
+		if entries, err := os.ReadDir(here); err != nil || len(entries) != 0 {
+			t.Errorf("written to the directory beneath: %v, %v", entries, err)
+		}
+		if err := errors.Join(os.Remove(here), os.Rename(away, here)); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Check(t.Context()); err != nil {
+			t.Errorf("the disk is back: %v", err)
+		}
+	})
+}
+
+func TestStoresThatCannotBeOpened(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r, _ := newRegistry(t, d)
+		insert(t, d, r, provider.Provider{ID: "b", Name: "b", Type: "store_b"})
+		for _, id := range []string{"b", "absent"} {
+			if _, err := r.Store(t.Context(), id); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		if err := r.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("check: %v", err)
+		}
+		if _, err := r.ByID(t.Context(), "absent"); !fault.Is(err, fault.NotFound) {
+			t.Errorf("by id: %v", err)
+		}
+		for _, bucket := range []string{"", "..", "a/b", ".hidden", "a b", strings.Repeat("x", 64)} {
+			if err := r.Prepare(bucket, "m"); !fault.Is(err, fault.Invalid) {
+				t.Errorf("bucket %q: %v", bucket, err)
+			}
+		}
+	})
+}
+
+func TestFault(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		kind fault.Kind
+	}{
+		{fmt.Errorf("put: %w", blob.ErrSize{Want: 1, Got: 2}), fault.Unverified},
+		{fmt.Errorf("put: %w", blob.ErrTooLarge), fault.TooLarge},
+		{blob.NoSpace("put", errors.New("full")), fault.Unavailable},
+		{fmt.Errorf("put: %w", blob.ErrNoSpace), fault.Unavailable},
+		{fmt.Errorf("put: %w", blob.ErrUnavailable), fault.Unavailable},
+		{blob.ErrNotFound, fault.Internal},
+		{fault.New(fault.Forbidden, "No."), fault.Forbidden},
+	} {
+		if got := fault.KindOf(provider.Fault(c.err)); got != c.kind {
+			t.Errorf("%v: kind %d, want %d", c.err, got, c.kind)
+		}
+	}
+	if provider.Fault(nil) != nil {
+		t.Error("no error became one")
+	}
+}
