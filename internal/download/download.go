@@ -1,0 +1,191 @@
+// Package download issues the tokens that the gateway turns into bytes.
+//
+// A token lasts 15 minutes and serves once. Only its SHA-256 is stored. It carries no right of its own: each look judges anew, with what
+// the account and the key it was issued to may do at that moment, so that a disabled account, a revoked key or a changed rule ends it.
+// Looking and using up are two steps, since a token must survive what sends no body: HEAD, 304, 416, a store that fails.
+// Specification: Download token, Download gateway.
+package download
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/apikey"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/ident"
+)
+
+// Lifetime is how long a token is valid.
+const Lifetime = 15 * time.Minute
+
+// length of a token in characters of base62: 256 bits.
+const length = 43
+
+// Config is what a Service works with.
+type Config struct {
+	DB       *db.DB
+	Tree     *files.Tree
+	Accounts *account.Service
+	Keys     *apikey.Service
+	IDs      *ident.Source
+	Now      func() time.Time
+}
+
+// Service issues and redeems tokens. All methods are safe for concurrent use.
+type Service struct {
+	db       *db.DB
+	tree     *files.Tree
+	accounts *account.Service
+	keys     *apikey.Service
+	ids      *ident.Source
+	now      func() time.Time
+}
+
+// New returns a Service.
+func New(cfg Config) *Service {
+	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, keys: cfg.Keys, ids: cfg.IDs, now: cfg.Now}
+}
+
+// Issue makes a token for a file that the actor may download. Faults: NotFound, Forbidden, PasswordRequired.
+func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string) (token string, expiresAt time.Time, err error) {
+	if _, err := s.tree.ByID(ctx, a, entryID); err != nil {
+		return "", time.Time{}, err
+	}
+	token, expiresAt = s.ids.Base62(length), s.now().Add(Lifetime)
+	r := row{entryID: entryID, userID: a.UserID, proof: strings.Join(a.Unlocked, ","), expiresAt: expiresAt.UnixMilli()}
+	if a.Key != nil {
+		r.keyID = a.Key.ID
+	}
+	if err := s.db.Write(ctx, func(tx *db.Tx) error { return insert(tx, hash(token), r) }); err != nil {
+		return "", time.Time{}, fmt.Errorf("issue a download token: %w", err)
+	}
+	return token, expiresAt, nil
+}
+
+// Redemption is what a valid token stands for.
+type Redemption struct {
+	Content files.Content
+	Preview bool // made to be shown, not saved; may be used more than once
+}
+
+// Look finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask. Faults: InvalidToken
+// (unknown, used, expired, or whoever it was issued to may not download the file any more), PasswordRequired, NotFound (the file is gone).
+func (s *Service) Look(ctx context.Context, token string, ip netip.Addr) (Redemption, error) {
+	if len(token) != length {
+		return Redemption{}, invalid()
+	}
+	r, err := find(s.db.Read(ctx), hash(token))
+	if errors.Is(err, db.ErrNoRows) {
+		return Redemption{}, invalid()
+	}
+	if err != nil {
+		return Redemption{}, fmt.Errorf("find a download token: %w", err)
+	}
+	if r.consumed || s.now().UnixMilli() >= r.expiresAt {
+		return Redemption{}, invalid()
+	}
+	a, err := s.actor(ctx, r, ip)
+	if err != nil {
+		return Redemption{}, err
+	}
+	content, err := s.tree.ByID(ctx, a, r.entryID)
+	switch fault.KindOf(err) {
+	case fault.Forbidden, fault.Unauthorized:
+		return Redemption{}, invalid().Because(err)
+	}
+	if err != nil {
+		return Redemption{}, err
+	}
+	return Redemption{Content: content, Preview: r.purpose == preview}, nil
+}
+
+// actor returns whom a token was issued to, as they are now. Fault: InvalidToken for an account that is not active and for a key that is
+// revoked or expired. From where a key may be used is not asked: what fetches the bytes is often another machine than the key's.
+func (s *Service) actor(ctx context.Context, r row, ip netip.Addr) (access.Actor, error) {
+	a := access.Actor{Role: access.Guest, IP: ip}
+	if r.proof != "" {
+		a.Unlocked = strings.Split(r.proof, ",")
+	}
+	if r.userID == "" {
+		return a, nil
+	}
+	version, err := db.ConfigVersion(s.db.Read(ctx))
+	if err != nil {
+		return access.Actor{}, fmt.Errorf("read the config version: %w", err)
+	}
+	user, err := s.accounts.Cached(ctx, version, r.userID)
+	if err == nil && user.Status != account.Active {
+		err = invalid()
+	}
+	if err != nil {
+		return access.Actor{}, ended(err)
+	}
+	a.UserID, a.Role, a.HomeID = user.ID, user.Role, user.HomeID
+	if r.keyID == "" {
+		return a, nil
+	}
+	key, err := s.keys.ByID(ctx, version, r.keyID)
+	if err != nil {
+		return access.Actor{}, ended(err)
+	}
+	if key.UserID != user.ID || key.Status(s.now()) != "active" {
+		return access.Actor{}, invalid()
+	}
+	a.Key = key.Scope()
+	return a, nil
+}
+
+// ended makes InvalidToken of what is told about an account or key that cannot be used, and leaves a failure of the server what it is.
+func ended(err error) error {
+	if fault.KindOf(err) == fault.Internal || fault.Is(err, fault.Unavailable) {
+		return err
+	}
+	return invalid().Because(err)
+}
+
+// Consume uses a token up: of any number of callers exactly one gets nil. Fault: InvalidToken for everybody else.
+func (s *Service) Consume(ctx context.Context, token string) error {
+	if len(token) != length {
+		return invalid()
+	}
+	now := s.now().UnixMilli()
+	return s.db.Write(ctx, func(tx *db.Tx) error {
+		won, err := consume(tx, hash(token), now)
+		if err != nil {
+			return fmt.Errorf("use up a download token: %w", err)
+		}
+		if !won {
+			return invalid()
+		}
+		return nil
+	})
+}
+
+// Sweep deletes expired tokens.
+func (s *Service) Sweep(ctx context.Context) error {
+	now := s.now().UnixMilli()
+	if err := s.db.Write(ctx, func(tx *db.Tx) error { return forget(tx, now) }); err != nil {
+		return fmt.Errorf("delete expired download tokens: %w", err)
+	}
+	return nil
+}
+
+// hash is what is stored of a token. It holds 256 random bits, so that a plain digest cannot be searched.
+func hash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+func invalid() *fault.Error {
+	return fault.New(fault.InvalidToken, "This download address is invalid, used up or expired.")
+}

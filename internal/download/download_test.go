@@ -1,0 +1,320 @@
+package download_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/apikey"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/download"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/ident"
+	"larder/internal/lifecycle"
+	"larder/internal/mount"
+	"larder/internal/provider"
+	"larder/internal/secret"
+	"larder/internal/site"
+	"larder/internal/upload"
+	"larder/internal/vpath"
+)
+
+var ctx = context.Background()
+
+// world is a service after its first start, with one user who has one file.
+type world struct {
+	t        *testing.T
+	db       *db.DB
+	tree     *files.Tree
+	accounts *account.Service
+	keys     *apikey.Service
+	policies *access.Store
+	tokens   *download.Service
+	up       *upload.Service
+	ann      access.Actor
+	file     files.Entry
+	clock    atomic.Int64 // ms
+}
+
+func (w *world) now() time.Time { return time.UnixMilli(w.clock.Load()).UTC() }
+
+func each(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, newWorld(t, d)) })
+}
+
+func newWorld(t *testing.T, d *db.DB) *world {
+	t.Helper()
+	w := &world{t: t, db: d}
+	w.clock.Store(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC).UnixMilli())
+	ids, log := ident.New(rand.Reader), slog.New(slog.DiscardHandler)
+	settings := site.New(d)
+	master, err := secret.New(ids.Bytes(32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.accounts = account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: master, Now: w.now, Log: log})
+	w.keys = apikey.New(d, ids, w.now)
+	w.policies = access.NewStore(d, w.now, func(ctx context.Context, version int64) (bool, error) {
+		current, err := settings.Current(ctx, version)
+		return current.AllowGuestAccess, err
+	})
+	providers := provider.New(provider.Config{DB: d, ObjectDir: filepath.Join(t.TempDir(), "objects"), Now: w.now})
+	t.Cleanup(func() {
+		if err := providers.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	mounts := mount.New(d)
+	w.tree = files.New(files.Config{DB: d, Policies: w.policies, Mounts: mounts, Providers: providers, IDs: ids, Now: w.now, Grace: time.Hour, Log: log})
+	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Providers: providers, IDs: ids, Now: w.now, Log: log})
+	w.tokens = download.New(download.Config{DB: d, Tree: w.tree, Accounts: w.accounts, Keys: w.keys, IDs: ids, Now: w.now})
+	life := lifecycle.New(lifecycle.Config{
+		DB: d, Accounts: w.accounts, Policies: w.policies, Providers: providers, Mounts: mounts, Tree: w.tree, Site: settings, IDs: ids, Now: w.now,
+		MaxStorage: -1, MaxFiles: -1,
+	})
+	first := lifecycle.First{Username: "admin", Email: "admin@localhost", Password: "correct horse", Settings: site.Defaults()}
+	if _, err := life.Seed(ctx, first); err != nil {
+		t.Fatal(err)
+	}
+	user, err := life.CreateUser(ctx, lifecycle.NewUser{NewUser: account.NewUser{
+		Username: "ann", Email: "ann@example.org", Password: "correct horse", Role: access.User, EmailVerified: true, Locale: "en-US",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ann = access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}
+	w.file = w.put(w.ann, "/home/ann", "f.txt")
+	return w
+}
+
+func (w *world) put(a access.Actor, dir, name string) files.Entry {
+	w.t.Helper()
+	at, err := vpath.Parse(dir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	result, err := w.up.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1, Body: strings.NewReader("hello")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return result.File
+}
+
+func (w *world) issue(a access.Actor, id string) string {
+	w.t.Helper()
+	token, expiresAt, err := w.tokens.Issue(ctx, a, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if got := expiresAt.Sub(w.now()); got != 900*time.Second {
+		w.t.Errorf("the token lasts %v", got)
+	}
+	return token
+}
+
+func (w *world) look(token string) (download.Redemption, error) {
+	return w.tokens.Look(ctx, token, netip.MustParseAddr("203.0.113.7"))
+}
+
+func (w *world) want(err error, kind fault.Kind, doing string) {
+	w.t.Helper()
+	if !fault.Is(err, kind) {
+		w.t.Errorf("%s: got %v, want fault %d", doing, err, kind)
+	}
+}
+
+// works fails the test when the token is not good for the bytes of the file.
+func (w *world) works(token, doing string) {
+	w.t.Helper()
+	redemption, err := w.look(token)
+	if err != nil {
+		w.t.Errorf("%s: %v", doing, err)
+		return
+	}
+	object, err := redemption.Content.Open(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer object.Close()
+	if content, err := io.ReadAll(object); err != nil || string(content) != "hello" || redemption.Preview {
+		w.t.Errorf("%s: %q, %v, %+v", doing, content, err, redemption)
+	}
+}
+
+func TestTokenServesOnceAndForFifteenMinutes(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		token := w.issue(w.ann, w.file.ID)
+		w.works(token, "new")
+		w.works(token, "looked at before")
+		if err := w.tokens.Consume(ctx, token); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.look(token)
+		w.want(err, fault.InvalidToken, "used up")
+		w.want(w.tokens.Consume(ctx, token), fault.InvalidToken, "used up twice")
+
+		old := w.issue(w.ann, w.file.ID)
+		w.clock.Add(900_000 - 1)
+		w.works(old, "a millisecond before its end")
+		w.clock.Add(1)
+		_, err = w.look(old)
+		w.want(err, fault.InvalidToken, "expired")
+		w.want(w.tokens.Consume(ctx, old), fault.InvalidToken, "expired, used")
+		if err := w.tokens.Sweep(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.count("SELECT count(*) FROM download_tokens"); n != 0 {
+			t.Errorf("%d rows stay", n)
+		}
+	})
+}
+
+func (w *world) count(query string, args ...any) (n int) {
+	w.t.Helper()
+	if err := w.db.Read(ctx).QueryRow(query, args...).Scan(&n); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// Abuse case C39: 256 bits, of which only the SHA-256 is kept.
+func TestTokenIsUnguessableAndStoredAsItsHash(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		token, other := w.issue(w.ann, w.file.ID), w.issue(w.ann, w.file.ID)
+		if !regexp.MustCompile(`^[0-9A-Za-z]{43}$`).MatchString(token) || token == other {
+			t.Errorf("tokens %q, %q", token, other)
+		}
+		sum := sha256.Sum256([]byte(token))
+		if n := w.count("SELECT count(*) FROM download_tokens WHERE hash = $1", hex.EncodeToString(sum[:])); n != 1 {
+			t.Errorf("%d rows under the hash", n)
+		}
+		for _, bad := range []string{"", "x", token[:42], token + "0", hex.EncodeToString(sum[:]), strings.Repeat("0", 43), strings.Repeat("x", 1<<20)} {
+			_, err := w.look(bad)
+			w.want(err, fault.InvalidToken, "a token that was never issued")
+			w.want(w.tokens.Consume(ctx, bad), fault.InvalidToken, "using one that was never issued")
+		}
+	})
+}
+
+// Abuse case C84.
+func TestOneOfManyUsesIt(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		token := w.issue(w.ann, w.file.ID)
+		var won, lost atomic.Int64
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				switch err := w.tokens.Consume(ctx, token); {
+				case err == nil:
+					won.Add(1)
+				case fault.Is(err, fault.InvalidToken):
+					lost.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 || lost.Load() != 49 {
+			t.Errorf("%d used it, %d did not", won.Load(), lost.Load())
+		}
+	})
+}
+
+func TestIssueAsksForTheRightToDownload(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		issue := func(a access.Actor, id string) error {
+			_, _, err := w.tokens.Issue(ctx, a, id)
+			return err
+		}
+		w.want(issue(w.ann, "no-such-id"), fault.NotFound, "no such file")
+		w.want(issue(access.Actor{UserID: "somebody", Role: access.User}, w.file.ID), fault.Forbidden, "somebody else")
+		if n := w.count("SELECT count(*) FROM download_tokens"); n != 0 {
+			t.Errorf("%d tokens were issued", n)
+		}
+		admin, err := w.accounts.ByName(w.db.Read(ctx), "admin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		public := w.put(access.Actor{UserID: admin.ID, Role: access.Admin}, "/public", "p.txt")
+		w.works(w.issue(access.Actor{Role: access.Guest}, public.ID), "a visitor's token for a public file")
+	})
+}
+
+// Abuse cases C31 and C86.
+func TestTokenEndsWithTheRightsOfWhomItWasIssuedTo(t *testing.T) {
+	write := func(w *world, fn func(tx *db.Tx) error) {
+		w.t.Helper()
+		if err := w.db.Write(ctx, fn); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	const ruleID = "7d3f9a52-0000-4000-8000-000000000000"
+	each(t, func(t *testing.T, w *world) {
+		token := w.issue(w.ann, w.file.ID)
+		write(w, func(tx *db.Tx) error { return w.accounts.SetStatus(tx, w.ann.UserID, account.Disabled) })
+		_, err := w.look(token)
+		w.want(err, fault.InvalidToken, "account disabled")
+		write(w, func(tx *db.Tx) error { return w.accounts.SetStatus(tx, w.ann.UserID, account.Active) })
+		w.works(token, "account active again")
+
+		write(w, func(tx *db.Tx) error {
+			return w.policies.Insert(tx, access.Stored{Rule: access.Rule{
+				ID: ruleID, Pattern: "/home/**", Effect: access.Deny, UserID: w.ann.UserID, Permissions: access.Set(access.Download), Priority: 1,
+			}})
+		})
+		_, err = w.look(token)
+		w.want(err, fault.InvalidToken, "right revoked")
+		write(w, func(tx *db.Tx) error { return w.policies.Delete(tx, ruleID) })
+		w.works(token, "right back")
+
+		if _, _, err := w.tree.Delete(ctx, w.ann, w.file.ID); err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.look(token)
+		w.want(err, fault.NotFound, "file deleted")
+	})
+}
+
+func TestTokenOfAKeyEndsWithTheKey(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		minute := int64(60)
+		for name, end := range map[string]func(id string) error{
+			"revoked": func(id string) error { return w.keys.Revoke(ctx, w.ann.UserID, id) },
+			"expired": func(string) error { w.clock.Add(60_000); return nil },
+		} {
+			key, _, err := w.keys.Create(ctx, w.ann.UserID, apikey.NewKey{
+				Name: name, Permissions: []string{"read"}, Protocols: []string{"api"}, ExpiresIn: &minute,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := w.ann
+			a.Key = key.Scope()
+			token := w.issue(a, w.file.ID)
+			w.works(token, name+", before")
+			if err := end(key.ID); err != nil {
+				t.Fatal(err)
+			}
+			_, err = w.look(token)
+			w.want(err, fault.InvalidToken, name)
+		}
+	})
+}

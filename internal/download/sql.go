@@ -1,0 +1,58 @@
+package download
+
+import (
+	"database/sql"
+
+	"larder/internal/db"
+)
+
+// preview is the purpose of tokens that may be used more than once.
+const preview = "preview"
+
+// row is a token as it is stored.
+type row struct {
+	entryID       string
+	userID, keyID string // "" for a visitor, for no key
+	purpose       string
+	proof         string // what passwords were verified, joined by commas; "" for none
+	expiresAt     int64  // ms
+	consumed      bool
+}
+
+func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
+
+func insert(tx *db.Tx, hash string, r row) error {
+	_, err := tx.Exec(`
+		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, purpose, proof, expires_at)
+		VALUES ($1, $2, $3, $4, 'download', $5, $6)`,
+		hash, r.entryID, null(r.userID), null(r.keyID), null(r.proof), r.expiresAt)
+	return err
+}
+
+func find(q db.Querier, hash string) (row, error) {
+	var (
+		r                    row
+		userID, keyID, proof sql.NullString
+	)
+	err := q.QueryRow(`
+		SELECT entry_id, user_id, key_id, purpose, proof, expires_at, consumed_at IS NOT NULL
+		FROM download_tokens
+		WHERE hash = $1`, hash).
+		Scan(&r.entryID, &userID, &keyID, &r.purpose, &proof, &r.expiresAt, &r.consumed)
+	r.userID, r.keyID, r.proof = userID.String, keyID.String, proof.String
+	return r, err
+}
+
+// consume marks a token as used, provided that nobody has, and reports whether it did.
+func consume(tx *db.Tx, hash string, now int64) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE download_tokens
+		SET consumed_at = $1
+		WHERE hash = $2 AND purpose = 'download' AND consumed_at IS NULL AND expires_at > $1`, now, hash)
+	return n == 1, err
+}
+
+func forget(tx *db.Tx, now int64) error {
+	_, err := tx.Exec(`DELETE FROM download_tokens WHERE expires_at <= $1`, now)
+	return err
+}

@@ -1,0 +1,146 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/db"
+	"larder/internal/mount"
+	"larder/internal/provider"
+	"larder/internal/quota"
+	"larder/internal/secret"
+	"larder/internal/site"
+	"larder/internal/vpath"
+)
+
+// bucket of the store that a first start makes.
+const bucket = "default"
+
+// First is what a first start is given.
+type First struct {
+	Username, Email string
+	Password        secret.Text
+	Settings        site.Settings
+}
+
+// Seeded reports whether the first start is behind us; readiness waits for it.
+func (s *Service) Seeded(ctx context.Context) (bool, error) {
+	done, err := seeded(s.cfg.DB.Read(ctx))
+	if err != nil {
+		return false, fmt.Errorf("look for the first start: %w", err)
+	}
+	return done, nil
+}
+
+// Seed makes, once in the life of a database, what a first start makes, in one transaction under a lock that replicas share: the
+// administrator (no limits, no home), the provider local with its store, the mount / on it, the folders home, public and uploads, the rules
+// that come with them, and the settings. Everything of it is plain rows that an administrator may change or delete later; a second call
+// brings nothing back. made tells whether this call made it. Fault: Invalid for the administrator's name, address or password.
+func (s *Service) Seed(ctx context.Context, first First) (made bool, err error) {
+	if done, err := s.Seeded(ctx); err != nil || done {
+		return false, err
+	}
+	admin := account.NewUser{
+		Username: first.Username, Email: first.Email, Password: first.Password,
+		Role: access.Admin, EmailVerified: true, DefaultPath: "/",
+	}
+	if err := admin.Check(); err != nil {
+		return false, err
+	}
+	hash, err := s.cfg.Accounts.HashPassword(ctx, first.Password)
+	if err != nil {
+		return false, err
+	}
+	marker, err := s.marker(ctx)
+	if err != nil {
+		return false, fmt.Errorf("name the first store: %w", err)
+	}
+	providerID, mountID := s.cfg.IDs.UUID(), s.cfg.IDs.UUID()
+	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
+		made = false
+		if err := tx.LockSeed(); err != nil {
+			return err
+		}
+		won, err := markSeeded(tx)
+		if err != nil || !won {
+			return err
+		}
+		user, err := s.cfg.Accounts.Insert(tx, admin, hash)
+		if err != nil {
+			return err
+		}
+		if err := quota.Create(tx, user.ID, quota.Unlimited, quota.Unlimited); err != nil {
+			return err
+		}
+		if err := s.seedTree(tx, user.ID, providerID, mountID, marker); err != nil {
+			return err
+		}
+		if err := s.seedRules(tx); err != nil {
+			return err
+		}
+		if err := s.cfg.Site.Save(tx, first.Settings); err != nil {
+			return err
+		}
+		made = true
+		return tx.BumpConfig()
+	})
+	if err != nil {
+		return false, fmt.Errorf("first start: %w", err)
+	}
+	return made, nil
+}
+
+// marker returns the id of the first store. It is committed before the store is made, so that a first start that breaks off between the two
+// can be repeated: it finds the store that it made, and nobody else's.
+func (s *Service) marker(ctx context.Context) (string, error) {
+	drawn := int64(binary.BigEndian.Uint64(s.cfg.IDs.Bytes(8)) >> 1)
+	var number int64
+	err := s.cfg.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		number, err = firstStore(tx, drawn)
+		return err
+	})
+	return fmt.Sprintf("larder-%016x", number), err
+}
+
+// seedTree makes the provider, its mount and the folders below it. The store's directory is the one thing here that no rollback undoes;
+// making it again is success.
+func (s *Service) seedTree(tx *db.Tx, ownerID, providerID, mountID, marker string) error {
+	if err := s.cfg.Providers.Prepare(bucket, marker); err != nil {
+		return err
+	}
+	local := provider.Provider{ID: providerID, Name: "local", Type: "store_a", Bucket: bucket, Marker: marker}
+	if err := s.cfg.Providers.Insert(tx, local); err != nil {
+		return err
+	}
+	root, err := s.cfg.Tree.InsertRoot(tx, ownerID, "Files")
+	if err != nil {
+		return err
+	}
+	for _, name := range []vpath.Name{"home", "public", "uploads"} {
+		if _, err := s.cfg.Tree.InsertFolder(tx, root, name, ownerID); err != nil {
+			return err
+		}
+	}
+	m := mount.Mount{ID: mountID, ProviderID: providerID, RootID: root, Path: vpath.Root, Name: "Files", SortBy: "name", SortOrder: "asc"}
+	return s.cfg.Mounts.Insert(tx, m, s.cfg.Now().UnixMilli())
+}
+
+// seedRules lets everybody read and download what is public, and users put files into uploads, where each sees just their own.
+func (s *Service) seedRules(tx *db.Tx) error {
+	look := access.Set(access.Read | access.Download)
+	for _, rule := range []access.Rule{
+		{Pattern: "/public/**", Role: access.Guest, Permissions: look},
+		{Pattern: "/public/**", Role: access.User, Permissions: look},
+		{Pattern: "/uploads/**", Role: access.User, Permissions: access.Set(access.Write)},
+	} {
+		now := s.cfg.Now().UnixMilli()
+		rule.ID, rule.Effect, rule.CreatedAt = s.cfg.IDs.UUID(), access.Allow, now
+		if err := s.cfg.Policies.Insert(tx, access.Stored{Rule: rule, UpdatedAt: now}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

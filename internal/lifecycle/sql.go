@@ -1,0 +1,32 @@
+package lifecycle
+
+import (
+	"errors"
+
+	"larder/internal/db"
+)
+
+// markSeeded notes that the first start happened, and reports whether it had not before.
+func markSeeded(tx *db.Tx) (bool, error) {
+	n, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('seeded', 1) ON CONFLICT (name) DO NOTHING")
+	return n == 1, err
+}
+
+func seeded(q db.Querier) (bool, error) {
+	var value int64
+	err := q.QueryRow("SELECT value FROM versions WHERE name = 'seeded'").Scan(&value)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// firstStore notes the number of the first store, unless one is noted already, and returns what is noted.
+func firstStore(tx *db.Tx, drawn int64) (int64, error) {
+	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('first store', $1) ON CONFLICT (name) DO NOTHING", drawn); err != nil {
+		return 0, err
+	}
+	var number int64
+	err := tx.QueryRow("SELECT value FROM versions WHERE name = 'first store'").Scan(&number)
+	return number, err
+}

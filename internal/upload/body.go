@@ -1,0 +1,71 @@
+package upload
+
+import (
+	"errors"
+	"io"
+
+	"larder/internal/blob"
+	"larder/internal/fault"
+	"larder/internal/provider"
+)
+
+// headSize is how many bytes from the start tell the type of a file.
+const headSize = 4096
+
+// headReader remembers the first bytes that pass.
+type headReader struct {
+	r    io.Reader
+	head []byte
+}
+
+func (h *headReader) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	if room := headSize - len(h.head); room > 0 {
+		h.head = append(h.head, p[:min(n, room)]...)
+	}
+	return n, err
+}
+
+// guardedReader ends with the error of guard, which it asks before each read.
+type guardedReader struct {
+	r     io.Reader
+	guard func() error
+}
+
+func (g *guardedReader) Read(p []byte) (int, error) {
+	if err := g.guard(); err != nil {
+		return 0, err
+	}
+	return g.r.Read(p)
+}
+
+// fill reads until buf is full or the body ends, and tells whether it ended. Unlike io.ReadFull it keeps the end of a body apart from a
+// body that broke off, which a transport reports as io.ErrUnexpectedEOF.
+func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
+	for idle := 0; n < len(buf); {
+		m, err := r.Read(buf[n:])
+		n += m
+		switch {
+		case err == io.EOF: // compared: a wrapped io.EOF is a failure
+			return n, true, nil
+		case err != nil:
+			return n, false, blob.ErrReader{Err: err}
+		case m > 0:
+			idle = 0
+		default:
+			if idle++; idle == 100 {
+				return n, false, blob.ErrReader{Err: io.ErrNoProgress}
+			}
+		}
+	}
+	return n, false, nil
+}
+
+// stored translates what a store answered to Put: a body that broke off is not what was announced.
+func stored(err error) error {
+	var broken blob.ErrReader
+	if errors.As(err, &broken) && fault.KindOf(err) == fault.Internal {
+		return fault.New(fault.Unverified, "The body broke off before its end.").Because(err)
+	}
+	return provider.Fault(err)
+}

@@ -1,0 +1,19 @@
+package upload
+
+import (
+	"context"
+
+	"larder/internal/blob"
+)
+
+// WrapStores puts wrap around every store that s opens from now on.
+func (s *Service) WrapStores(wrap func(blob.Store) blob.Store) {
+	inner := s.store
+	s.store = func(ctx context.Context, providerID string) (blob.Store, error) {
+		store, err := inner(ctx, providerID)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(store), nil
+	}
+}

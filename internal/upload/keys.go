@@ -1,0 +1,102 @@
+package upload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/provider"
+)
+
+// Small uploads are as durable as others, yet a commit of their own to note the key beforehand would double what they cost. So keys are
+// noted as garbage a batch at a time, for later, and handed out one by one. What is never used is collected, an absent object.
+const (
+	batch      = 64
+	freshFor   = 30 * time.Minute // a key is handed out this long after it was noted
+	collectsIn = 2 * time.Hour    // and collected this long after it was noted, when nothing has been made of it
+)
+
+// keyring draws object keys, for each provider from a shard of its own.
+type keyring struct {
+	service  *Service
+	provider func(ctx context.Context, id string) (provider.Provider, error)
+
+	mu    sync.Mutex
+	rings map[string]*ring
+}
+
+// ring holds the keys of one provider.
+type ring struct {
+	shard *blob.Shard
+
+	mu    sync.Mutex
+	noted []blob.Key
+	since time.Time
+}
+
+func (k *keyring) ring(ctx context.Context, providerID string) (*ring, error) {
+	k.mu.Lock()
+	r := k.rings[providerID]
+	k.mu.Unlock()
+	if r != nil {
+		return r, nil
+	}
+	p, err := k.provider(ctx, providerID)
+	if err != nil {
+		return nil, fmt.Errorf("find the provider of an upload: %w", err)
+	}
+	shard, err := blob.NewShard(p.PathPrefix, k.service.now)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.rings[providerID] == nil {
+		k.rings[providerID] = &ring{shard: shard}
+	}
+	return k.rings[providerID], nil
+}
+
+// draw returns a new key that nothing knows yet.
+func (k *keyring) draw(ctx context.Context, providerID string) (blob.Key, error) {
+	r, err := k.ring(ctx, providerID)
+	if err != nil {
+		return "", err
+	}
+	return blob.NewKey(k.service.ids, r.shard, ""), nil
+}
+
+// take returns a key that is on the garbage list, and when it is due there (ms).
+func (k *keyring) take(ctx context.Context, providerID string) (key blob.Key, due int64, err error) {
+	r, err := k.ring(ctx, providerID)
+	if err != nil {
+		return "", 0, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := k.service.now()
+	if age := now.Sub(r.since); len(r.noted) == 0 || age >= freshFor || age < 0 {
+		fresh := make([]blob.Key, batch)
+		for i := range fresh {
+			fresh[i] = blob.NewKey(k.service.ids, r.shard, "")
+		}
+		err = k.service.db.Write(ctx, func(tx *db.Tx) error {
+			for _, key := range fresh {
+				if err := k.service.tree.Discard(tx, providerID, key, now.Add(collectsIn).UnixMilli()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return "", 0, fmt.Errorf("note keys: %w", err)
+		}
+		r.noted, r.since = fresh, now
+	}
+	key = r.noted[len(r.noted)-1]
+	r.noted = r.noted[:len(r.noted)-1]
+	return key, r.since.Add(collectsIn).UnixMilli(), nil
+}

@@ -1,0 +1,292 @@
+package upload
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/quota"
+	"larder/internal/vpath"
+)
+
+// smallMax is the first size in bytes that is not taken into memory whole.
+const smallMax = 256 << 10
+
+// buffers hold small bodies, and the beginning of larger ones.
+var buffers = sync.Pool{New: func() any { return new([smallMax]byte) }}
+
+// OneShot is an upload in one request.
+type OneShot struct {
+	Dir      vpath.Path
+	Name     vpath.Name
+	Size     int64          // bytes announced, -1 unknown
+	MimeType string         // "" or what the client says; nonsense counts as ""
+	Conflict files.Conflict // "" = rename
+	// Links says whether the permanent link is made at once: "none" (or ""), "images", "all". An image is what is one by its settled type
+	// and by its first bytes both, so that nothing but a picture is published under the name of one.
+	Links string
+	Body  io.Reader
+}
+
+// Result is the file that came of it, and its permanent link if one was asked for.
+type Result struct {
+	File files.Entry
+	Link *files.Link
+}
+
+// Put stores a whole body as a file; nil means that file, row and charge are durable. When it fails, nothing has changed. A body of
+// announced size is reserved before it is read; one of unknown size is stopped where the quota ends, unless it replaces a file: how much that
+// gives back is known at the end only. (A body below 256 KiB is read first and then charged in one go.) Faults: Unauthorized, Invalid, Forbidden, NotFound, AlreadyExists, QuotaExceeded, TooLarge (over 20 GiB),
+// Unverified (longer or shorter than announced, or broken off), Unavailable.
+func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, error) {
+	if err := signedIn(a); err != nil {
+		return Result{}, err
+	}
+	if o.Size > MaxFileSize {
+		return Result{}, tooLarge()
+	}
+	how, err := files.ParseConflict(string(o.Conflict))
+	if err != nil {
+		return Result{}, err
+	}
+	place, err := s.tree.Place(ctx, a, o.Dir, o.Name, how)
+	if err != nil {
+		return Result{}, err
+	}
+	left, err := s.left(ctx, a.UserID, how, o.Size)
+	if err != nil {
+		return Result{}, err
+	}
+
+	buf := buffers.Get().(*[smallMax]byte)
+	defer buffers.Put(buf)
+	want := buf[:]
+	if o.Size >= smallMax {
+		want = buf[:headSize]
+	} else if o.Size >= 0 {
+		want = buf[:o.Size+1] // one more tells whether it ends there
+	}
+	n, ended, err := fill(o.Body, want)
+	if err != nil {
+		return Result{}, stored(err)
+	}
+	head := want[:n]
+	if o.Size >= 0 && o.Size < smallMax && !ended || ended && o.Size >= 0 && int64(n) != o.Size {
+		return Result{}, fault.Newf(fault.Unverified, "The body is not the %d bytes announced.", o.Size)
+	}
+	if ended {
+		return s.putSmall(ctx, a, o, place, head)
+	}
+	o.Body = io.MultiReader(bytes.NewReader(head), o.Body)
+	return s.putLarge(ctx, a, o, place, head[:min(n, headSize)], left)
+}
+
+// left refuses what cannot fit, before any of it is read, and returns how many bytes fit. What replaces a file is measured against that
+// file, which the commit does. Fault: QuotaExceeded.
+func (s *Service) left(ctx context.Context, userID string, how files.Conflict, size int64) (int64, error) {
+	bytes, count, err := quota.Left(s.db.Read(ctx), userID)
+	if err != nil {
+		return 0, fmt.Errorf("read the quota: %w", err)
+	}
+	if how != files.Replace && (count < 1 || bytes < max(size, 0)) {
+		return 0, overQuota()
+	}
+	return bytes, nil
+}
+
+// putSmall stores a body that is in memory, under a key that is noted already, and commits once.
+func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place files.Place, body []byte) (Result, error) {
+	store, err := s.store(ctx, place.ProviderID)
+	if err != nil {
+		return Result{}, err
+	}
+	key, due, err := s.keys.take(ctx, place.ProviderID)
+	if err != nil {
+		return Result{}, err
+	}
+	r := row{userID: a.UserID, place: place, size: int64(len(body)), key: key, expiresAt: due - garbageSlip.Milliseconds()}
+	info, err := store.Put(ctx, key, bytes.NewReader(body), blob.PutOptions{Size: r.size, Max: r.size})
+	if err != nil {
+		err = stored(err)
+		s.discard(ctx, err, place.ProviderID, key)
+		return Result{}, err
+	}
+	r.sha256, r.etag, r.mimeType = hex.EncodeToString(info.SHA256), info.ETag, settle(place.Name, body, claim(o.MimeType))
+	link := o.links(r.mimeType, body)
+	var result Result
+	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
+		if s.ms() >= r.expiresAt {
+			return lapsed()
+		}
+		result, err = s.publish(ctx, tx, a, r, link)
+		return err
+	})
+	if err != nil {
+		s.discard(ctx, err, place.ProviderID, key)
+		return Result{}, fmt.Errorf("commit an upload: %w", err)
+	}
+	return result, nil
+}
+
+// publish makes the file inside tx, and its link.
+func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, r row, link bool) (Result, error) {
+	file, err := s.place(ctx, tx, a, r)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{File: file}
+	if link {
+		l, err := s.tree.LinkInside(tx, file.ID)
+		if err != nil {
+			return Result{}, err
+		}
+		result.Link = &l
+	}
+	return result, nil
+}
+
+// putLarge streams a body behind a row that holds its reservation; left is what the quota had room for.
+func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Place, head []byte, left int64) (Result, error) {
+	store, err := s.store(ctx, place.ProviderID)
+	if err != nil {
+		return Result{}, err
+	}
+	key, err := s.keys.draw(ctx, place.ProviderID)
+	if err != nil {
+		return Result{}, err
+	}
+	now := s.now()
+	r := row{
+		id: s.ids.UUID(), userID: a.UserID, place: place, size: o.Size, claim: claim(o.MimeType), oneShot: true,
+		bytes: max(o.Size, 0), files: 1, key: key, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
+	}
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {
+			return err
+		}
+		if err := s.tree.Discard(tx, place.ProviderID, key, r.expiresAt+garbageSlip.Milliseconds()); err != nil {
+			return err
+		}
+		return insert(tx, r)
+	})
+	if err != nil {
+		return Result{}, fmt.Errorf("reserve for an upload: %w", err)
+	}
+	result, err := s.stream(ctx, a, o, store, &r, head, left)
+	if err != nil {
+		s.giveUp(ctx, r)
+		return Result{}, err
+	}
+	return result, nil
+}
+
+func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store blob.Store, r *row, head []byte, left int64) (Result, error) {
+	opts := blob.PutOptions{Size: o.Size, Max: MaxFileSize}
+	if o.Size < 0 && o.Conflict != "replace" {
+		opts.Max = min(left, MaxFileSize)
+	}
+	info, err := store.Put(ctx, r.key, &guardedReader{r: o.Body, guard: func() error { return s.keepAlive(ctx, r) }}, opts)
+	if errors.Is(err, blob.ErrTooLarge) {
+		if opts.Max < MaxFileSize {
+			return Result{}, overQuota().Because(err)
+		}
+		return Result{}, tooLarge().Because(err)
+	}
+	if err != nil {
+		return Result{}, stored(err)
+	}
+	r.size, r.sha256, r.etag = info.Size, hex.EncodeToString(info.SHA256), info.ETag
+	r.mimeType = settle(r.place.Name, head, r.claim)
+	link := o.links(r.mimeType, head)
+	var result Result
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := tx.LockTree(false); err != nil {
+			return err
+		}
+		held, err := take(tx, r.id)
+		if err != nil {
+			return err
+		}
+		if !held || s.ms() >= r.expiresAt {
+			return lapsed()
+		}
+		result, err = s.publish(ctx, tx, a, *r, link)
+		return err
+	})
+	if err != nil {
+		return Result{}, fmt.Errorf("commit an upload: %w", err)
+	}
+	return result, nil
+}
+
+// keepAlive gives the row of a body under way more time when half of it is over. Fault: UploadExpired when the row is gone, after a pause
+// longer than its life.
+func (s *Service) keepAlive(ctx context.Context, r *row) error {
+	now := s.now()
+	if now.UnixMilli() < r.expiresAt-(Lifetime/2).Milliseconds() {
+		return nil
+	}
+	until := now.Add(Lifetime).UnixMilli()
+	err := s.db.Write(ctx, func(tx *db.Tx) error {
+		held, err := renew(tx, r.id, until)
+		if err == nil && !held {
+			err = lapsed()
+		}
+		if err != nil {
+			return err
+		}
+		return s.tree.Discard(tx, r.place.ProviderID, r.key, until+garbageSlip.Milliseconds())
+	})
+	if err == nil {
+		r.expiresAt = until
+	}
+	return err
+}
+
+// giveUp returns what a failed upload reserved, and its bytes if there are any.
+func (s *Service) giveUp(ctx context.Context, r row) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	err := s.db.Write(ctx, func(tx *db.Tx) error {
+		held, err := take(tx, r.id)
+		if err != nil || !held {
+			return err
+		}
+		return s.giveBack(tx, r)
+	})
+	if err != nil { // the sweep does it an hour later
+		s.log.Warn("give back what a failed upload reserved", "error", err)
+	}
+}
+
+// links tells whether the permanent link is to be made.
+func (o OneShot) links(mimeType string, head []byte) bool {
+	switch o.Links {
+	case "all":
+		return true
+	case "images":
+		return raster(mimeType) && raster(sniff(head))
+	}
+	return false
+}
+
+func lapsed() error {
+	return fault.New(fault.UploadExpired, "This upload stood still for too long. Begin again.")
+}
+
+func overQuota() *fault.Error {
+	return fault.New(fault.QuotaExceeded, "There is not enough room left in your quota.")
+}
+
+func tooLarge() *fault.Error {
+	return fault.New(fault.TooLarge, "A file has at most 20 GiB.")
+}

@@ -1,0 +1,411 @@
+package upload_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/upload"
+	"larder/internal/vpath"
+)
+
+// shot is an upload in one request to ann's home.
+func shot(name, content string, size int64) upload.OneShot {
+	return upload.OneShot{Dir: path("/home/ann"), Name: vpath.Name(name), Size: size, Body: strings.NewReader(content)}
+}
+
+// letters is n bytes that are not all the same.
+func letters(n int) string { return strings.Repeat("abcdefghijklmnopqrstuvwxyz012345", n/32+1)[:n] }
+
+func TestOneShotKeepsEveryByte(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		var total, count int64
+		for _, size := range []int{0, 1, 4095, 4096, 4097, 256<<10 - 1, 256 << 10, 256<<10 + 1, mega + 7} {
+			for _, announced := range []int64{int64(size), -1} {
+				content := letters(size)
+				name := fmt.Sprint(size, announced)
+				result, err := w.up.Put(ctx, w.ann, shot(name, content, announced))
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				total, count = total+int64(size), count+1
+				if got := result.File; got.Name != name || got.Size != int64(size) || got.OwnerID != w.ann.UserID || result.Link != nil {
+					t.Errorf("%s: %+v", name, got)
+				}
+				if w.content(w.ann, result.File.ID) != content {
+					t.Errorf("%s: other bytes", name)
+				}
+				if w.number("SELECT count(*) FROM objects WHERE sha256 = $1", sha(content)) == 0 {
+					t.Errorf("%s: no object has its SHA-256", name)
+				}
+				if storage, files := w.used(w.ann); storage != total || files != count {
+					t.Errorf("%s: used %d bytes, %d files", name, storage, files)
+				}
+			}
+		}
+		if n := w.number("SELECT count(*) FROM upload_sessions"); n != 0 {
+			t.Errorf("%d rows stay behind", n)
+		}
+	})
+}
+
+// Abuse cases C94 and C124.
+func TestOneShotThatFailsChangesNothing(t *testing.T) {
+	broken := func(s string) io.Reader {
+		return io.MultiReader(strings.NewReader(s), iotest.ErrReader(io.ErrUnexpectedEOF))
+	}
+	large := letters(300 << 10)
+	cases := []struct {
+		name   string
+		change func(o *upload.OneShot)
+		want   fault.Kind
+	}{
+		{"small, longer", func(o *upload.OneShot) { o.Size, o.Body = 3, strings.NewReader("abcd") }, fault.Unverified},
+		{"small, shorter", func(o *upload.OneShot) { o.Size, o.Body = 3, strings.NewReader("ab") }, fault.Unverified},
+		{"small, broken off", func(o *upload.OneShot) { o.Body = broken("ab") }, fault.Unverified},
+		{"small, broken off where it should end", func(o *upload.OneShot) { o.Size, o.Body = 2, broken("ab") }, fault.Unverified},
+		{"large, longer", func(o *upload.OneShot) { o.Size, o.Body = 300<<10, strings.NewReader(large+"!") }, fault.Unverified},
+		{"large, shorter", func(o *upload.OneShot) { o.Size, o.Body = 300<<10+1, strings.NewReader(large) }, fault.Unverified},
+		{"announced large, sent small", func(o *upload.OneShot) { o.Size, o.Body = 300<<10, strings.NewReader("abc") }, fault.Unverified},
+		{"large, broken off", func(o *upload.OneShot) { o.Body = broken(large) }, fault.Unverified},
+		{"large, broken off, of announced size", func(o *upload.OneShot) { o.Size, o.Body = 400<<10, broken(large) }, fault.Unverified},
+		{"more than the quota", func(o *upload.OneShot) { o.Size, o.Conflict = 11*mega, files.RenameNew }, fault.QuotaExceeded},
+		{"more than 20 GiB", func(o *upload.OneShot) { o.Size = 20<<30 + 1 }, fault.TooLarge},
+		{"no right", func(o *upload.OneShot) { o.Dir = path("/home/ben") }, fault.Forbidden},
+		{"a conflict of no kind", func(o *upload.OneShot) { o.Conflict = "x" }, fault.Invalid},
+		{"a name that is taken", func(o *upload.OneShot) { o.Conflict = files.Fail }, fault.AlreadyExists},
+	}
+	each(t, func(t *testing.T, w *world) {
+		old := w.put("f", "old")
+		objects := len(w.stored())
+		for _, c := range cases {
+			o := shot("f", "new", -1)
+			o.Conflict = files.Replace
+			c.change(&o)
+			_, err := w.up.Put(ctx, w.ann, o)
+			w.wantFault(err, c.want, c.name)
+			if got := len(w.stored()); got != objects {
+				t.Errorf("%s: %d objects are kept", c.name, got-objects)
+			}
+			if w.content(w.ann, old.ID) != "old" {
+				t.Errorf("%s: the old bytes are gone", c.name)
+			}
+			w.checkInvariants()
+		}
+		if storage, count := w.used(w.ann); storage != 3 || count != 1 {
+			t.Errorf("used %d bytes, %d files", storage, count)
+		}
+		_, err := w.up.Put(ctx, access.Actor{Role: access.Guest}, shot("f", "new", 3))
+		w.wantFault(err, fault.Unauthorized, "a visitor")
+	})
+}
+
+// Abuse case C97.
+func TestReplacingGivesTheDifferenceBack(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		old := w.put("f", letters(10*mega))
+		replace := func(content string, size int64) (upload.Result, error) {
+			o := shot("f", content, size)
+			o.Conflict = files.Replace
+			return w.up.Put(ctx, w.ann, o)
+		}
+		w.store.Next(blobtest.Put, blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC"))})
+		_, err := replace(letters(1000), 1000)
+		w.wantFault(err, fault.Unavailable, "a full disk")
+		if storage, _ := w.used(w.ann); storage != 10*mega || w.content(w.ann, old.ID) != letters(10*mega) {
+			t.Error("a failed replacement changed something")
+		}
+		result, err := replace(letters(1000), 1000)
+		if err != nil || result.File.ID != old.ID {
+			t.Fatalf("got %+v, %v", result.File, err)
+		}
+		if storage, count := w.used(w.ann); storage != 1000 || count != 1 {
+			t.Errorf("used %d bytes, %d files", storage, count)
+		}
+		if result, err = replace(letters(mega), -1); err != nil || result.File.ID != old.ID {
+			t.Fatalf("got %+v, %v", result.File, err)
+		}
+		if storage, count := w.used(w.ann); storage != mega || count != 1 {
+			t.Errorf("used %d bytes, %d files", storage, count)
+		}
+	})
+}
+
+func TestBodyOfUnknownLengthStopsAtTheQuota(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		read := 0
+		o := shot("f", "", -1)
+		o.Body = readFunc(func(p []byte) (int, error) {
+			read += len(p)
+			return len(p), nil
+		})
+		_, err := w.up.Put(ctx, w.ann, o)
+		w.wantFault(err, fault.QuotaExceeded, "an endless body")
+		if read > 12*mega {
+			t.Errorf("%d bytes were read", read)
+		}
+		if _, err := w.up.Put(ctx, w.ann, shot("f", letters(10*mega), -1)); err != nil {
+			t.Errorf("just what fits: %v", err)
+		}
+		_, err = w.up.Put(ctx, w.ann, shot("g", "x", -1))
+		w.wantFault(err, fault.QuotaExceeded, "a byte more")
+	})
+}
+
+// Abuse case C88 for uploads in one request, small and large.
+func TestParallelOneShotsNeverOvercommitTheQuota(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, size := range []int{6000, 600 << 10} {
+			limit := int64(size) * 10 / 6
+			storage, _ := w.used(w.ann)
+			if err := w.setLimits(w.ann, storage+limit, 200); err != nil {
+				t.Fatal(err)
+			}
+			got := parallel(20, func(i int) error {
+				_, err := w.up.Put(ctx, w.ann, shot("f", letters(size), int64(size)))
+				return err
+			})
+			if got[success] != 1 || got[fault.QuotaExceeded] != 19 {
+				t.Errorf("%d bytes: outcomes %v", size, got)
+			}
+		}
+	})
+}
+
+// Abuse case C90 as far as uploads go.
+func TestParallelOneShotsOfOneName(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		got := parallel(30, func(i int) error {
+			content := letters(10 + i%2*(300<<10))
+			_, err := w.up.Put(ctx, w.ann, shot("cat.jpg", content, int64(len(content))))
+			return err
+		})
+		if got[success] != 30 {
+			t.Fatalf("outcomes %v", got)
+		}
+		if n := w.number("SELECT count(DISTINCT name) FROM entries WHERE owner_id = $1 AND kind = 1", w.ann.UserID); n != 30 {
+			t.Errorf("%d names", n)
+		}
+		if n := w.number("SELECT count(*) FROM entries WHERE name = 'cat.jpg'"); n != 1 {
+			t.Errorf("%d files of the very name", n)
+		}
+	})
+}
+
+func TestSlowBodyKeepsItsReservation(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		slow := func(pause time.Duration) upload.OneShot {
+			left := 8
+			o := shot("f", "", 8*100<<10)
+			o.Body = io.LimitReader(readFunc(func(p []byte) (int, error) {
+				w.advance(pause)
+				if err := w.up.Sweep(ctx); err != nil {
+					t.Error(err)
+				}
+				left--
+				return copy(p, letters(100<<10)), nil
+			}), o.Size)
+			return o
+		}
+		if _, err := w.up.Put(ctx, w.ann, slow(25*time.Minute)); err != nil {
+			t.Errorf("a body that takes hours: %v", err)
+		}
+		_, err := w.up.Put(ctx, w.ann, slow(61*time.Minute))
+		w.wantFault(err, fault.UploadExpired, "a body that stands still for longer than an hour")
+		if storage, count := w.reserved(w.ann); storage != 0 || count != 0 {
+			t.Errorf("reserved %d bytes, %d files", storage, count)
+		}
+	})
+}
+
+// What a process that dies in the middle of a body leaves: a row that nobody ends but the sweep.
+func TestOneShotThatDiesIsSwept(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		reading := make(chan struct{})
+		release := make(chan struct{})
+		first := true
+		o := shot("f", "", mega)
+		o.Body = io.LimitReader(readFunc(func(p []byte) (int, error) {
+			if len(p) > 4096 && first {
+				first = false
+				close(reading)
+				<-release
+			}
+			return len(p), nil
+		}), mega)
+		done := make(chan error)
+		go func() {
+			_, err := w.up.Put(ctx, w.ann, o)
+			done <- err
+		}()
+		<-reading
+		if storage, count := w.reserved(w.ann); storage != mega || count != 1 {
+			t.Errorf("reserved %d bytes, %d files", storage, count)
+		}
+		if list, err := w.up.List(ctx, w.ann); err != nil || len(list) != 0 {
+			t.Errorf("listed: %+v, %v", list, err)
+		}
+		w.advance(time.Hour)
+		if err := w.up.Sweep(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if storage, count := w.reserved(w.ann); storage != 0 || count != 0 {
+			t.Errorf("reserved after the sweep: %d bytes, %d files", storage, count)
+		}
+		close(release)
+		w.wantFault(<-done, fault.UploadExpired, "a body whose row is gone")
+	})
+}
+
+func TestLinksAsTheKeySays(t *testing.T) {
+	const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+	each(t, func(t *testing.T, w *world) {
+		for _, c := range []struct {
+			links, name, mimeType, content, wantType string
+			want                                     bool
+		}{
+			{"none", "a.png", "", png, "image/png", false},
+			{"", "a.png", "", png, "image/png", false},
+			{"images", "a.png", "image/png", png, "image/png", true},
+			{"images", "upload", "application/octet-stream", png, "image/png", true},
+			{"images", "big.png", "", png + letters(300<<10), "image/png", true},
+			{"images", "a.png", "image/png", "<!DOCTYPE html><script>", "image/png", false},
+			{"images", "a.svg", "", `<svg xmlns="http://www.w3.org/2000/svg"/>`, "image/svg+xml", false},
+			{"images", "a.txt", "", "text", "text/plain", false},
+			{"all", "a.txt", "text/plain; charset=UTF-8", "text", "text/plain; charset=utf-8", true},
+		} {
+			o := shot(c.name, c.content, int64(len(c.content)))
+			o.Links, o.MimeType = c.links, c.mimeType
+			result, err := w.up.Put(ctx, w.ann, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (result.Link != nil) != c.want || result.File.MimeType != c.wantType {
+				t.Errorf("%+v: link %v, type %s", c, result.Link, result.File.MimeType)
+			}
+			if result.Link != nil {
+				if _, err := w.tree.ByLink(ctx, result.Link.ID); err != nil {
+					t.Errorf("%+v: the link does not work: %v", c, err)
+				}
+			}
+		}
+	})
+}
+
+// Abuse case C128.
+func TestOneShotIntoAFailingStore(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, size := range []int{100, 300 << 10} {
+			for _, broken := range []blobtest.Fault{
+				{Err: blob.NoSpace("write", errors.New("ENOSPC"))},
+				{Err: blob.Unavailable("sync", errors.New("EIO")), Short: 50},
+				{Err: blob.Unavailable("answer", errors.New("lost")), Late: true},
+			} {
+				w.store.Next(blobtest.Put, broken)
+				_, err := w.up.Put(ctx, w.ann, shot("f", letters(size), int64(size)))
+				w.wantFault(err, fault.Unavailable, "a failing store")
+				if storage, count := w.used(w.ann); storage != 0 || count != 0 {
+					t.Errorf("used %d bytes, %d files", storage, count)
+				}
+				w.checkInvariants()
+			}
+		}
+		for more := true; more; { // the objects of lost answers go, those of files stay
+			var err error
+			if more, err = w.tree.Collect(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := len(w.stored()); got != 1 {
+			t.Errorf("%d objects, want the one of the first start", got)
+		}
+	})
+}
+
+// Keys are noted as garbage before they are used; the collector must not take those of files.
+func TestNothingThatIsAFileIsEverCollected(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		small, large := w.put("small", "s"), w.put("large", letters(300<<10))
+		session := w.create(w.ann, file("session", 5))
+		made := w.complete(w.ann, session.ID, w.raw(w.ann, session.ID, "hello"))
+		w.advance(100 * time.Hour)
+		for more := true; more; {
+			if err := w.up.Sweep(ctx); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if more, err = w.tree.Collect(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := w.number("SELECT count(*) FROM garbage"); n != 0 {
+			t.Errorf("%d keys stay on the garbage list", n)
+		}
+		if w.content(w.ann, small.ID) != "s" || w.content(w.ann, large.ID) != letters(300<<10) || w.content(w.ann, made.ID) != "hello" {
+			t.Error("bytes are gone")
+		}
+		if w.content(w.ann, w.put("next", "n").ID) != "n" {
+			t.Error("the next upload has other bytes")
+		}
+	})
+}
+
+// A key is only good until the collector comes for it: a store that stood still for too long must not make a file of nothing.
+func TestSmallBodyThatWasStoredTooLateIsNoFile(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		storing, release := w.store.Calls(blobtest.Put), make(chan struct{})
+		w.store.Next(blobtest.Put, blobtest.Fault{Until: release})
+		done := make(chan error)
+		go func() {
+			_, err := w.up.Put(ctx, w.ann, shot("f", "hello", 5))
+			done <- err
+		}()
+		for w.store.Calls(blobtest.Put) == storing {
+			runtime.Gosched()
+		}
+		w.advance(time.Hour)
+		close(release)
+		w.wantFault(<-done, fault.UploadExpired, "an hour later")
+		if storage, count := w.used(w.ann); storage != 0 || count != 0 {
+			t.Errorf("used %d bytes, %d files", storage, count)
+		}
+	})
+}
+
+func TestLargeBodyWhoseRowIsOverAtItsEnd(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, swept := range []bool{true, false} {
+			left := mega
+			o := shot("f", "", mega)
+			o.Body = readFunc(func(p []byte) (int, error) {
+				n := copy(p, letters(min(left, len(p))))
+				if left -= n; left > 0 {
+					return n, nil
+				}
+				w.advance(time.Hour)
+				if swept {
+					if err := w.up.Sweep(ctx); err != nil {
+						t.Error(err)
+					}
+				}
+				return n, io.EOF
+			})
+			_, err := w.up.Put(ctx, w.ann, o)
+			w.wantFault(err, fault.UploadExpired, fmt.Sprint("swept: ", swept))
+			if storage, count := w.reserved(w.ann); storage != 0 || count != 0 {
+				t.Errorf("reserved %d bytes, %d files", storage, count)
+			}
+			w.checkInvariants()
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package upload
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// PutRaw receives the bytes of a pending session, length of them when the transport knows (-1 when not); it may be repeated, and the last
+// whole body counts. contentType is what the request says, "" for nothing. The etag is opaque and goes back to Complete. Faults: NotFound,
+// Conflict (not pending), UploadExpired, Unverified (not the size announced, or broken off: nothing is kept), Unavailable.
+func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, body io.Reader, length int64, contentType string) (etag string, size int64, err error) {
+	r, err := find(s.db.Read(ctx), a.UserID, sessionID)
+	if err != nil {
+		return "", 0, err
+	}
+	if err := s.takesBytes(r); err != nil {
+		return "", 0, err
+	}
+	if length >= 0 && length != r.size {
+		return "", 0, fault.Newf(fault.Unverified, "The session was made for %d bytes, and %d are coming.", r.size, length)
+	}
+	if r.key, err = s.keys.draw(ctx, r.place.ProviderID); err != nil {
+		return "", 0, err
+	}
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		return s.tree.Discard(tx, r.place.ProviderID, r.key, r.expiresAt+garbageSlip.Milliseconds())
+	})
+	if err != nil {
+		return "", 0, fmt.Errorf("note the key of an upload: %w", err)
+	}
+	if err := s.receive(ctx, &r, body, contentType); err != nil {
+		s.discard(ctx, err, r.place.ProviderID, r.key)
+		return "", 0, err
+	}
+	return r.sha256, r.size, nil
+}
+
+// takesBytes refuses bytes for a session that is over. Faults: Conflict, UploadExpired.
+func (s *Service) takesBytes(r row) error {
+	switch {
+	case r.status == completed:
+		return fault.New(fault.Conflict, "This upload is completed.")
+	case r.status == aborted:
+		return fault.New(fault.Conflict, "This upload was aborted.")
+	case r.status == expired || s.ms() >= r.expiresAt:
+		return fault.New(fault.UploadExpired, "This upload session has expired. Begin a new one.")
+	}
+	return nil
+}
+
+// receive stores the body under the new key in r and makes it the session's.
+func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentType string) error {
+	store, err := s.store(ctx, r.place.ProviderID)
+	if err != nil {
+		return err
+	}
+	head := &headReader{r: &guardedReader{r: body, guard: func() error { return s.takesBytes(*r) }}}
+	info, err := store.Put(ctx, r.key, head, blob.PutOptions{Size: r.size, Max: r.size})
+	if err != nil {
+		return stored(err)
+	}
+	r.sha256, r.etag = hex.EncodeToString(info.SHA256), info.ETag
+	r.mimeType = settle(r.place.Name, head.head, claim(contentType), r.claim)
+	return s.db.Write(ctx, func(tx *db.Tx) error {
+		for {
+			now, err := find(tx, r.userID, r.id)
+			if err != nil {
+				return err
+			}
+			if err := s.takesBytes(now); err != nil {
+				return err
+			}
+			switch done, err := receive(tx, *r, now.key, s.ms()); {
+			case err != nil:
+				return err
+			case !done:
+				continue // another body of the same session, or its end, came in between
+			case now.key == "":
+				return nil
+			}
+			return s.tree.Discard(tx, r.place.ProviderID, now.key, s.ms())
+		}
+	})
+}

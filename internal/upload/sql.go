@@ -1,0 +1,236 @@
+package upload
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
+
+// The states of a row.
+const (
+	pending   = "pending"
+	completed = "completed"
+	aborted   = "aborted"
+	expired   = "expired"
+)
+
+// row is a session as it is stored.
+type row struct {
+	id, userID, keyID string // keyID "" for none
+	place             files.Place
+	size              int64  // bytes announced, -1 for an upload in one request that does not know
+	claim             string // the MIME type that the client named, may be empty
+	idempotencyKey    string // "" for none
+	oneShot           bool   // an upload in one request: no client knows the row
+	status            string
+	bytes, files      int64 // reserved
+
+	key      blob.Key // of the bytes received, "" for none yet
+	sha256   string   // hexadecimal
+	etag     string   // the store's
+	mimeType string   // settled
+	entryID  string
+
+	createdAt, expiresAt, completedAt int64 // ms
+}
+
+const columns = `
+	id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict,
+	idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, sha256, etag, content_type, entry_id,
+	created_at, expires_at, completed_at`
+
+func scan(from interface{ Scan(dest ...any) error }) (row, error) {
+	var (
+		r                                                                 row
+		keyID, idempotencyKey, objectKey, sha256, etag, mimeType, entryID sql.NullString
+		completedAt                                                       sql.NullInt64
+		target, missing, name, conflict                                   string
+	)
+	err := from.Scan(&r.id, &r.userID, &keyID, &r.place.MountID, &r.place.ProviderID, &target, &r.place.BaseID, &missing, &name, &r.size,
+		&r.claim, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256, &etag, &mimeType, &entryID,
+		&r.createdAt, &r.expiresAt, &completedAt)
+	if err != nil {
+		return row{}, err
+	}
+	r.keyID, r.idempotencyKey, r.key = keyID.String, idempotencyKey.String, blob.Key(objectKey.String)
+	r.sha256, r.etag, r.mimeType, r.entryID = sha256.String, etag.String, mimeType.String, entryID.String
+	r.completedAt = completedAt.Int64
+	if r.place.Dir, err = vpath.Parse(target); err != nil {
+		return row{}, fmt.Errorf("stored path of an upload session: %w", err)
+	}
+	if missing != "" {
+		for _, part := range strings.Split(missing, "/") {
+			r.place.Missing = append(r.place.Missing, vpath.Name(part))
+		}
+	}
+	r.place.Name, r.place.Conflict = vpath.Name(name), files.Conflict(conflict)
+	return r, nil
+}
+
+func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
+
+func insert(tx *db.Tx, r row) error {
+	missing := make([]string, len(r.place.Missing))
+	for i, name := range r.place.Missing {
+		missing[i] = string(name)
+	}
+	_, err := tx.Exec(`
+		INSERT INTO upload_sessions (id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size,
+			mime_type, conflict, idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19)`,
+		r.id, r.userID, null(r.keyID), r.place.MountID, r.place.ProviderID, r.place.Dir.String(), r.place.BaseID,
+		strings.Join(missing, "/"), string(r.place.Name), r.size, r.claim, string(r.place.Conflict), null(r.idempotencyKey), r.oneShot,
+		r.bytes, r.files, null(string(r.key)), r.createdAt, r.expiresAt)
+	return err
+}
+
+// find returns the session of that user. Fault: NotFound.
+func find(q db.Querier, userID, id string) (row, error) {
+	r, err := scan(q.QueryRow(`SELECT `+columns+`
+		FROM upload_sessions
+		WHERE id = $1 AND user_id = $2 AND NOT one_shot`, id, userID))
+	if errors.Is(err, db.ErrNoRows) {
+		return row{}, noSession()
+	}
+	return r, err
+}
+
+// findKey returns the session that the user's idempotency key names, db.ErrNoRows when there is none.
+func findKey(q db.Querier, userID, idempotencyKey string) (row, error) {
+	return scan(q.QueryRow(`SELECT `+columns+`
+		FROM upload_sessions
+		WHERE user_id = $1 AND idempotency_key = $2 AND status IN ('pending', 'completed')`, userID, idempotencyKey))
+}
+
+// open lists the user's open sessions, the newest first.
+func open(q db.Querier, userID string, now int64) ([]row, error) {
+	rows, err := q.Query(`SELECT `+columns+`
+		FROM upload_sessions
+		WHERE user_id = $1 AND status = 'pending' AND expires_at > $2 AND NOT one_shot
+		ORDER BY created_at DESC, id`, userID, now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []row
+	for rows.Next() {
+		r, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, rows.Err()
+}
+
+// countOpen counts them. Exact only after the user's quota row was changed in the same transaction, which makes callers wait in line.
+func countOpen(q db.Querier, userID string, now int64) (int, error) {
+	var n int
+	err := q.QueryRow(`
+		SELECT count(*)
+		FROM upload_sessions
+		WHERE user_id = $1 AND status = 'pending' AND expires_at > $2 AND NOT one_shot`, userID, now).Scan(&n)
+	return n, err
+}
+
+// dropKey frees the idempotency key of a completed session.
+func dropKey(tx *db.Tx, id string) error {
+	_, err := tx.Exec(`UPDATE upload_sessions SET idempotency_key = NULL WHERE id = $1 AND status = 'completed'`, id)
+	return err
+}
+
+// receive notes the bytes of a pending session under a new key, provided that the former key is still former, and reports whether it did.
+func receive(tx *db.Tx, r row, former blob.Key, now int64) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE upload_sessions
+		SET object_key = $1, sha256 = $2, etag = $3, content_type = $4
+		WHERE id = $5 AND status = 'pending' AND expires_at > $6 AND COALESCE(object_key, '') = $7`,
+		string(r.key), r.sha256, r.etag, r.mimeType, r.id, now, string(former))
+	return n == 1, err
+}
+
+// complete decides who completes: one caller, while the session is pending, not expired, and has the bytes that were verified.
+func complete(tx *db.Tx, r row, now int64) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE upload_sessions
+		SET status = 'completed', completed_at = $1
+		WHERE id = $2 AND status = 'pending' AND expires_at > $1 AND object_key = $3`, now, r.id, string(r.key))
+	return n == 1, err
+}
+
+func setEntry(tx *db.Tx, id, entryID string) error {
+	_, err := tx.Exec(`UPDATE upload_sessions SET entry_id = $1 WHERE id = $2`, entryID, id)
+	return err
+}
+
+// abort ends a pending session of that user; db.ErrNoRows when it is not pending or not theirs.
+func abort(tx *db.Tx, userID, id string) (row, error) {
+	return scan(tx.QueryRow(`
+		UPDATE upload_sessions
+		SET status = 'aborted'
+		WHERE id = $1 AND user_id = $2 AND status = 'pending' AND NOT one_shot
+		RETURNING `+columns, id, userID))
+}
+
+// expire ends a pending session whose time is over; db.ErrNoRows when it is not so.
+func expire(tx *db.Tx, id string, now int64) (row, error) {
+	return scan(tx.QueryRow(`
+		UPDATE upload_sessions
+		SET status = 'expired'
+		WHERE id = $1 AND status = 'pending' AND expires_at <= $2
+		RETURNING `+columns, id, now))
+}
+
+// take removes the row of an upload in one request, provided that it is still pending, and reports whether it was.
+func take(tx *db.Tx, id string) (bool, error) {
+	n, err := tx.Exec(`DELETE FROM upload_sessions WHERE id = $1 AND status = 'pending' AND one_shot`, id)
+	return n == 1, err
+}
+
+// renew gives the row of an upload in one request more time, provided that it is still pending, and reports whether it was.
+func renew(tx *db.Tx, id string, until int64) (bool, error) {
+	n, err := tx.Exec(`UPDATE upload_sessions SET expires_at = $1 WHERE id = $2 AND status = 'pending' AND one_shot`, until, id)
+	return n == 1, err
+}
+
+// due lists pending sessions whose time is over, at most limit.
+func due(q db.Querier, now int64, limit int) ([]string, error) {
+	rows, err := q.Query(`
+		SELECT id
+		FROM upload_sessions
+		WHERE status = 'pending' AND expires_at <= $1
+		ORDER BY expires_at
+		LIMIT $2`, now, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+// forget deletes rows that nobody asks for any more.
+func forget(tx *db.Tx, now int64) error {
+	_, err := tx.Exec(`DELETE FROM upload_sessions WHERE status = 'completed' AND completed_at <= $1 AND expires_at <= $2`,
+		now-keepDone.Milliseconds(), now)
+	if err == nil {
+		_, err = tx.Exec(`DELETE FROM upload_sessions WHERE status IN ('aborted', 'expired') AND expires_at <= $1`, now-keepOthers.Milliseconds())
+	}
+	return err
+}
+
+func noSession() error { return fault.New(fault.NotFound, "There is no such upload session.") }

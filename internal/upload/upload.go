@@ -1,0 +1,102 @@
+// Package upload takes files in: by an upload session (create, send the bytes, complete) or in one request (Put).
+//
+// A session is a row and a small state machine: pending, then completed, aborted or expired; each step out of pending is one conditional
+// UPDATE, so that of several callers, replicas or the sweep exactly one takes it. What holds at every moment, crashes included:
+//   - the reserved bytes and files of a user are the sums over the user's pending rows;
+//   - a key under which bytes are being written, or lie without a file, is on the garbage list; the transaction that makes the file
+//     takes it off, so that neither a crash nor a lost answer leaves an object that nobody knows;
+//   - a file appears, is charged and ends its session in one transaction.
+//
+// An expired session is treated as such from the millisecond on, whether the sweep has met it or not. Rights are judged when a session is
+// made and again when it completes. Multipart sessions are not taken yet.
+// Specification: Upload session, Upload endpoints, Compatible upload endpoints, Limits.
+package upload
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/ident"
+	"larder/internal/provider"
+)
+
+// Limits. Specification: Limits.
+const (
+	// MaxFileSize is the largest file, in bytes.
+	MaxFileSize = 20 << 30
+	// Lifetime is how long a session stays pending.
+	Lifetime = time.Hour
+
+	singleMax   = 100 << 20 // bytes of the largest file that a single session takes
+	partCounts  = 2560      // 20 GiB in parts of 8 MiB
+	openMax     = 100       // pending sessions of one user
+	keyMax      = 255       // characters of an idempotency key
+	repeatable  = 24 * time.Hour
+	keepDone    = 48 * time.Hour // how long the row of a completed session stays
+	keepOthers  = 24 * time.Hour // how long other rows stay after the expiry
+	garbageSlip = time.Hour      // how long after its session's expiry a key is garbage
+)
+
+// Config is what a Service works with.
+type Config struct {
+	DB        *db.DB
+	Tree      *files.Tree
+	Providers *provider.Registry
+	IDs       *ident.Source
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Service runs uploads. All methods are safe for concurrent use.
+type Service struct {
+	db   *db.DB
+	tree *files.Tree
+	ids  *ident.Source
+	now  func() time.Time
+	log  *slog.Logger
+
+	store func(ctx context.Context, providerID string) (blob.Store, error)
+	keys  *keyring
+}
+
+// New returns a Service.
+func New(cfg Config) *Service {
+	s := &Service{db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store}
+	s.keys = &keyring{service: s, provider: cfg.Providers.ByID, rings: map[string]*ring{}}
+	return s
+}
+
+// signedIn refuses visitors: an upload needs an account to charge.
+func signedIn(a access.Actor) error {
+	if a.UserID == "" {
+		return fault.New(fault.Unauthorized, "Sign in to upload.")
+	}
+	return nil
+}
+
+func (s *Service) ms() int64 { return s.now().UnixMilli() }
+
+// discard makes a key garbage at once that was to be so later, because of err, also when the caller's context has ended. Only a fault is a
+// sure sign that nothing came of it: the answer to a commit may be lost, and the key then a file's.
+func (s *Service) discard(ctx context.Context, err error, providerID string, key blob.Key) {
+	if fault.KindOf(err) == fault.Internal {
+		return
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	err = s.db.Write(ctx, func(tx *db.Tx) error { return s.tree.Discard(tx, providerID, key, s.ms()) })
+	if err != nil {
+		s.log.Warn("discard an upload", "error", err)
+	}
+}
+
+// detached is for tidying up after a caller that may have gone away.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+}
