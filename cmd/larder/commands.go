@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/app"
+	"larder/internal/config"
+	"larder/internal/lifecycle"
+)
+
+func deps(cfg config.Config, out, errs io.Writer) app.Deps {
+	options := &slog.HandlerOptions{Level: cfg.LogLevel}
+	var handler slog.Handler = slog.NewJSONHandler(errs, options)
+	if cfg.LogFormat == config.LogText || cfg.LogFormat == config.LogAuto && terminal(errs) {
+		handler = slog.NewTextHandler(errs, options)
+	}
+	return app.Deps{Now: time.Now, Random: rand.Reader, Log: slog.New(handler), Out: out}
+}
+
+func terminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func serve(ctx context.Context, args, environ []string, out, errs io.Writer) error {
+	cfg, err := config.Load(args, environ)
+	if err != nil {
+		return err
+	}
+	a, err := app.New(ctx, cfg, deps(cfg, out, errs))
+	if err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}
+
+// open is what the commands beside serve begin with. They work beside a running server: they only speak SQL.
+func open(ctx context.Context, args, environ []string, own *flag.FlagSet, out, errs io.Writer) (*app.App, string, error) {
+	cfg, words, err := config.LoadCommand(args, environ, own)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(words) != 1 {
+		return nil, "", fmt.Errorf("larder: one name is expected, got %q: %w", words, errUsage)
+	}
+	a, err := app.Open(ctx, cfg, deps(cfg, out, errs))
+	if err != nil {
+		return nil, "", err
+	}
+	if err := a.DB.Current(ctx); err != nil {
+		_ = a.Close()
+		return nil, "", err
+	}
+	return a, words[0], nil
+}
+
+func adminCreate(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
+	own := flag.NewFlagSet("admin create", flag.ContinueOnError)
+	role := own.String("role", "admin", "admin, user or guest")
+	email := own.String("email", "", "e-mail address (default NAME@localhost)")
+	a, name, err := open(ctx, args, environ, own, out, errs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = join(err, a.Close()) }()
+	parsed, err := access.ParseRole(*role)
+	if err != nil {
+		return err
+	}
+	if *email == "" {
+		*email = name + "@localhost"
+	}
+	password := app.RandomPassword(rand.Reader)
+	user, err := a.Lifecycle.CreateUser(ctx, lifecycle.NewUser{NewUser: account.NewUser{Username: name, Email: *email, Password: password, Role: parsed, EmailVerified: true}})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Made %s (%s) with the password %s\n", user.Username, user.Role, password.Reveal())
+	return err
+}
+
+func adminResetPassword(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
+	a, name, err := open(ctx, args, environ, nil, out, errs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = join(err, a.Close()) }()
+	password := app.RandomPassword(rand.Reader)
+	if _, err := a.Lifecycle.ResetPassword(ctx, name, password); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "The new password of %s is %s; every session of the account has ended.\n", name, password.Reveal())
+	return err
+}

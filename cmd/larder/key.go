@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"larder/internal/apikey"
+	"larder/internal/fault"
+)
+
+func join(errs ...error) error { return errors.Join(errs...) }
+
+// preset is what a kind of client needs of its key.
+type preset struct {
+	permissions, protocols []string
+	path                   string
+}
+
+var presets = map[string]preset{
+	"":       {[]string{"read", "write"}, []string{"api"}, "/uploads"},
+	"picgo":  {[]string{"read", "write"}, []string{"api"}, "/uploads/{year}/{month}"},
+	"sharex": {[]string{"read", "write"}, []string{"api"}, "/uploads/{year}/{month}"},
+	"curl":   {[]string{"read", "write"}, []string{"api"}, "/uploads"},
+	"webdav": {[]string{"read", "write", "delete"}, []string{"webdav"}, ""},
+}
+
+// keyCreate prints the key, and on request the configuration of a client: that alone on out, so that it can be piped into the client's file;
+// what a person should know goes to errs.
+func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
+	own := flag.NewFlagSet("key create", flag.ContinueOnError)
+	client := own.String("for", "", "picgo, sharex, curl or webdav: print a ready configuration")
+	path := own.String("path", "", "upload path, may hold placeholders such as {year}/{month}")
+	name := own.String("name", "", "name of the key")
+	a, username, err := open(ctx, args, environ, own, out, errs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = join(err, a.Close()) }()
+	p, known := presets[*client]
+	if !known {
+		return fmt.Errorf("larder: --for %q: there is picgo, sharex, curl and webdav: %w", *client, errUsage)
+	}
+	base := a.BaseURL
+	if base == "" {
+		if _, port, _ := strings.Cut(a.Config.Listen, ":"); port == "0" {
+			return fmt.Errorf("larder: the port is chosen at start: say with --base-url how clients reach the service: %w", errUsage)
+		}
+		base = a.Config.BaseURLAt(a.Config.Listen)
+	}
+	user, err := a.Accounts.ByName(a.DB.Read(ctx), username)
+	if fault.Is(err, fault.NotFound) {
+		return fmt.Errorf("there is no account %q", username)
+	}
+	if err != nil {
+		return err
+	}
+	if *path != "" {
+		p.path = *path
+	}
+	if p.path == "" { // a drive begins where its user does
+		p.path = user.DefaultPath
+	}
+	if *name == "" {
+		*name = strings.TrimSpace("command line " + *client)
+	}
+	key, secret, err := a.Keys.Create(ctx, user.ID, apikey.NewKey{Name: *name, Permissions: p.permissions, Protocols: p.protocols, UploadPath: p.path})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(errs, "Made the key %s of %s: %s by %s, uploading to %s. Its secret is shown this once.\n",
+		key.ID, user.Username, strings.Join(key.Permissions, " and "), strings.Join(key.Protocols, " and "), key.UploadPath)
+	return printKey(out, *client, base, key.ID, secret.Reveal())
+}
+
+// printKey writes the configuration that the client reads.
+func printKey(out io.Writer, client, base, id, secret string) error {
+	bearer := "Bearer " + id + "." + secret
+	var document any
+	switch client {
+	case "picgo":
+		header, err := json.Marshal(map[string]string{"Authorization": bearer})
+		if err != nil {
+			return err
+		}
+		document = map[string]any{
+			"picBed": map[string]any{
+				"current": "web-uploader", "uploader": "web-uploader",
+				"web-uploader": map[string]any{
+					"url": base + "/api/upload", "paramName": "file", "jsonPath": "data.directUrl", "customHeader": string(header), "customBody": "",
+				},
+			},
+			"picgoPlugins": map[string]any{"picgo-plugin-web-uploader": true},
+		}
+	case "sharex":
+		document = map[string]any{
+			"Version": "15.0.0", "Name": "Larder", "DestinationType": "ImageUploader, TextUploader, FileUploader", "RequestMethod": "POST",
+			"RequestURL": base + "/api/upload", "Headers": map[string]string{"Authorization": bearer}, "Body": "MultipartFormData", "FileFormName": "file",
+			"URL": "{json:data.directUrl}", "ErrorMessage": "{json:error.message}",
+		}
+	case "curl":
+		_, err := fmt.Fprintf(out, "curl -H 'Authorization: %s' -F file=@picture.jpg %s/api/upload\n", bearer, base)
+		return err
+	case "webdav":
+		_, err := fmt.Fprintf(out, "address   %s/webdav\nuser name %s\npassword  %s\n", base, id, secret)
+		return err
+	default:
+		_, err := fmt.Fprintf(out, "%s.%s\n", id, secret)
+		return err
+	}
+	text, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n", text)
+	return err
+}

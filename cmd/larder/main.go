@@ -1,0 +1,82 @@
+// Command larder is image hosting and file storage in one binary. `larder help` lists what it can do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"larder/internal/config"
+)
+
+// version is set by the build.
+var version = "development"
+
+const usage = `Larder: image hosting and file storage.
+
+  larder serve                                    run the service (larder serve --help lists every setting)
+  larder admin create NAME [--role user]          make an account (an administrator without --role) and print its password
+  larder admin reset-password NAME                set a new random password and print it
+  larder key create USER [--for picgo|sharex|curl|webdav]
+                                                  make an API key and print it, with a ready configuration
+  larder version
+
+Every command reads the same settings as serve: flags, LARDER_… variables, --config FILE.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}
+
+// run returns the exit code: 0, 1 for what failed, 2 for what was asked wrongly.
+func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
+	err := dispatch(ctx, args, environ, out, errs)
+	var wrong *config.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, config.ErrHelp):
+		if err := config.Usage(out); err != nil {
+			return 1
+		}
+		return 0
+	case errors.As(err, &wrong), errors.Is(err, errUsage):
+		fmt.Fprintln(errs, err)
+		return 2
+	}
+	fmt.Fprintln(errs, "larder:", err)
+	return 1
+}
+
+// errUsage marks a command line that asks for nothing we have.
+var errUsage = errors.New("see `larder help`")
+
+func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) error {
+	command := args
+	if len(command) > 2 {
+		command = command[:2]
+	}
+	switch {
+	case len(args) == 0, args[0] == "help", args[0] == "--help", args[0] == "-h":
+		_, err := io.WriteString(out, usage)
+		return err
+	case args[0] == "version", args[0] == "--version":
+		_, err := fmt.Fprintln(out, "larder", version)
+		return err
+	case args[0] == "serve":
+		return serve(ctx, args[1:], environ, out, errs)
+	case len(command) == 2 && command[0] == "admin" && command[1] == "create":
+		return adminCreate(ctx, args[2:], environ, out, errs)
+	case len(command) == 2 && command[0] == "admin" && command[1] == "reset-password":
+		return adminResetPassword(ctx, args[2:], environ, out, errs)
+	case len(command) == 2 && command[0] == "key" && command[1] == "create":
+		return keyCreate(ctx, args[2:], environ, out, errs)
+	}
+	return fmt.Errorf("larder: unknown command %q: %w", command, errUsage)
+}

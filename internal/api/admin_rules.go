@@ -1,0 +1,306 @@
+package api
+
+import (
+	"net/netip"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/secret"
+	"larder/internal/vpath"
+)
+
+// ruleReply is a permission rule; its password shows as a mask.
+type ruleReply struct {
+	ID              string   `json:"id" required:"true"`
+	PathPattern     string   `json:"pathPattern" required:"true"`
+	Effect          string   `json:"effect" required:"true" enum:"allow,deny"`
+	MountID         *string  `json:"mountId" required:"true"`
+	Role            *string  `json:"role" required:"true"`
+	UserID          *string  `json:"userId" required:"true"`
+	APIKeyID        *string  `json:"apiKeyId" required:"true"`
+	Permissions     []string `json:"permissions" required:"true" description:"Empty for all six."`
+	RequirePassword bool     `json:"requirePassword" required:"true"`
+	PasswordHash    *string  `json:"passwordHash" required:"true" description:"Masked."`
+	AllowedIPs      []string `json:"allowedIps" required:"true"`
+	Priority        int      `json:"priority" required:"true"`
+	CreatedAt       int64    `json:"createdAt" required:"true"`
+	UpdatedAt       int64    `json:"updatedAt" required:"true"`
+}
+
+func viewRule(r access.Stored) ruleReply {
+	reply := ruleReply{
+		ID: r.ID, PathPattern: r.Pattern, Effect: string(r.Effect), MountID: present(r.MountID), Role: present(string(r.Role)), UserID: present(r.UserID),
+		APIKeyID: present(r.KeyID), Permissions: r.Permissions.Names(), RequirePassword: r.RequirePassword, AllowedIPs: viewPrefixes(r.AllowedIPs),
+		Priority: r.Priority, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+	if r.PasswordHash != "" {
+		reply.PasswordHash = present("******")
+	}
+	return reply
+}
+
+func present(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+type listRulesInput struct {
+	Page  *int64 `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
+	Limit *int64 `query:"limit" json:"-" minimum:"1" maximum:"100" default:"20"`
+}
+
+type listRulesReply struct {
+	Rules      []ruleReply `json:"rules" required:"true"`
+	Pagination pagination  `json:"pagination" required:"true"`
+}
+
+func (a *API) listRules(c *call, in listRulesInput) (listRulesReply, error) {
+	page, limit := or(in.Page, 1), or(in.Limit, 20)
+	rules, total, err := a.Rules.List(c.ctx(), int(limit), int((page-1)*limit))
+	reply := listRulesReply{Rules: []ruleReply{}, Pagination: paginate(int64(total), page, limit)}
+	for _, rule := range rules {
+		reply.Rules = append(reply.Rules, viewRule(rule))
+	}
+	return reply, err
+}
+
+type createRuleInput struct {
+	PathPattern     *string          `json:"pathPattern" required:"true"`
+	Effect          *string          `json:"effect" required:"true" enum:"allow,deny"`
+	MountID         nullable[string] `json:"mountId" description:"Empty or null for all mounts."`
+	Role            nullable[string] `json:"role" description:"Exactly one of role, userId, apiKeyId."`
+	UserID          nullable[string] `json:"userId"`
+	APIKeyID        nullable[string] `json:"apiKeyId" description:"The id or the key id."`
+	Permissions     *[]string        `json:"permissions" description:"None or empty for all six."`
+	RequirePassword *bool            `json:"requirePassword"`
+	Password        *string          `json:"password" description:"Only a hash is stored."`
+	AllowedIPs      *[]string        `json:"allowedIps"`
+	Priority        *int64           `json:"priority" minimum:"-1000000" maximum:"1000000"`
+}
+
+type updateRuleInput struct {
+	ID              string           `path:"id" json:"-"`
+	PathPattern     *string          `json:"pathPattern"`
+	Effect          *string          `json:"effect" enum:"allow,deny"`
+	MountID         nullable[string] `json:"mountId" description:"Empty or null for all mounts."`
+	Role            nullable[string] `json:"role" description:"Exactly one of role, userId, apiKeyId."`
+	UserID          nullable[string] `json:"userId"`
+	APIKeyID        nullable[string] `json:"apiKeyId" description:"The id or the key id."`
+	Permissions     *[]string        `json:"permissions" description:"None or empty for all six."`
+	RequirePassword *bool            `json:"requirePassword"`
+	Password        *string          `json:"password" description:"Only a hash is stored."`
+	AllowedIPs      *[]string        `json:"allowedIps"`
+	Priority        *int64           `json:"priority" minimum:"-1000000" maximum:"1000000"`
+}
+
+type oneRuleReply struct {
+	Rule ruleReply `json:"rule" required:"true"`
+}
+
+func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
+	now := a.Now().UnixMilli()
+	rule := access.Stored{Rule: access.Rule{ID: a.IDs.UUID(), CreatedAt: now}, UpdatedAt: now}
+	change := updateRuleInput{
+		PathPattern: in.PathPattern, Effect: in.Effect, MountID: in.MountID, Role: in.Role, UserID: in.UserID, APIKeyID: in.APIKeyID,
+		Permissions: in.Permissions, RequirePassword: in.RequirePassword, Password: in.Password, AllowedIPs: in.AllowedIPs, Priority: in.Priority,
+	}
+	if err := c.changeRule(&rule, change); err != nil {
+		return oneRuleReply{}, err
+	}
+	err := a.DB.Write(c.ctx(), func(tx *db.Tx) error { return a.Rules.Insert(tx, rule) })
+	return oneRuleReply{viewRule(rule)}, err
+}
+
+func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
+	rule, err := a.Rules.ByID(c.ctx(), in.ID)
+	if err != nil {
+		return oneRuleReply{}, err
+	}
+	if err := c.changeRule(&rule, in); err != nil {
+		return oneRuleReply{}, err
+	}
+	rule.UpdatedAt = a.Now().UnixMilli()
+	err = a.DB.Write(c.ctx(), func(tx *db.Tx) error { return a.Rules.Replace(tx, rule) })
+	return oneRuleReply{viewRule(rule)}, err
+}
+
+// changeRule puts what was given into the rule and checks the whole.
+func (c *call) changeRule(rule *access.Stored, in updateRuleInput) error {
+	rule.Pattern = or(in.PathPattern, rule.Pattern)
+	rule.Effect = access.Effect(or(in.Effect, string(rule.Effect)))
+	set := func(field *string, given nullable[string]) {
+		if given.set {
+			*field = or(given.value, "")
+		}
+	}
+	set(&rule.MountID, in.MountID)
+	set((*string)(&rule.Role), in.Role)
+	set(&rule.UserID, in.UserID)
+	set(&rule.KeyID, in.APIKeyID)
+	rule.RequirePassword = or(in.RequirePassword, rule.RequirePassword)
+	rule.Priority = int(or(in.Priority, int64(rule.Priority)))
+	if in.Permissions != nil {
+		permissions, err := access.ParseSet(*in.Permissions)
+		if err != nil {
+			return err
+		}
+		rule.Permissions = permissions
+	}
+	if in.AllowedIPs != nil {
+		prefixes, err := access.ParseAddresses(*in.AllowedIPs)
+		if err != nil {
+			return err
+		}
+		rule.AllowedIPs = prefixes
+	}
+	if in.Password != nil && *in.Password != "" {
+		hash, err := c.a.Accounts.HashPassword(c.ctx(), secret.Text(*in.Password))
+		if err != nil {
+			return err
+		}
+		rule.PasswordHash = hash
+	}
+	if !rule.RequirePassword {
+		rule.PasswordHash = ""
+	}
+	if err := rule.Check(); err != nil {
+		return err
+	}
+	return c.knownSubject(*rule)
+}
+
+// knownSubject refuses a rule for somebody or something that does not exist: it would silently never match.
+func (c *call) knownSubject(rule access.Stored) error {
+	version, err := c.configVersion()
+	if err != nil {
+		return err
+	}
+	if rule.UserID != "" {
+		if _, err := c.a.Accounts.ByID(c.a.DB.Read(c.ctx()), rule.UserID); err != nil {
+			return unknown(err, "userId names no account.")
+		}
+	}
+	if rule.KeyID != "" {
+		if _, err := c.a.Keys.ByID(c.ctx(), version, rule.KeyID); err != nil {
+			return unknown(err, "apiKeyId names no API key.")
+		}
+	}
+	if rule.MountID == "" {
+		return nil
+	}
+	mounts, err := c.a.Mounts.Table(c.ctx(), version)
+	if err != nil {
+		return err
+	}
+	if _, known := mounts.ByID(rule.MountID); !known {
+		return fault.New(fault.Invalid, "mountId names no mount.")
+	}
+	return nil
+}
+
+// unknown turns "not found" about a field's value into a complaint about the field.
+func unknown(err error, message string) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.New(fault.Invalid, message)
+	}
+	return err
+}
+
+func (a *API) deleteRule(c *call, in idInput) (none, error) {
+	return none{}, a.DB.Write(c.ctx(), func(tx *db.Tx) error { return a.Rules.Delete(tx, in.ID) })
+}
+
+type explainInput struct {
+	Path       *string `json:"path" required:"true"`
+	Permission *string `json:"permission" required:"true" enum:"read,write,update,delete,share,download"`
+	Role       *string `json:"role" enum:"admin,user,guest" description:"Exactly one of role, userId, apiKeyId, anonymous."`
+	UserID     *string `json:"userId"`
+	APIKeyID   *string `json:"apiKeyId"`
+	Anonymous  *bool   `json:"anonymous"`
+	IP         *string `json:"ip" description:"Default: the caller's own address."`
+}
+
+type explainStepReply struct {
+	RuleID  string `json:"ruleId" required:"true"`
+	Matched bool   `json:"matched" required:"true"`
+	Reason  string `json:"reason" required:"true"`
+}
+
+type explainReply struct {
+	Allowed       bool               `json:"allowed" required:"true"`
+	NeedsPassword bool               `json:"needsPassword" required:"true"`
+	DecidedBy     string             `json:"decidedBy" required:"true" description:"A rule's id, or administrator, owner, home, default."`
+	Trace         []explainStepReply `json:"trace" required:"true"`
+}
+
+// explainRules asks the real evaluator.
+func (a *API) explainRules(c *call, in explainInput) (explainReply, error) {
+	path, err := vpath.Parse(*in.Path)
+	if err != nil {
+		return explainReply{}, err
+	}
+	actor, err := c.explained(in)
+	if err != nil {
+		return explainReply{}, err
+	}
+	set, err := access.ParseSet([]string{*in.Permission})
+	if err != nil {
+		return explainReply{}, err
+	}
+	verdict, steps, err := a.Tree.Explain(c.ctx(), actor, path, access.Permission(set))
+	if err != nil {
+		return explainReply{}, err
+	}
+	reply := explainReply{Allowed: verdict.Outcome == access.Allowed, NeedsPassword: verdict.Outcome == access.NeedsPassword, DecidedBy: verdict.DecidedBy, Trace: []explainStepReply{}}
+	for _, step := range steps {
+		reply.Trace = append(reply.Trace, explainStepReply{step.RuleID, step.Matched, step.Reason})
+	}
+	return reply, nil
+}
+
+// explained is the actor that the question is about.
+func (c *call) explained(in explainInput) (access.Actor, error) {
+	actor := access.Actor{Role: access.Guest, IP: c.ip}
+	if in.IP != nil {
+		ip, err := netip.ParseAddr(*in.IP)
+		if err != nil {
+			return actor, fault.New(fault.Invalid, "ip must be an address.")
+		}
+		actor.IP = ip.Unmap()
+	}
+	given := 0
+	for _, is := range []bool{in.Role != nil, in.UserID != nil, in.APIKeyID != nil, or(in.Anonymous, false)} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return actor, fault.New(fault.Invalid, "Give exactly one of role, userId, apiKeyId, anonymous.")
+	}
+	version, err := c.configVersion()
+	if err != nil {
+		return actor, err
+	}
+	userID := or(in.UserID, "")
+	if in.APIKeyID != nil {
+		key, err := c.a.Keys.ByID(c.ctx(), version, *in.APIKeyID)
+		if err != nil {
+			return actor, unknown(err, "apiKeyId names no API key.")
+		}
+		userID, actor.Key = key.UserID, key.Scope()
+	}
+	if userID != "" {
+		user, err := c.a.Accounts.Cached(c.ctx(), version, userID)
+		if err != nil {
+			return actor, unknown(err, "userId names no account.")
+		}
+		actor.UserID, actor.Role, actor.HomeID = user.ID, user.Role, user.HomeID
+	}
+	if in.Role != nil {
+		actor.Role = access.Role(*in.Role)
+	}
+	return actor, nil
+}

@@ -1,0 +1,134 @@
+// Package api translates between HTTP and the domain: every JSON endpoint, the download gateway, permanent links and public path serving.
+// It holds no rule and no SQL. routes.go is the table of all endpoints; nothing is registered outside it.
+//
+// A request passes, in this order: the escaped path is looked at before anything decodes it · the route · who asks (credential.go) · the rate
+// limit (limit.go) · cross-site and CSRF checks · the body limit · the handler. Handlers return a reply or an error; both become the envelope in
+// one place (envelope.go). Bytes are served in one place (serve.go).
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/apikey"
+	"larder/internal/db"
+	"larder/internal/download"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/ident"
+	"larder/internal/kv"
+	"larder/internal/lifecycle"
+	"larder/internal/mount"
+	"larder/internal/site"
+	"larder/internal/upload"
+)
+
+// Config is what the transport stands on.
+type Config struct {
+	DB        *db.DB
+	Site      *site.Store
+	Accounts  *account.Service
+	Keys      *apikey.Service
+	Rules     *access.Store
+	Mounts    *mount.Store
+	Tree      *files.Tree
+	Uploads   *upload.Service
+	Downloads *download.Service
+	Lifecycle *lifecycle.Service
+	Counters  kv.Store
+	IDs       *ident.Source
+
+	BaseURL         string // scheme, host, port; no trailing slash
+	TrustedProxies  []netip.Prefix
+	AuthRateLimit   int           // requests a minute and IP on the auth endpoints
+	LinkMaxAge      time.Duration // max-age of public bytes
+	CaptchaProvider string
+	Development     bool // adds error.details
+
+	Now func() time.Time
+	Log *slog.Logger
+	// Spool opens an unnamed temporary file for a form whose path comes after a big file.
+	Spool func() (*os.File, error)
+	// Started is false until the first start is seeded; until then only the health probes answer.
+	Started func() bool
+	// Ready says whether the service can work, and in a sentence why not. It tells no versions, paths or errors (abuse case C122).
+	Ready func(r *http.Request) (ready bool, detail string)
+}
+
+// API is the HTTP handler of the public listener.
+type API struct {
+	Config
+	secure  bool // base_url is https
+	router  *router
+	routes  []route
+	openapi []byte
+	recent  recent
+}
+
+// New builds the handler; it fails when the route table is inconsistent.
+func New(cfg Config) (*API, error) {
+	a := &API{Config: cfg, secure: strings.HasPrefix(cfg.BaseURL, "https://")}
+	a.routes = a.table()
+	var err error
+	if a.router, err = newRouter(a.routes); err != nil {
+		return nil, err
+	}
+	document, err := a.document()
+	if err != nil {
+		return nil, err
+	}
+	a.openapi = document
+	return a, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rec := &recorder{ResponseWriter: w}
+	began := a.Now()
+	c := &call{a: a, w: rec, r: r}
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			a.Log.Error("panic while serving", "method", r.Method, "path", logged(r), "panic", p, "stack", stack())
+			if rec.status == 0 {
+				c.fail(fault.New(fault.Internal, internalMessage))
+			}
+		}
+		a.Log.Info("request", "method", r.Method, "path", logged(r), "status", rec.status, "bytes", rec.written,
+			"ms", a.Now().Sub(began).Milliseconds(), "ip", c.ip.String(), "user", c.actor.UserID)
+	}()
+	c.ip = a.clientIP(r)
+	a.dispatch(c)
+}
+
+// dispatch looks at the escaped path, so that nothing is decoded twice or cleaned by a redirect (abuse cases C2, C12, C14).
+func (a *API) dispatch(c *call) {
+	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		c.fail(fault.New(fault.Invalid, "Request bodies must not be compressed."))
+		return
+	}
+	escaped := c.r.URL.EscapedPath()
+	if !a.Started() && !strings.HasPrefix(escaped, "/api/public/health") {
+		c.w.Header().Set("Retry-After", "1")
+		c.fail(fault.New(fault.Unavailable, "The service is starting."))
+		return
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(escaped, "/"), "/")
+	switch {
+	case first == "api":
+		a.run(c, a.router.find(c.r))
+	case escaped == "/" || escaped == "":
+		a.run(c, &homeRoute)
+	default:
+		c.page = true
+		a.run(c, &publicRoute)
+	}
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"larder/internal/account"
+	"larder/internal/fault"
+	"larder/internal/quota"
+	"larder/internal/secret"
+)
+
+// userReply is the account as its owner sees it.
+type userReply struct {
+	ID            string  `json:"id" required:"true"`
+	Username      string  `json:"username" required:"true"`
+	Email         string  `json:"email" required:"true"`
+	EmailVerified bool    `json:"emailVerified" required:"true"`
+	Role          string  `json:"role" required:"true" enum:"admin,user,guest"`
+	DisplayName   *string `json:"displayName" required:"true"`
+	AvatarURL     *string `json:"avatarUrl" required:"true"`
+	DefaultPath   string  `json:"defaultPath" required:"true"`
+	Locale        string  `json:"locale" required:"true" enum:"zh-CN,en-US"`
+	Theme         string  `json:"theme" required:"true" enum:"light,dark,system"`
+}
+
+func viewUser(u account.User) userReply {
+	return userReply{u.ID, u.Username, u.Email, u.EmailVerified, string(u.Role), u.DisplayName, u.AvatarURL, u.DefaultPath, u.Locale, u.Theme}
+}
+
+type quotaReply struct {
+	MaxStorage  int64 `json:"maxStorage" required:"true" description:"Bytes; -1 for unlimited."`
+	UsedStorage int64 `json:"usedStorage" required:"true" description:"Bytes."`
+	MaxFiles    int64 `json:"maxFiles" required:"true" description:"-1 for unlimited."`
+	UsedFiles   int64 `json:"usedFiles" required:"true"`
+}
+
+func (c *call) quota(userID string) (quotaReply, error) {
+	q, err := quota.Get(c.a.DB.Read(c.ctx()), userID)
+	return quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, err
+}
+
+type sessionReply struct {
+	User  userReply  `json:"user" required:"true"`
+	Quota quotaReply `json:"quota" required:"true"`
+}
+
+type loginInput struct {
+	Username     *string `json:"username" required:"true" maxLength:"320" description:"User name or e-mail address."`
+	Password     *string `json:"password" required:"true" minLength:"1"`
+	CaptchaToken *string `json:"captchaToken" description:"Needed while the bot check is on."`
+}
+
+func (a *API) login(c *call, in loginInput) (sessionReply, error) {
+	if a.secure && !a.overTLS(c.r) {
+		return sessionReply{}, fault.New(fault.Forbidden, "This site is set up for https, but the request came over plain http, where the login cookie would be lost. "+
+			"If a proxy in front speaks https, name its address in LARDER_TRUSTED_PROXIES and have it send X-Forwarded-Proto.")
+	}
+	settings, err := c.settings()
+	if err != nil {
+		return sessionReply{}, err
+	}
+	user, err := a.Accounts.Login(c.ctx(), *in.Username, secret.Text(*in.Password), settings.RequireEmailVerification)
+	if err != nil {
+		return sessionReply{}, err
+	}
+	token, session, err := a.Accounts.Issue(user)
+	if err != nil {
+		return sessionReply{}, err
+	}
+	used, err := c.quota(user.ID)
+	if err != nil {
+		return sessionReply{}, err
+	}
+	c.user = user
+	c.actor.UserID = user.ID
+	http.SetCookie(c.w, a.sessionCookie(token, session.ExpiresAt.Sub(a.Now())))
+	return sessionReply{viewUser(user), used}, nil
+}
+
+// sessionCookie is HttpOnly and SameSite=Strict, for seven days; a negative lifetime clears it.
+func (a *API) sessionCookie(token string, lifetime time.Duration) *http.Cookie {
+	seconds := int(lifetime.Seconds())
+	if lifetime < 0 {
+		seconds = -1
+	}
+	return &http.Cookie{Name: SessionCookie, Value: token, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: a.secure, SameSite: http.SameSiteStrictMode}
+}
+
+// logout needs no CSRF token and no session: a cookie that does not count changes nothing.
+func (a *API) logout(c *call, _ struct{}) (none, error) {
+	if cookie, err := c.r.Cookie(SessionCookie); err == nil {
+		if err := a.Accounts.Logout(c.ctx(), cookie.Value); err != nil {
+			return none{}, err
+		}
+	}
+	http.SetCookie(c.w, a.sessionCookie("", -1))
+	return none{}, nil
+}
+
+func (a *API) me(c *call, _ struct{}) (sessionReply, error) {
+	used, err := c.quota(c.user.ID)
+	return sessionReply{viewUser(c.user), used}, err
+}
+
+type csrfReply struct {
+	Token string `json:"token" required:"true" minLength:"32" maxLength:"32"`
+}
+
+func (a *API) csrfToken(c *call, _ struct{}) (csrfReply, error) {
+	token, err := a.Accounts.CSRF(c.ctx(), *c.session)
+	return csrfReply{token}, err
+}

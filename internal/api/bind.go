@@ -1,0 +1,280 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"larder/internal/fault"
+)
+
+// maxJSON is the largest JSON body in bytes.
+const maxJSON = 1 << 20
+
+// binding knows which field of an input struct comes from where. The tags are those of the OpenAPI document, so the document and the checks
+// can't disagree: path, query or json name the source; required, minimum, maximum, minLength, maxLength and enum bound the value.
+//
+// Fields of path and query are strings, *string, *int64 or *bool; JSON fields are pointers where absence matters. A field is checked for
+// presence, not for zero: a missing number and null are the same, and never 0.
+type binding struct {
+	fields  []boundField
+	hasBody bool
+}
+
+type boundField struct {
+	index     int
+	name      string
+	source    string // "path", "query", "json"
+	required  bool
+	minimum   *int64
+	maximum   *int64
+	minLength int
+	maxLength int
+	enum      []string
+}
+
+// bindingOf reads the tags; a mistake in them is a programming error and panics when the table is built.
+func bindingOf(t reflect.Type) binding {
+	var b binding
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("input %s is not a struct", t))
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		field := boundField{index: i, required: f.Tag.Get("required") == "true", enum: split(f.Tag.Get("enum"))}
+		for _, source := range []string{"path", "query", "json"} {
+			if name, _, _ := strings.Cut(f.Tag.Get(source), ","); name != "" && name != "-" {
+				field.name, field.source = name, source
+				break
+			}
+		}
+		switch {
+		case field.source == "":
+			panic(fmt.Sprintf("%s.%s has no source", t, f.Name))
+		case field.source != "json" && f.Tag.Get("json") != "-":
+			panic(fmt.Sprintf("%s.%s could be set by the body: it needs json:\"-\"", t, f.Name))
+		case field.source == "json":
+			b.hasBody = true
+		}
+		field.minimum, field.maximum = tagInt(f.Tag.Get("minimum")), tagInt(f.Tag.Get("maximum"))
+		if n := tagInt(f.Tag.Get("minLength")); n != nil {
+			field.minLength = int(*n)
+		}
+		if n := tagInt(f.Tag.Get("maxLength")); n != nil {
+			field.maxLength = int(*n)
+		}
+		b.fields = append(b.fields, field)
+	}
+	return b
+}
+
+func tagInt(s string) *int64 {
+	if s == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return &n
+}
+
+func split(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+// bind fills the struct. Faults: Invalid, TooLarge.
+func (b binding) bind(c *call, into reflect.Value) error {
+	if b.hasBody {
+		if err := decodeBody(c, into.Addr().Interface()); err != nil {
+			return err
+		}
+	}
+	query, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return fault.New(fault.Invalid, "The query string is malformed.")
+	}
+	for _, f := range b.fields {
+		value := into.Field(f.index)
+		switch f.source {
+		case "path":
+			value.SetString(c.r.PathValue(f.name))
+		case "query":
+			if err := f.fromQuery(query, value); err != nil {
+				return err
+			}
+		}
+		if err := f.check(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fromQuery reads one parameter; an empty one counts as absent.
+func (f boundField) fromQuery(query url.Values, into reflect.Value) error {
+	text := query.Get(f.name)
+	if text == "" {
+		return nil
+	}
+	if !utf8.ValidString(text) {
+		return fault.Newf(fault.Invalid, "%s must be valid UTF-8.", f.name)
+	}
+	target := reflect.New(into.Type().Elem())
+	switch target.Elem().Kind() {
+	case reflect.String:
+		target.Elem().SetString(text)
+	case reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || text[0] == '+' {
+			return fault.Newf(fault.Invalid, "%s must be an integer.", f.name)
+		}
+		target.Elem().SetInt(n)
+	case reflect.Bool:
+		if text != "true" && text != "false" {
+			return fault.Newf(fault.Invalid, "%s must be true or false.", f.name)
+		}
+		target.Elem().SetBool(text == "true")
+	default:
+		panic(fmt.Sprintf("query parameter %s has type %s", f.name, into.Type()))
+	}
+	into.Set(target)
+	return nil
+}
+
+// check holds a value against its tags.
+func (f boundField) check(value reflect.Value) error {
+	if value.Kind() == reflect.Pointer || value.Kind() == reflect.Slice {
+		if value.IsNil() {
+			if f.required {
+				return fault.Newf(fault.Invalid, "%s is required.", f.name)
+			}
+			return nil
+		}
+	}
+	if value.Kind() == reflect.Pointer {
+		value = value.Elem()
+	}
+	switch value.Kind() {
+	case reflect.Int64:
+		n := value.Int()
+		if f.minimum != nil && n < *f.minimum || f.maximum != nil && n > *f.maximum {
+			return f.outside()
+		}
+	case reflect.String:
+		return f.checkText(value.String())
+	}
+	return nil
+}
+
+func (f boundField) checkText(s string) error {
+	length := utf8.RuneCountInString(s)
+	switch {
+	case f.required && f.source == "json" && f.minLength == 0 && s == "":
+		return fault.Newf(fault.Invalid, "%s must not be empty.", f.name)
+	case f.minLength > 0 && length < f.minLength:
+		return fault.Newf(fault.Invalid, "%s must have at least %d characters.", f.name, f.minLength)
+	case f.maxLength > 0 && length > f.maxLength:
+		return fault.Newf(fault.Invalid, "%s must have at most %d characters.", f.name, f.maxLength)
+	case f.enum != nil && !slices.Contains(f.enum, s):
+		return fault.Newf(fault.Invalid, "%s must be one of %s.", f.name, strings.Join(f.enum, ", "))
+	}
+	return nil
+}
+
+func (f boundField) outside() error {
+	switch {
+	case f.minimum != nil && f.maximum != nil:
+		return fault.Newf(fault.Invalid, "%s must lie between %d and %d.", f.name, *f.minimum, *f.maximum)
+	case f.minimum != nil:
+		return fault.Newf(fault.Invalid, "%s must be at least %d.", f.name, *f.minimum)
+	}
+	return fault.Newf(fault.Invalid, "%s must be at most %d.", f.name, *f.maximum)
+}
+
+// decodeBody reads one JSON object. Faults: Invalid, TooLarge.
+func decodeBody(c *call, into any) error {
+	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return fault.New(fault.Invalid, "The body must be JSON, sent with Content-Type: application/json.")
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxJSON))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return fault.New(fault.TooLarge, "A JSON body has at most 1 MiB.")
+	case err != nil:
+		return fault.New(fault.Invalid, "The body could not be read.").Because(err)
+	case !utf8.Valid(text) || loneSurrogate(text):
+		return fault.New(fault.Invalid, "The body must be valid UTF-8.")
+	case !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")):
+		return fault.New(fault.Invalid, "The body must be a JSON object.")
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		var wrongType *json.UnmarshalTypeError
+		if errors.As(err, &wrongType) {
+			return fault.Newf(fault.Invalid, "%s has the wrong type.", wrongType.Field).Because(err)
+		}
+		return fault.New(fault.Invalid, "The body is not valid JSON.").Because(err)
+	}
+	return nil
+}
+
+// loneSurrogate finds a \uD800–\uDFFF escape without its other half, which encoding/json would silently replace (abuse case C6).
+func loneSurrogate(text []byte) bool {
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		unit, ok := escapedUnit(text[i:])
+		switch {
+		case !ok:
+			i++ // another escape, such as \\ or \n
+		case unit >= 0xDC00 && unit <= 0xDFFF:
+			return true
+		case unit >= 0xD800 && unit <= 0xDBFF:
+			low, ok := escapedUnit(text[i+6:])
+			if !ok || low < 0xDC00 || low > 0xDFFF {
+				return true
+			}
+			i += 11
+		default:
+			i += 5
+		}
+	}
+	return false
+}
+
+// escapedUnit reads a \uXXXX at the beginning of text.
+func escapedUnit(text []byte) (uint64, bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	unit, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return unit, err == nil
+}
+
+// nullable is a JSON field where absent, null and a value mean three things. The zero value is absent.
+type nullable[T any] struct {
+	set   bool
+	value *T // nil for null
+}
+
+// UnmarshalJSON implements json.Unmarshaler; it is not called for an absent field.
+func (n *nullable[T]) UnmarshalJSON(text []byte) error {
+	n.set = true
+	return json.Unmarshal(text, &n.value)
+}

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"strings"
+
+	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/apikey"
+)
+
+// call is one request on its way through a route: who asks is filled in before the handler runs.
+type call struct {
+	a     *API
+	w     *recorder
+	r     *http.Request
+	route *route
+	page  bool // errors may be shown as a page to a browser that navigates here
+
+	ip      netip.Addr
+	version int64 // config version, read once when a credential needs it
+	actor   access.Actor
+	user    account.User     // of a session or of a key's owner
+	session *account.Session // nil unless the cookie is the credential
+	key     *apikey.Key      // nil unless an API key is the credential
+	refused error            // byAnyone: why the credential that came along does not count
+}
+
+func (c *call) ctx() context.Context { return c.r.Context() }
+
+// url returns base_url with a path of the service's own behind it.
+func (c *call) url(path string) string { return c.a.BaseURL + path }
+
+// recorder remembers what was answered. It passes sendfile through.
+type recorder struct {
+	http.ResponseWriter
+	status  int
+	written int64
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 || w.status < 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.written += int64(n)
+	return n, err
+}
+
+// ReadFrom hands an *os.File on to the connection, which sends it by sendfile.
+func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := io.Copy(w.ResponseWriter, r)
+	w.written += n
+	return n, err
+}
+
+// Unwrap serves http.ResponseController.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// logged is the path as it may stand in the log: tokens and link ids are secrets.
+func logged(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	for _, secret := range []string{"/api/gateway/download/", "/api/i/"} {
+		if rest, found := strings.CutPrefix(path, secret); found && rest != "" {
+			return secret + "[redacted]"
+		}
+	}
+	return path
+}
+
+func stack() string { return string(debug.Stack()) }
+
+// decodeSegments splits an escaped path and decodes each segment once.
+func decodeSegments(escaped string) ([]string, error) {
+	segments := strings.Split(escaped, "/")
+	for i, segment := range segments {
+		decoded, err := url.PathUnescape(segment)
+		if err != nil {
+			return nil, err
+		}
+		segments[i] = decoded
+	}
+	return segments, nil
+}
+
+// escapePath percent-encodes a virtual path segment by segment.
+func escapePath(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		segments[i] = url.PathEscape(segment)
+	}
+	return strings.Join(segments, "/")
+}
+
+// browsing reports a browser that navigates, as opposed to a client or an embed.
+func browsing(r *http.Request) bool {
+	if dest := r.Header.Get("Sec-Fetch-Dest"); dest != "" {
+		return dest == "document"
+	}
+	return acceptBegins(r, "text/html")
+}
+
+// acceptBegins reports whether the first entry of Accept is one of media, or below one that ends in a slash.
+func acceptBegins(r *http.Request, media ...string) bool {
+	first, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
+	first, _, _ = strings.Cut(first, ";")
+	first = strings.ToLower(strings.TrimSpace(first))
+	for _, m := range media {
+		if first == m || strings.HasSuffix(m, "/") && strings.HasPrefix(first, m) {
+			return true
+		}
+	}
+	return false
+}

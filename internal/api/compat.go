@@ -1,0 +1,281 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/gabriel-vasile/mimetype"
+
+	"larder/internal/apikey"
+	"larder/internal/fault"
+	"larder/internal/upload"
+	"larder/internal/vpath"
+)
+
+type compatibleUploadReply struct {
+	URL       string         `json:"url" required:"true"`
+	FileID    string         `json:"fileId" required:"true"`
+	Path      string         `json:"path" required:"true" description:"The folder it is in."`
+	Size      int64          `json:"size" required:"true"`
+	Filename  string         `json:"filename" required:"true"`
+	DirectURL string         `json:"directUrl" required:"true" description:"The permanent link when the key makes them, else the public path."`
+	Links     linkTextsReply `json:"links" required:"true"`
+}
+
+// incoming is the file of a compatible upload before it is stored.
+type incoming struct {
+	body     io.Reader
+	size     int64 // -1 unknown
+	name     string
+	mimeType string
+	path     string // as the request gives it, may be empty
+}
+
+// compatibleUpload takes a file as a form or as the raw body, in whatever shape image clients send (specification: Compatible upload endpoints).
+func (a *API) compatibleUpload(c *call) error {
+	if err := c.needs("write"); err != nil {
+		return err
+	}
+	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if media == "multipart/form-data" {
+		return c.uploadForm(params["boundary"])
+	}
+	in, err := c.rawUpload(media)
+	if err != nil {
+		return err
+	}
+	return c.store(in)
+}
+
+// rawUpload reads name and path from the headers.
+func (c *call) rawUpload(media string) (incoming, error) {
+	in := incoming{body: c.r.Body, size: c.r.ContentLength, mimeType: c.r.Header.Get("Content-Type"), path: c.r.Header.Get("X-Path")}
+	in.name = c.r.Header.Get("X-File-Name")
+	if in.name == "" {
+		in.name = c.r.Header.Get("filename")
+	}
+	if in.name == "" && (in.size == 0 || media == "application/x-www-form-urlencoded") {
+		return incoming{}, fault.New(fault.Invalid, "There is no file in the request: send a form with the field `file`, or the file as the body.")
+	}
+	return in, nil
+}
+
+// store puts the file where the key's template or the request says and answers with its addresses.
+func (c *call) store(in incoming) error {
+	name, body, err := c.nameOf(in)
+	if err != nil {
+		return err
+	}
+	ids := c.a.IDs
+	dir, err := c.key.Target(decodeName(in.path, false), apikey.TemplateValues{Now: c.a.Now().UTC(), UUID: ids.UUID(), Random: ids.Base62(8), Username: c.user.Username, FileName: string(name)})
+	if err != nil {
+		return err
+	}
+	result, err := c.a.Uploads.Put(c.ctx(), c.actor, upload.OneShot{
+		Dir: dir, Name: name, Size: in.size, MimeType: in.mimeType, Conflict: "rename", Links: c.key.PublicLinks, Body: body,
+	})
+	if err != nil {
+		return err
+	}
+	c.answer(http.StatusOK, c.viewUpload(result))
+	return nil
+}
+
+func (c *call) viewUpload(result upload.Result) compatibleUploadReply {
+	file := result.File
+	direct := c.pathURL(file.Path())
+	if result.Link != nil {
+		direct = c.linkURL(*result.Link)
+	}
+	return compatibleUploadReply{
+		URL: c.url("/api/files/" + file.ID + "/download"), FileID: file.ID, Path: file.Dir.String(), Size: file.Size, Filename: file.Name,
+		DirectURL: direct, Links: linkTexts(direct, file),
+	}
+}
+
+// nameOf finds the file's name, or makes one out of the time and the type.
+func (c *call) nameOf(in incoming) (vpath.Name, io.Reader, error) {
+	text := decodeName(in.name, true)
+	if text != "" {
+		name, err := vpath.ParseName(text)
+		return name, in.body, err
+	}
+	peeked := bufio.NewReaderSize(in.body, 4096)
+	head, err := peeked.Peek(3072)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", nil, bodyError(err)
+	}
+	base, _, _ := mime.ParseMediaType(in.mimeType)
+	kind := mimetype.Lookup(base)
+	if kind == nil || kind.Is("application/octet-stream") {
+		kind = mimetype.Detect(head)
+	}
+	extension := kind.Extension()
+	if extension == "" {
+		extension = ".bin"
+	}
+	return vpath.Name("upload-" + c.a.Now().UTC().Format("20060102-150405.000") + extension), peeked, nil
+}
+
+// decodeName reads a name or path that a client sent in a header or form: raw UTF-8, RFC 2047, or percent-encoded (then it holds nothing but what
+// encodeURIComponent leaves). Of a file name the directory part is cut off, with either slash.
+func decodeName(text string, isName bool) string {
+	if strings.Contains(text, "=?") {
+		decoder := mime.WordDecoder{}
+		if decoded, err := decoder.DecodeHeader(text); err == nil {
+			text = decoded
+		}
+	}
+	if strings.Contains(text, "%") && !strings.ContainsFunc(text, func(r rune) bool { return !encodedByClients(r, isName) }) {
+		if segments, err := decodeSegments(text); err == nil {
+			text = strings.Join(segments, "/")
+		}
+	}
+	if isName {
+		text = strings.TrimSpace(text[strings.LastIndexAny(text, `/\`)+1:])
+	}
+	return text
+}
+
+// encodedByClients reports the characters of a percent-encoded name; a path also has slashes, and braces of placeholders.
+func encodedByClients(r rune, isName bool) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return true
+	case strings.ContainsRune("-_.!~*'()%", r):
+		return true
+	}
+	return !isName && strings.ContainsRune("/{}", r)
+}
+
+// bodyError is what becomes of a body that ends early or can't be read.
+func bodyError(err error) error {
+	return fault.New(fault.Unverified, "The body ended before it was complete.").Because(err)
+}
+
+// compatiblePreflight lets pages of other sites upload with a key.
+func (a *API) compatiblePreflight(c *call) error {
+	h := c.w.Header()
+	allowAllOrigins(h)
+	h.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
+	h.Set("Access-Control-Allow-Headers", "Authorization, token, X-File-Name, filename, X-Path, Content-Type")
+	h.Set("Access-Control-Max-Age", "86400")
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// uploadForm walks through a form once. The file field is `file`, else the first file whatever its name. When the path is known before the file
+// comes, the bytes go straight to the store; else they wait, in memory while they are few, on disk otherwise.
+func (c *call) uploadForm(boundary string) error {
+	if boundary == "" {
+		return fault.New(fault.Invalid, "The form has no boundary.")
+	}
+	form := multipart.NewReader(c.r.Body, boundary)
+	path, pathKnown := c.r.Header.Get("X-Path"), c.r.Header.Get("X-Path") != ""
+	var waiting *spool
+	defer func() { waiting.discard() }()
+	for {
+		part, err := form.NextRawPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			if waiting == nil {
+				return fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
+			}
+			in := waiting.in
+			in.path = path
+			return c.store(in)
+		case err != nil:
+			return fault.New(fault.Invalid, "The form is malformed or ended early.").Because(err)
+		}
+		field, name, isFile := partNames(part)
+		switch {
+		case !isFile && field == "path" && !pathKnown:
+			text, err := io.ReadAll(io.LimitReader(part, 4*vpath.MaxBytes))
+			if err != nil {
+				return bodyError(err)
+			}
+			path, pathKnown = strings.TrimSpace(string(text)), true
+		case isFile && field == "file" && pathKnown:
+			return c.store(incoming{body: formBody{part}, size: -1, name: name, mimeType: part.Header.Get("Content-Type"), path: path})
+		case isFile && (waiting == nil || field == "file" && !waiting.named):
+			waiting.discard()
+			waiting, err = c.spool(part, name, field == "file")
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// partNames reads a part's field and file name. A form that a client wrote by hand may hold either without quotes or in raw UTF-8.
+func partNames(part *multipart.Part) (field, name string, isFile bool) {
+	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+	if err != nil {
+		return part.FormName(), part.FileName(), part.FileName() != ""
+	}
+	name, isFile = params["filename"]
+	return params["name"], name, isFile
+}
+
+// formBody tells a cut form from a complete one.
+type formBody struct{ io.Reader }
+
+func (b formBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = bodyError(err)
+	}
+	return n, err
+}
+
+// spoolMemory is how many bytes of a waiting file stay in memory.
+const spoolMemory = 1 << 20
+
+// spool is a file of a form that waits for the rest of the form.
+type spool struct {
+	in    incoming
+	named bool // the field is called `file`
+	file  *os.File
+}
+
+func (s *spool) discard() {
+	if s != nil && s.file != nil {
+		_ = s.file.Close() // it has no name any more: closing it frees it
+	}
+}
+
+func (c *call) spool(part *multipart.Part, name string, named bool) (*spool, error) {
+	s := &spool{in: incoming{name: name, mimeType: part.Header.Get("Content-Type")}, named: named}
+	head, err := io.ReadAll(io.LimitReader(part, spoolMemory+1))
+	if err != nil {
+		return nil, bodyError(err)
+	}
+	if len(head) <= spoolMemory {
+		s.in.body, s.in.size = bytes.NewReader(head), int64(len(head))
+		return s, nil
+	}
+	if s.file, err = c.a.Spool(); err != nil {
+		return nil, fmt.Errorf("spool a form: %w", err)
+	}
+	size, err := io.Copy(s.file, io.LimitReader(io.MultiReader(bytes.NewReader(head), formBody{part}), upload.MaxFileSize+1))
+	if err == nil && size > upload.MaxFileSize {
+		err = fault.New(fault.TooLarge, "A file has at most 20 GiB.")
+	}
+	if err == nil {
+		_, err = s.file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		s.discard()
+		return nil, err
+	}
+	s.in.body, s.in.size = s.file, size
+	return s, nil
+}

@@ -1,0 +1,174 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// who says which credential a route takes (specification: Authentication, rule 5).
+type who int
+
+const (
+	byNobody       who = iota // public; credentials are not looked at
+	byAnyone                  // public; a session or key counts when it is good, a bad cookie counts as none
+	bySession                 // the session cookie
+	bySessionOrKey            // the session cookie, or a Bearer key with protocol api
+	byAdmin                   // the session cookie of an administrator
+	byUploadKey               // a key in any of the shapes that image clients send
+)
+
+// SessionCookie is the name of the login cookie.
+const SessionCookie = "auth_token"
+
+// identify finds out who asks: one principal per request. A Bearer token is judged alone, the cookie is then ignored.
+func (c *call) identify() error {
+	c.actor = access.Actor{Role: access.Guest, IP: c.ip}
+	if c.route.who == byNobody {
+		return nil
+	}
+	token, isKey := bearer(c.r, c.route.who == byUploadKey)
+	cookie, noCookie := c.r.Cookie(SessionCookie)
+	switch {
+	case isKey:
+		if err := c.byKey(token); err != nil {
+			return err
+		}
+		if c.route.who == bySession || c.route.who == byAdmin {
+			return fault.New(fault.Unauthorized, "API keys are not accepted here. Please sign in.")
+		}
+		return nil
+	case c.route.who == byUploadKey:
+		return fault.New(fault.Unauthorized, "An API key is needed: Authorization: Bearer <key id>.<secret>.")
+	case noCookie != nil || cookie.Value == "":
+		if c.route.who == byAnyone {
+			return nil
+		}
+		return fault.New(fault.Unauthorized, "Please sign in.")
+	}
+	err := c.bySession(cookie.Value)
+	switch {
+	case err != nil && c.route.who == byAnyone:
+		c.refused = err
+		return nil
+	case err != nil:
+		return err
+	case c.route.who == byAdmin && c.user.Role != access.Admin:
+		return fault.New(fault.Forbidden, "This is for administrators.")
+	}
+	return nil
+}
+
+// bearer returns the API key that came along. Image clients also send it bare, in Authorization or in a header `token`.
+func bearer(r *http.Request, liberal bool) (token string, found bool) {
+	header := strings.TrimSpace(r.Header.Get("Authorization"))
+	scheme, rest, _ := strings.Cut(header, " ")
+	if strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(rest), true
+	}
+	if liberal {
+		if strings.HasPrefix(header, "pk_") {
+			return header, true
+		}
+		if token := strings.TrimSpace(r.Header.Get("token")); token != "" {
+			if scheme, rest, cut := strings.Cut(token, " "); cut && strings.EqualFold(scheme, "Bearer") {
+				token = strings.TrimSpace(rest)
+			}
+			return token, true
+		}
+	}
+	return "", false
+}
+
+// byKey authenticates an API key and its owner. Faults: InvalidToken, Forbidden (protocol or address), RateLimited.
+func (c *call) byKey(token string) error {
+	version, err := c.configVersion()
+	if err != nil {
+		return err
+	}
+	id, _, _ := strings.Cut(token, ".")
+	if len(id) > 64 {
+		id = id[:64]
+	}
+	return c.guess("key:"+id, func() error {
+		key, err := c.a.Keys.Authenticate(c.ctx(), version, token)
+		if err != nil {
+			return err
+		}
+		owner, err := c.a.Accounts.Cached(c.ctx(), version, key.UserID)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			return fault.New(fault.InvalidToken, "The API key is not valid.")
+		case err != nil:
+			return err
+		case owner.Status != "active":
+			return fault.New(fault.InvalidToken, "The API key is not valid.")
+		}
+		if err := key.Allows("api", c.ip); err != nil {
+			return err
+		}
+		c.key, c.user = &key, owner
+		c.actor = access.Actor{UserID: owner.ID, Role: owner.Role, HomeID: owner.HomeID, Key: key.Scope(), IP: c.ip}
+		c.a.Keys.Touch(key.ID)
+		return nil
+	})
+}
+
+// bySession authenticates the cookie. Faults: InvalidToken, SessionRevoked, RoleChanged, UserDisabled.
+func (c *call) bySession(token string) error {
+	version, err := c.configVersion()
+	if err != nil {
+		return err
+	}
+	session, err := c.a.Accounts.Authenticate(c.ctx(), version, token)
+	if err != nil {
+		return err
+	}
+	c.session, c.user = &session, session.User
+	c.actor = access.Actor{UserID: c.user.ID, Role: c.user.Role, HomeID: c.user.HomeID, IP: c.ip}
+	return nil
+}
+
+// configVersion reads the config version once a request.
+func (c *call) configVersion() (int64, error) {
+	if c.version == 0 {
+		version, err := db.ConfigVersion(c.a.DB.Read(c.ctx()))
+		if err != nil {
+			return 0, err
+		}
+		c.version = version
+	}
+	return c.version, nil
+}
+
+// defend refuses writes that another site could have made a browser send: those that rely on the session cookie need its CSRF token, and neither
+// they nor logins may come from across sites (abuse cases C42, C43). Requests with a key never are refused here.
+func (c *call) defend() error {
+	switch {
+	case c.r.Method == http.MethodGet, c.r.Method == http.MethodHead, c.r.Method == http.MethodOptions, c.key != nil:
+		return nil
+	}
+	if c.r.Header.Get("Sec-Fetch-Site") == "cross-site" && c.route.who != byUploadKey {
+		return fault.New(fault.Forbidden, "This request came from another site.")
+	}
+	if c.session == nil {
+		return nil
+	}
+	return c.a.Accounts.CheckCSRF(c.ctx(), *c.session, c.r.Header.Get("X-CSRF-Token"))
+}
+
+// needs refuses a key that lacks a permission. Sessions pass.
+func (c *call) needs(permission string) error {
+	if c.key == nil {
+		return nil
+	}
+	for _, have := range c.key.Permissions {
+		if have == permission {
+			return nil
+		}
+	}
+	return fault.Newf(fault.Forbidden, "The API key lacks the permission %q.", permission)
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"larder/internal/fault"
+)
+
+// envelope is the success envelope (specification: Conventions).
+type envelope[T any] struct {
+	Success   bool   `json:"success" required:"true"`
+	Data      T      `json:"data" required:"true"`
+	Message   string `json:"message,omitempty"`
+	Timestamp int64  `json:"timestamp" required:"true" description:"Server time in ms."`
+}
+
+// failure is the error envelope.
+type failure struct {
+	Success   bool         `json:"success" required:"true"`
+	Error     failureError `json:"error" required:"true"`
+	Message   string       `json:"message,omitempty" description:"The message again, for image-hosting clients; compatible uploads only."`
+	Timestamp int64        `json:"timestamp" required:"true"`
+}
+
+type failureError struct {
+	Code    string         `json:"code" required:"true"`
+	Message string         `json:"message" required:"true"`
+	Details map[string]any `json:"details,omitempty" description:"Development environments only."`
+}
+
+// none is the payload of endpoints that answer null.
+type none struct{}
+
+// codes gives every kind of fault its code and status (specification: Errors).
+var codes = map[fault.Kind]struct {
+	code   string
+	status int
+}{
+	fault.Internal:          {"INTERNAL_ERROR", 500},
+	fault.Invalid:           {"VALIDATION_ERROR", 400},
+	fault.BadCredentials:    {"INVALID_CREDENTIALS", 401},
+	fault.Unauthorized:      {"UNAUTHORIZED", 401},
+	fault.InvalidToken:      {"INVALID_TOKEN", 401},
+	fault.InvalidPassword:   {"INVALID_PASSWORD", 401},
+	fault.UserDisabled:      {"USER_DISABLED", 401},
+	fault.RoleChanged:       {"ROLE_CHANGED", 401},
+	fault.SessionRevoked:    {"SESSION_REVOKED", 401},
+	fault.EmailNotVerified:  {"EMAIL_NOT_VERIFIED", 403},
+	fault.Forbidden:         {"FORBIDDEN", 403},
+	fault.PasswordRequired:  {"PASSWORD_REQUIRED", 403},
+	fault.InvalidCSRF:       {"INVALID_CSRF", 403},
+	fault.NotFound:          {"NOT_FOUND", 404},
+	fault.MethodNotAllowed:  {"METHOD_NOT_ALLOWED", 405},
+	fault.AlreadyExists:     {"ALREADY_EXISTS", 409},
+	fault.Conflict:          {"OPERATION_FAILED", 409},
+	fault.Unverified:        {"OPERATION_FAILED", 422},
+	fault.ConnectionRefused: {"OPERATION_FAILED", 400},
+	fault.ShareExpired:      {"SHARE_EXPIRED", 410},
+	fault.ShareRevoked:      {"SHARE_REVOKED", 410},
+	fault.ShareLimitReached: {"SHARE_LIMIT_REACHED", 410},
+	fault.UploadExpired:     {"UPLOAD_SESSION_EXPIRED", 410},
+	fault.QuotaExceeded:     {"QUOTA_EXCEEDED", 413},
+	fault.TooLarge:          {"PAYLOAD_TOO_LARGE", 413},
+	fault.RateLimited:       {"RATE_LIMIT_EXCEEDED", 429},
+	fault.Unavailable:       {"INTERNAL_ERROR", 500},
+	fault.MailFailed:        {"MAIL_ERROR", 500},
+}
+
+const internalMessage = "Something went wrong on the server. The time of this answer helps the administrator to find out what."
+
+// answer writes the success envelope.
+func (c *call) answer(status int, data any) {
+	if _, null := data.(none); null {
+		data = nil
+	}
+	c.writeJSON(status, envelope[any]{Success: true, Data: data, Timestamp: c.a.Now().UnixMilli()})
+}
+
+// fail writes the error envelope; it is the only place where an error becomes a status.
+func (c *call) fail(err error) {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		f = fault.New(fault.Internal, internalMessage).Because(err)
+	}
+	known := codes[f.Kind]
+	if known.status >= 500 {
+		if c.r.Context().Err() == nil { // else the client has gone, and that is all there is to say
+			c.a.Log.Error("request failed", "method", c.r.Method, "path", logged(c.r), "error", err)
+		}
+	}
+	h := c.w.Header()
+	if f.Kind == fault.RateLimited {
+		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
+	}
+	if c.page && browsing(c.r) {
+		c.writePage(known.status, f.Message)
+		return
+	}
+	body := failure{Error: failureError{Code: known.code, Message: f.Message}, Timestamp: c.a.Now().UnixMilli()}
+	if f.Kind == fault.Internal {
+		body.Error.Message = internalMessage
+	}
+	if c.a.Development && f.Cause != nil {
+		body.Error.Details = map[string]any{"cause": f.Cause.Error()}
+	}
+	if c.route != nil && c.route.who == byUploadKey {
+		body.Message = body.Error.Message
+	}
+	c.writeJSON(known.status, body)
+}
+
+func (c *call) writeJSON(status int, body any) {
+	h := c.w.Header()
+	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag", "Last-Modified", "Accept-Ranges"} {
+		h.Del(name)
+	}
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("Cache-Control", "private, no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // links hold & and <; nosniff keeps browsers from reading JSON as anything else
+	err := encoder.Encode(body)
+	text := b.Bytes()
+	if err != nil {
+		c.a.Log.Error("encode a reply", "path", logged(c.r), "error", err)
+		status, text = http.StatusInternalServerError, []byte(`{"success":false,"error":{"code":"INTERNAL_ERROR","message":"Something went wrong on the server."}}`)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(text) // a client that has gone reads nothing
+}

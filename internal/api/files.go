@@ -1,0 +1,365 @@
+package api
+
+import (
+	"net/http"
+
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/job"
+	"larder/internal/mount"
+	"larder/internal/vpath"
+)
+
+// entryReply is a file or folder (specification: File or folder entry, with the additions of listings).
+type entryReply struct {
+	ID             string   `json:"id" required:"true"`
+	Name           string   `json:"name" required:"true"`
+	Path           string   `json:"path" required:"true" description:"The folder it is in."`
+	Type           string   `json:"type" required:"true" enum:"file,folder"`
+	Size           int64    `json:"size" required:"true" description:"Bytes."`
+	MimeType       string   `json:"mimeType,omitempty"`
+	HasPassword    bool     `json:"hasPassword" required:"true"`
+	OwnerID        string   `json:"ownerId,omitempty"`
+	CustomTitle    *string  `json:"customTitle"`
+	CustomColor    *string  `json:"customColor"`
+	CoverURL       *string  `json:"coverUrl"`
+	IconEmoji      *string  `json:"iconEmoji"`
+	ManualPosition *int64   `json:"manualPosition"`
+	Public         bool     `json:"public"`
+	Permissions    []string `json:"permissions" required:"true"`
+	CreatedAt      int64    `json:"createdAt" required:"true"`
+	UpdatedAt      int64    `json:"updatedAt" required:"true"`
+}
+
+func viewEntry(e files.Entry) entryReply {
+	reply := entryReply{
+		ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size, MimeType: e.MimeType, HasPassword: e.HasPassword, OwnerID: e.OwnerID,
+		CustomTitle: e.CustomTitle, CustomColor: e.CustomColor, CoverURL: e.CoverURL, IconEmoji: e.IconEmoji, ManualPosition: e.ManualPosition,
+		Public: e.Public, Permissions: e.Permissions.Names(), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+	}
+	if e.Folder {
+		reply.Type, reply.MimeType = "folder", ""
+	}
+	return reply
+}
+
+// mountReply is a mount as embedded in listings and details.
+type mountReply struct {
+	ID        string `json:"id" required:"true"`
+	Name      string `json:"name" required:"true"`
+	SortBy    string `json:"sortBy" required:"true"`
+	SortOrder string `json:"sortOrder" required:"true" enum:"asc,desc"`
+}
+
+func viewMount(m mount.Mount) *mountReply { return &mountReply{m.ID, m.Name, m.SortBy, m.SortOrder} }
+
+// pagination accompanies every page of results.
+type pagination struct {
+	Total int64 `json:"total" required:"true"`
+	Page  int64 `json:"page" required:"true"`
+	Limit int64 `json:"limit" required:"true"`
+	Pages int64 `json:"pages" required:"true"`
+}
+
+func paginate(total, page, limit int64) pagination {
+	return pagination{Total: total, Page: page, Limit: limit, Pages: (total + limit - 1) / limit}
+}
+
+type listFilesInput struct {
+	Path   *string `query:"path" json:"-" default:"/"`
+	Page   *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
+	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"1000" default:"100"`
+	Sort   *string `query:"sort" json:"-" enum:"name,time,size,manual" description:"Default: the mount's."`
+	Order  *string `query:"order" json:"-" enum:"asc,desc"`
+	Type   *string `query:"type" json:"-" enum:"file,folder"`
+	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of a name, below path at any depth, without case."`
+}
+
+type listFilesReply struct {
+	Items      []entryReply `json:"items" required:"true"`
+	Pagination pagination   `json:"pagination" required:"true"`
+	Mount      *mountReply  `json:"mount" required:"true"`
+	Folder     *entryReply  `json:"folder" required:"true" description:"The folder's own entry, null where it is virtual."`
+}
+
+func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
+	if err := c.needs("read"); err != nil {
+		return listFilesReply{}, err
+	}
+	path, err := vpath.Parse(or(in.Path, "/"))
+	if err != nil {
+		return listFilesReply{}, err
+	}
+	page, limit := or(in.Page, 1), or(in.Limit, 100)
+	listing, err := a.Tree.List(c.ctx(), c.actor, files.ListQuery{
+		Path: path, Page: int(page), Limit: int(limit), Sort: or(in.Sort, ""), Order: or(in.Order, ""), Type: or(in.Type, ""), Search: or(in.Search, ""),
+	})
+	if err != nil {
+		return listFilesReply{}, err
+	}
+	reply := listFilesReply{Items: []entryReply{}, Pagination: paginate(int64(listing.Total), page, limit)}
+	for _, entry := range listing.Items {
+		reply.Items = append(reply.Items, viewEntry(entry))
+	}
+	if listing.Mount != nil {
+		reply.Mount = viewMount(*listing.Mount)
+	}
+	if listing.Folder != nil {
+		folder := viewEntry(*listing.Folder)
+		reply.Folder = &folder
+	}
+	return reply, nil
+}
+
+// or returns what p points to, or the default.
+func or[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+type createFolderInput struct {
+	Path *string `json:"path" required:"true" description:"The folder to create it in."`
+	Name *string `json:"name" required:"true" maxLength:"255"`
+}
+
+type fileReply struct {
+	File entryReply `json:"file" required:"true"`
+}
+
+func (a *API) createFolder(c *call, in createFolderInput) (fileReply, error) {
+	if err := c.needs("write"); err != nil {
+		return fileReply{}, err
+	}
+	parent, err := vpath.Parse(*in.Path)
+	if err != nil {
+		return fileReply{}, err
+	}
+	name, err := vpath.ParseName(*in.Name)
+	if err != nil {
+		return fileReply{}, err
+	}
+	entry, err := a.Tree.CreateFolder(c.ctx(), c.actor, parent, name)
+	if err != nil {
+		return fileReply{}, err
+	}
+	return fileReply{viewEntry(entry)}, nil
+}
+
+type idInput struct {
+	ID string `path:"id" json:"-"`
+}
+
+type fileDetailsReply struct {
+	File        entryReply  `json:"file" required:"true"`
+	Mount       *mountReply `json:"mount" required:"true"`
+	Permissions []string    `json:"permissions" required:"true"`
+	AccessMode  string      `json:"accessMode" required:"true" enum:"public_cdn,signed_redirect,private_gateway"`
+	HasPassword bool        `json:"hasPassword" required:"true"`
+}
+
+func (a *API) fileDetails(c *call, in idInput) (fileDetailsReply, error) {
+	if err := c.needs("read"); err != nil {
+		return fileDetailsReply{}, err
+	}
+	entry, m, err := a.Tree.Details(c.ctx(), c.actor, in.ID)
+	if err != nil {
+		return fileDetailsReply{}, err
+	}
+	return fileDetailsReply{viewEntry(entry), viewMount(m), entry.Permissions.Names(), "private_gateway", entry.HasPassword}, nil
+}
+
+type updateFileInput struct {
+	ID   string  `path:"id" json:"-"`
+	Name *string `json:"name" maxLength:"255"`
+}
+
+func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
+	if err := c.needs("write"); err != nil {
+		return fileReply{}, err
+	}
+	if in.Name == nil {
+		entry, _, err := a.Tree.Details(c.ctx(), c.actor, in.ID)
+		return fileReply{viewEntry(entry)}, err
+	}
+	name, err := vpath.ParseName(*in.Name)
+	if err != nil {
+		return fileReply{}, err
+	}
+	entry, err := a.Tree.Rename(c.ctx(), c.actor, in.ID, name)
+	if err != nil {
+		return fileReply{}, err
+	}
+	return fileReply{viewEntry(entry)}, nil
+}
+
+type deleteFileReply struct {
+	Deleted int64 `json:"deleted" required:"true" description:"Files and folders, itself included."`
+	Size    int64 `json:"size" required:"true" description:"Bytes."`
+}
+
+func (a *API) deleteFile(c *call, in idInput) (deleteFileReply, error) {
+	if err := c.needs("delete"); err != nil {
+		return deleteFileReply{}, err
+	}
+	rows, bytes, err := a.Tree.Delete(c.ctx(), c.actor, in.ID)
+	return deleteFileReply{rows, bytes}, err
+}
+
+type moveFileInput struct {
+	ID         string  `path:"id" json:"-"`
+	TargetPath *string `json:"targetPath" required:"true"`
+	NewName    *string `json:"newName" maxLength:"255"`
+}
+
+type moveFileReply struct {
+	JobID  string `json:"jobId" required:"true"`
+	Status string `json:"status" required:"true" enum:"pending,running,completed,failed"`
+}
+
+// moveFile answers `pending` as the specification has it; a move that copied nothing is done by then, and its job says so.
+func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
+	for _, permission := range []string{"write", "delete"} {
+		if err := c.needs(permission); err != nil {
+			return moveFileReply{}, err
+		}
+	}
+	target, err := vpath.Parse(*in.TargetPath)
+	if err != nil {
+		return moveFileReply{}, err
+	}
+	var newName *vpath.Name
+	if in.NewName != nil {
+		name, err := vpath.ParseName(*in.NewName)
+		if err != nil {
+			return moveFileReply{}, err
+		}
+		newName = &name
+	}
+	moved, err := a.Tree.Move(c.ctx(), c.actor, in.ID, target, newName)
+	return moveFileReply{moved.ID, "pending"}, err
+}
+
+type jobInput struct {
+	JobID string `path:"jobId" json:"-"`
+}
+
+type jobReply struct {
+	ID           string  `json:"id" required:"true"`
+	Type         string  `json:"type" required:"true" enum:"move"`
+	Status       string  `json:"status" required:"true" enum:"pending,running,completed,failed"`
+	Progress     int     `json:"progress" required:"true" minimum:"0" maximum:"100"`
+	ErrorMessage *string `json:"errorMessage" required:"true"`
+	CreatedAt    int64   `json:"createdAt" required:"true"`
+	CompletedAt  *int64  `json:"completedAt" required:"true"`
+}
+
+type jobDetailsReply struct {
+	Job jobReply `json:"job" required:"true"`
+}
+
+func (a *API) jobDetails(c *call, in jobInput) (jobDetailsReply, error) {
+	j, err := job.ByID(a.DB.Read(c.ctx()), c.actor.UserID, in.JobID)
+	return jobDetailsReply{jobReply{j.ID, j.Type, j.Status, j.Progress, j.ErrorMessage, j.CreatedAt, j.CompletedAt}}, err
+}
+
+type linkReply struct {
+	URL       string `json:"url" required:"true"`
+	CreatedAt int64  `json:"createdAt" required:"true"`
+}
+
+type makeLinkReply struct {
+	Link linkReply `json:"link" required:"true"`
+}
+
+func (a *API) makeLink(c *call, in idInput) (makeLinkReply, error) {
+	link, err := a.Tree.Link(c.ctx(), c.actor, in.ID)
+	return makeLinkReply{linkReply{c.linkURL(link), link.CreatedAt}}, err
+}
+
+func (a *API) revokeLink(c *call, in idInput) (none, error) {
+	return none{}, a.Tree.Unlink(c.ctx(), c.actor, in.ID)
+}
+
+func (c *call) linkURL(link files.Link) string { return c.url("/api/i/" + link.ID + "." + link.Ext) }
+
+// pathURL is where public path serving has an entry.
+func (c *call) pathURL(path vpath.Path) string { return c.url(escapePath(path.String())) }
+
+type downloadReply struct {
+	URL       string `json:"url" required:"true"`
+	ExpiresAt int64  `json:"expiresAt" required:"true"`
+}
+
+// fileDownload is an endpoint of the interface and the address that image clients paste into documents at once. With a session or key it answers a
+// single-use address, except to an embed, which gets the bytes; without, whoever would show the answer is sent to where the file is published.
+func (a *API) fileDownload(c *call) error {
+	id := c.r.PathValue("id")
+	signedIn := c.actor.UserID != ""
+	if signedIn {
+		if err := c.needs("read"); err != nil {
+			return err
+		}
+	}
+	switch {
+	case signedIn && embedded(c.r):
+		content, err := a.Tree.ByID(c.ctx(), c.actor, id)
+		if err != nil {
+			return err
+		}
+		return c.serveContent(content, manner{})
+	case signedIn:
+		token, expires, err := a.Downloads.Issue(c.ctx(), c.actor, id)
+		if err != nil {
+			return err
+		}
+		c.answer(http.StatusOK, downloadReply{c.url("/api/gateway/download/" + token), expires.UnixMilli()})
+		return nil
+	case shows(c.r):
+		return c.redirectToPublished(id)
+	case c.refused != nil:
+		return c.refused
+	}
+	return fault.New(fault.Unauthorized, "Please sign in.")
+}
+
+func (c *call) redirectToPublished(id string) error {
+	published, err := c.a.Tree.Published(c.ctx(), id)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	var target string
+	switch {
+	case published.Link != nil:
+		target = c.linkURL(*published.Link)
+	case published.Path != nil:
+		target = c.pathURL(*published.Path)
+	case c.refused != nil:
+		return c.refused
+	default:
+		return fault.New(fault.Unauthorized, "Please sign in.")
+	}
+	h := c.w.Header()
+	h.Set("Location", target)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "Accept, Sec-Fetch-Dest, Cookie, Authorization")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	allowAllOrigins(h)
+	c.w.WriteHeader(http.StatusFound)
+	return nil
+}
+
+// embedded reports a request made for an <img>, <video> or <audio>.
+func embedded(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Dest") {
+	case "image", "video", "audio":
+		return true
+	}
+	return acceptBegins(r, "image/")
+}
+
+// shows reports whoever wants something to show rather than JSON.
+func shows(r *http.Request) bool {
+	return acceptBegins(r, "image/", "video/", "audio/", "text/html", "*/*")
+}

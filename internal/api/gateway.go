@@ -1,0 +1,29 @@
+package api
+
+import (
+	"strings"
+)
+
+// gateway redeems a single-use token (specification: Download gateway). The object is opened first, then the token is used up, and only by a GET
+// that is answered with a body.
+func (a *API) gateway(c *call) error {
+	token := c.r.PathValue("token")
+	redemption, err := a.Downloads.Look(c.ctx(), token, c.ip)
+	if err != nil {
+		return err
+	}
+	return c.serveContent(redemption.Content, manner{
+		attach: !redemption.Preview,
+		spend:  func() error { return a.Downloads.Consume(c.ctx(), token) },
+	})
+}
+
+// permanentLink serves the file behind a permanent link; the extension is decoration.
+func (a *API) permanentLink(c *call) error {
+	id, _, _ := strings.Cut(c.r.PathValue("link"), ".")
+	content, err := a.Tree.ByLink(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	return c.serveContent(content, manner{public: true})
+}

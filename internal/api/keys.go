@@ -1,0 +1,165 @@
+package api
+
+import (
+	"net/netip"
+	"time"
+
+	"larder/internal/apikey"
+)
+
+// keyReply is an API key as listings show it, with the additive fields.
+type keyReply struct {
+	ID          string   `json:"id" required:"true"`
+	Name        string   `json:"name" required:"true"`
+	KeyID       string   `json:"keyId" required:"true"`
+	Permissions []string `json:"permissions" required:"true"`
+	Protocols   []string `json:"protocols" required:"true"`
+	UploadPath  string   `json:"uploadPath" required:"true"`
+	AllowedIPs  []string `json:"allowedIps" required:"true"`
+	PublicLinks string   `json:"publicLinks" required:"true" enum:"none,images,all"`
+	RootOnly    bool     `json:"rootOnly" required:"true"`
+	LastUsedAt  *int64   `json:"lastUsedAt" required:"true"`
+	ExpiresAt   *int64   `json:"expiresAt" required:"true"`
+	CreatedAt   int64    `json:"createdAt" required:"true"`
+	Status      string   `json:"status" required:"true" enum:"active,expired,revoked"`
+}
+
+func viewKey(k apikey.Key, now time.Time) keyReply {
+	return keyReply{
+		ID: k.ID, Name: k.Name, KeyID: k.ID, Permissions: k.Permissions, Protocols: k.Protocols, UploadPath: k.UploadPath, AllowedIPs: viewPrefixes(k.AllowedIPs),
+		PublicLinks: k.PublicLinks, RootOnly: k.RootOnly, LastUsedAt: k.LastUsedAt, ExpiresAt: k.ExpiresAt, CreatedAt: k.CreatedAt, Status: k.Status(now),
+	}
+}
+
+// viewPrefixes writes single addresses as such.
+func viewPrefixes(prefixes []netip.Prefix) []string {
+	list := []string{}
+	for _, p := range prefixes {
+		if p.IsSingleIP() {
+			list = append(list, p.Addr().String())
+		} else {
+			list = append(list, p.String())
+		}
+	}
+	return list
+}
+
+type createKeyInput struct {
+	Name        *string   `json:"name" required:"true" maxLength:"100"`
+	Permissions *[]string `json:"permissions" required:"true"`
+	Protocols   *[]string `json:"protocols" required:"true"`
+	UploadPath  *string   `json:"uploadPath" default:"/uploads"`
+	AllowedIPs  *[]string `json:"allowedIps"`
+	ExpiresIn   *int64    `json:"expiresIn" minimum:"60" description:"Seconds."`
+	PublicLinks *string   `json:"publicLinks" enum:"none,images,all" description:"Whether compatible uploads make a permanent link at once."`
+	RootOnly    *bool     `json:"rootOnly" description:"Confines reading to the upload root as well."`
+}
+
+type newKeyReply struct {
+	keyReply
+	Secret    string `json:"secret" required:"true"`
+	FullToken string `json:"fullToken" required:"true"`
+}
+
+type createKeyReply struct {
+	Key     newKeyReply     `json:"key" required:"true"`
+	Configs keyConfigsReply `json:"configs" required:"true"`
+}
+
+type keyConfigsReply struct {
+	Bearer bearerConfigReply `json:"bearer" required:"true"`
+	WebDAV webdavConfigReply `json:"webdav" required:"true"`
+}
+
+type bearerConfigReply struct {
+	URL    string `json:"url" required:"true"`
+	Header string `json:"header" required:"true"`
+}
+
+type webdavConfigReply struct {
+	URL      string `json:"url" required:"true"`
+	Username string `json:"username" required:"true"`
+	Password string `json:"password" required:"true"`
+}
+
+func (a *API) createKey(c *call, in createKeyInput) (createKeyReply, error) {
+	key, secret, err := a.Keys.Create(c.ctx(), c.user.ID, apikey.NewKey{
+		Name: *in.Name, Permissions: *in.Permissions, Protocols: *in.Protocols, UploadPath: or(in.UploadPath, ""), AllowedIPs: or(in.AllowedIPs, nil),
+		ExpiresIn: in.ExpiresIn, PublicLinks: or(in.PublicLinks, ""), RootOnly: or(in.RootOnly, false),
+	})
+	if err != nil {
+		return createKeyReply{}, err
+	}
+	token := key.ID + "." + secret.Reveal()
+	return createKeyReply{
+		Key: newKeyReply{viewKey(key, a.Now()), secret.Reveal(), token},
+		Configs: keyConfigsReply{
+			Bearer: bearerConfigReply{c.url("/api/upload"), "Authorization: Bearer " + token},
+			WebDAV: webdavConfigReply{c.url("/webdav"), key.ID, secret.Reveal()},
+		},
+	}, nil
+}
+
+type listKeysReply struct {
+	Keys []keyReply `json:"keys" required:"true"`
+}
+
+func (a *API) listKeys(c *call, _ struct{}) (listKeysReply, error) {
+	keys, err := a.Keys.List(c.ctx(), c.user.ID)
+	reply := listKeysReply{Keys: []keyReply{}}
+	for _, key := range keys {
+		reply.Keys = append(reply.Keys, viewKey(key, a.Now()))
+	}
+	return reply, err
+}
+
+type keyRulesReply struct {
+	Rules []ruleReply `json:"rules" required:"true"`
+}
+
+// keyRules shows the rules that can decide for the caller's keys: those of the keys themselves, of the caller, and of the roles that the caller is judged as.
+func (a *API) keyRules(c *call, _ struct{}) (keyRulesReply, error) {
+	keys, err := a.Keys.List(c.ctx(), c.user.ID)
+	if err != nil {
+		return keyRulesReply{}, err
+	}
+	mine := map[string]bool{}
+	for _, key := range keys {
+		mine[key.ID] = true
+	}
+	reply := keyRulesReply{Rules: []ruleReply{}}
+	rules, err := a.Rules.All(c.ctx())
+	for _, rule := range rules {
+		if mine[rule.KeyID] || rule.UserID == c.user.ID || rule.Role != "" && (rule.Role == c.user.Role || rule.Role == "guest") {
+			reply.Rules = append(reply.Rules, viewRule(rule))
+		}
+	}
+	return reply, err
+}
+
+type changeKeyInput struct {
+	ID          string          `path:"id" json:"-"`
+	Name        *string         `json:"name" maxLength:"100"`
+	Permissions *[]string       `json:"permissions"`
+	AllowedIPs  *[]string       `json:"allowedIps"`
+	ExpiresIn   nullable[int64] `json:"expiresIn" minimum:"60" description:"Seconds from now; null for no end."`
+	PublicLinks *string         `json:"publicLinks" enum:"none,images,all"`
+	RootOnly    *bool           `json:"rootOnly"`
+}
+
+type changeKeyReply struct {
+	Key keyReply `json:"key" required:"true"`
+}
+
+func (a *API) changeKey(c *call, in changeKeyInput) (changeKeyReply, error) {
+	change := apikey.Change{Name: in.Name, Permissions: in.Permissions, AllowedIPs: in.AllowedIPs, PublicLinks: in.PublicLinks, RootOnly: in.RootOnly}
+	if in.ExpiresIn.set {
+		change.ExpiresIn = &in.ExpiresIn.value
+	}
+	key, err := a.Keys.Change(c.ctx(), c.user.ID, in.ID, change)
+	return changeKeyReply{viewKey(key, a.Now())}, err
+}
+
+func (a *API) revokeKey(c *call, in idInput) (none, error) {
+	return none{}, a.Keys.Revoke(c.ctx(), c.user.ID, in.ID)
+}

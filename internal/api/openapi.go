@@ -1,0 +1,163 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/swaggest/openapi-go"
+	"github.com/swaggest/openapi-go/openapi31"
+
+	"larder/internal/fault"
+)
+
+// document writes the OpenAPI 3.1 document out of the route table and the structs that the handlers bind and answer.
+func (a *API) document() ([]byte, error) {
+	reflector := openapi31.NewReflector()
+	reflector.Spec.Info.WithTitle("Larder").WithVersion("1").WithDescription("Image hosting and file storage. Paths are relative to the base address; " +
+		"JSON answers use one success and one error envelope. Operations marked x-addition go beyond the service's specification.")
+	reflector.Spec.SetHTTPBearerTokenSecurity("key", "pk_….sk_…", "An API key: <key id>.<secret>")
+	reflector.Spec.SetAPIKeySecurity("session", SessionCookie, openapi.InCookie, "The login cookie; writes also send X-CSRF-Token.")
+	for i := range a.routes {
+		rt := &a.routes[i]
+		if rt.method == http.MethodOptions {
+			continue
+		}
+		if err := describe(reflector, rt); err != nil {
+			return nil, fmt.Errorf("describe %s %s: %w", rt.method, rt.pattern, err)
+		}
+	}
+	text, err := reflector.Spec.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return markAdditions(text, a.routes)
+}
+
+func describe(reflector *openapi31.Reflector, rt *route) error {
+	op, err := reflector.NewOperationContext(rt.method, rt.pattern)
+	if err != nil {
+		return err
+	}
+	op.SetSummary(rt.summary)
+	op.SetTags(strings.SplitN(strings.TrimPrefix(rt.pattern, "/api/"), "/", 2)[0])
+	switch rt.who {
+	case bySession, byAdmin:
+		op.AddSecurity("session")
+	case bySessionOrKey:
+		op.AddSecurity("session")
+		op.AddSecurity("key")
+	case byUploadKey:
+		op.AddSecurity("key")
+	}
+	if rt.in != nil && rt.in.NumField() > 0 {
+		op.AddReqStructure(reflect.New(rt.in).Interface())
+	}
+	if rt.in == nil {
+		addPathParameters(op, rt.pattern)
+	}
+	if rt.takes != "" {
+		op.AddReqStructure(new(string), func(cu *openapi.ContentUnit) { cu.ContentType = rt.takes; cu.Format = "binary" })
+	}
+	success := func(cu *openapi.ContentUnit) { cu.HTTPStatus = rt.status }
+	switch {
+	case rt.out != nil:
+		op.AddRespStructure(envelopeOf(rt.out), success)
+	default:
+		op.AddRespStructure(new(string), success, func(cu *openapi.ContentUnit) { cu.ContentType = rt.stream })
+	}
+	for status, codes := range rt.failures() {
+		op.AddRespStructure(new(failure), func(cu *openapi.ContentUnit) { cu.HTTPStatus = status; cu.Description = strings.Join(codes, ", ") })
+	}
+	return reflector.AddOperation(op)
+}
+
+// addPathParameters gives the parameters of a stream's pattern a struct made on the spot.
+func addPathParameters(op openapi.OperationContext, path string) {
+	var fields []reflect.StructField
+	for _, segment := range strings.Split(path, "/") {
+		if name, found := strings.CutPrefix(segment, "{"); found {
+			name = strings.TrimSuffix(name, "}")
+			fields = append(fields, reflect.StructField{Name: strings.ToUpper(name[:1]) + name[1:], Type: reflect.TypeFor[string](), Tag: reflect.StructTag(`path:"` + name + `"`)})
+		}
+	}
+	if fields != nil {
+		op.AddReqStructure(reflect.New(reflect.StructOf(fields)).Interface())
+	}
+}
+
+// envelopeOf makes the typed envelope of one route.
+func envelopeOf(data reflect.Type) any {
+	envelope := reflect.TypeFor[envelope[any]]()
+	var fields []reflect.StructField
+	for i := range envelope.NumField() {
+		field := envelope.Field(i)
+		if field.Name == "Data" {
+			field.Type = data
+			if data == reflect.TypeFor[none]() {
+				field.Type = reflect.TypeFor[*none]()
+			}
+		}
+		fields = append(fields, field)
+	}
+	return reflect.New(reflect.StructOf(fields)).Interface()
+}
+
+// failures groups what can go wrong by status: what the handler may answer and what the way to it adds.
+func (rt *route) failures() map[int][]string {
+	kinds := append([]fault.Kind{}, rt.faults...)
+	kinds = append(kinds, fault.RateLimited, fault.Internal)
+	switch rt.who {
+	case bySession, bySessionOrKey, byAdmin:
+		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken, fault.SessionRevoked, fault.RoleChanged, fault.UserDisabled, fault.Forbidden)
+		if rt.method != http.MethodGet {
+			kinds = append(kinds, fault.InvalidCSRF)
+		}
+	case byUploadKey:
+		kinds = append(kinds, fault.Unauthorized, fault.Invalid)
+	case byAnyone:
+		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken)
+	}
+	if rt.in != nil && rt.in.NumField() > 0 {
+		kinds = append(kinds, fault.Invalid)
+	}
+	if rt.body {
+		kinds = append(kinds, fault.TooLarge)
+	}
+	byStatus := map[int][]string{}
+	for _, kind := range kinds {
+		known := codes[kind]
+		if !slices.Contains(byStatus[known.status], known.code) {
+			byStatus[known.status] = append(byStatus[known.status], known.code)
+		}
+	}
+	return byStatus
+}
+
+// markAdditions adds x-addition where an operation goes beyond the specification.
+func markAdditions(text []byte, routes []route) ([]byte, error) {
+	var document map[string]any
+	if err := json.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	paths, _ := document["paths"].(map[string]any)
+	for _, rt := range routes {
+		item, _ := paths[rt.pattern].(map[string]any)
+		if operation, ok := item[strings.ToLower(rt.method)].(map[string]any); ok && rt.addition {
+			operation["x-addition"] = true
+		}
+	}
+	return json.Marshal(document)
+}
+
+// JSONSchemaBytes describes a nullable field by the type of its value.
+func (nullable[T]) JSONSchemaBytes() ([]byte, error) {
+	kind := "string"
+	if reflect.TypeFor[T]().Kind() == reflect.Int64 {
+		kind = "integer"
+	}
+	return json.Marshal(map[string]any{"type": []string{kind, "null"}})
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// The routes that are dispatched by hand, since the mux must not see their paths.
+var (
+	homeRoute   = route{who: byNobody, bucket: perUser, handle: (*call).home}
+	publicRoute = route{who: byAnyone, bucket: forBytes, handle: (*call).publicPath}
+)
+
+// page is the plain page that stands in front until there is a web UI: what this is, and, for a navigation that failed, why.
+var page = template.Must(template.New("page").Parse(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{.Title}}</title>
+<style>
+body { font: 16px/1.6 system-ui, sans-serif; max-width: 36rem; margin: 18vh auto 0; padding: 0 1.5rem; color: #1c1b19; background: #faf8f4 }
+h1 { font-size: 1.6rem; margin: 0 0 .5rem }
+p { margin: .5rem 0 }
+code { background: #efeae0; padding: .1rem .35rem; border-radius: .25rem }
+a { color: #7a4a12 }
+@media (prefers-color-scheme: dark) { body { color: #eae6df; background: #1b1a18 } code { background: #2c2a26 } a { color: #e0b070 } }
+</style>
+<h1>{{.Heading}}</h1>
+<p>{{.Text}}</p>
+{{if .Home}}<p>Image clients upload to <code>{{.Base}}/api/upload</code> with a key that <code>larder key create</code> prints.
+The interface is described in <a href="/api/openapi.json">openapi.json</a>.</p>{{else}}<p><a href="/">To the start</a></p>{{end}}
+</html>
+`))
+
+const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+// home answers `/`.
+func (c *call) home() error {
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return c.onlyReads()
+	}
+	c.writePage(http.StatusOK, "")
+	return nil
+}
+
+// writePage writes the plain page; text says what went wrong, empty for the page at `/`.
+func (c *call) writePage(status int, text string) {
+	title := "Larder"
+	if settings, err := c.settings(); err == nil && settings.SiteTitle != "" {
+		title = settings.SiteTitle
+	}
+	var b strings.Builder
+	view := struct {
+		Title, Heading, Text, Base string
+		Home                       bool
+	}{Title: title, Heading: title, Text: text, Base: c.a.BaseURL, Home: text == ""}
+	if view.Home {
+		view.Text = "Image hosting and file storage is running here."
+	} else {
+		view.Heading = strconv.Itoa(status)
+	}
+	if err := page.Execute(&b, view); err != nil {
+		c.a.Log.Error("render the page", "error", err)
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write([]byte(b.String())) // a client that has gone reads nothing
+}
+
+// publicPath serves a file from its virtual path (specification: Public path serving). Each segment is decoded once, here.
+func (c *call) publicPath() error {
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return c.onlyReads()
+	}
+	path, err := pathOf(c.r)
+	if err != nil {
+		return fault.New(fault.NotFound, "There is no such file.")
+	}
+	content, err := c.a.Tree.ByPath(c.ctx(), c.actor, path)
+	if err != nil {
+		return err
+	}
+	return c.serveContent(content, manner{public: content.Public})
+}
+
+func (c *call) onlyReads() error {
+	c.w.Header().Set("Allow", "GET, HEAD")
+	return fault.Newf(fault.MethodNotAllowed, "The method %s is not allowed here.", c.r.Method)
+}
+
+// pathOf reads the virtual path of a request. A segment that decodes to `.` or `..` leads nowhere, in any encoding.
+func pathOf(r *http.Request) (vpath.Path, error) {
+	segments, err := decodeSegments(r.URL.EscapedPath())
+	if err != nil {
+		return vpath.Path{}, err
+	}
+	path, err := vpath.FromSegments(segments)
+	if err != nil {
+		return vpath.Path{}, err
+	}
+	if path.Reserved() {
+		return vpath.Path{}, fault.New(fault.NotFound, "There is no such file.")
+	}
+	return path, nil
+}

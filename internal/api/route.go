@@ -1,0 +1,113 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"larder/internal/fault"
+	"larder/internal/site"
+)
+
+// route is one line of the table.
+type route struct {
+	method   string
+	pattern  string // below /api/, with {name} for a parameter; "" for what is dispatched by hand
+	who      who
+	bucket   bucket
+	addition bool // not in the specification: x-addition in the OpenAPI document
+	summary  string
+	status   int          // of success
+	faults   []fault.Kind // those the specification lists, beyond what the credential, the limit and the body can give
+	in, out  reflect.Type // nil for streams
+	body     bool         // a JSON body is read
+	stream   string       // what is streamed out, for the document
+	takes    string       // media type of a streamed body, for the document
+	handle   func(c *call) error
+}
+
+// op makes a handler out of a function from input to output: the input is bound from path, query and body by its field tags, the output becomes
+// the data of the envelope.
+func op[In, Out any](status int, fn func(c *call, in In) (Out, error)) route {
+	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	binding := bindingOf(in)
+	return route{
+		status: status, in: in, out: out, body: binding.hasBody,
+		handle: func(c *call) error {
+			var input In
+			if err := binding.bind(c, reflect.ValueOf(&input).Elem()); err != nil {
+				return err
+			}
+			output, err := fn(c, input)
+			if err != nil {
+				return err
+			}
+			c.answer(status, output)
+			return nil
+		},
+	}
+}
+
+// stream makes a route of a function that answers by itself.
+func stream(media string, fn func(c *call) error) route {
+	return route{status: http.StatusOK, stream: media, handle: fn}
+}
+
+// run takes a request through a route.
+func (a *API) run(c *call, rt *route) {
+	c.route = rt
+	if err := c.serve(); err != nil {
+		c.fail(err)
+	}
+}
+
+func (c *call) serve() error {
+	if c.route.who == byUploadKey {
+		allowAllOrigins(c.w.Header())
+	}
+	denied := c.identify()
+	if err := c.limit(); err != nil {
+		return err
+	}
+	if denied != nil {
+		return denied
+	}
+	if err := c.defend(); err != nil {
+		return err
+	}
+	return c.route.handle(c)
+}
+
+// recent keeps the settings for requests that read nothing else from the database before they are limited: a second old at most.
+type recent struct {
+	mu       sync.Mutex
+	settings site.Settings
+	until    time.Time
+}
+
+// settings returns the site settings of this request.
+func (c *call) settings() (site.Settings, error) {
+	a := c.a
+	if c.version == 0 {
+		a.recent.mu.Lock()
+		settings, fresh := a.recent.settings, a.Now().Before(a.recent.until)
+		a.recent.mu.Unlock()
+		if fresh {
+			return settings, nil
+		}
+	}
+	version, err := c.configVersion()
+	if err != nil {
+		return site.Settings{}, err
+	}
+	settings, err := a.Site.Current(context.WithoutCancel(c.ctx()), version)
+	if err != nil {
+		return site.Settings{}, err
+	}
+	a.recent.mu.Lock()
+	a.recent.settings, a.recent.until = settings, a.Now().Add(time.Second)
+	a.recent.mu.Unlock()
+	return settings, nil
+}

@@ -1,0 +1,126 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"larder/internal/fault"
+)
+
+// router finds the route for a path below /api/. The standard mux can't hold the interface: it takes /api/files/jobs/{jobId} beside
+// /api/files/{id}/download for a conflict. Here a literal segment goes before a parameter, from left to right.
+type router struct{ patterns []pattern }
+
+// pattern is one path with its methods.
+type pattern struct {
+	segments []string // "{name}" for a parameter
+	methods  map[string]*route
+	refusal  route // answers the other methods
+}
+
+// newRouter builds the router of a table; it fails when a route is there twice.
+func newRouter(routes []route) (*router, error) {
+	rt := &router{}
+	for i := range routes {
+		segments := strings.Split(strings.Trim(routes[i].pattern, "/"), "/")
+		at := slices.IndexFunc(rt.patterns, func(p pattern) bool { return slices.Equal(p.segments, segments) })
+		if at < 0 {
+			at = len(rt.patterns)
+			rt.patterns = append(rt.patterns, pattern{segments: segments, methods: map[string]*route{}})
+		}
+		if rt.patterns[at].methods[routes[i].method] != nil {
+			return nil, fmt.Errorf("route %s %s is there twice", routes[i].method, routes[i].pattern)
+		}
+		rt.patterns[at].methods[routes[i].method] = &routes[i]
+	}
+	for i := range rt.patterns {
+		rt.patterns[i].refusal = refusal(rt.patterns[i].methods)
+	}
+	slices.SortStableFunc(rt.patterns, func(a, b pattern) int { return slices.CompareFunc(a.segments, b.segments, literalFirst) })
+	return rt, nil
+}
+
+func literalFirst(a, b string) int {
+	switch {
+	case parameter(a) == parameter(b):
+		return 0
+	case parameter(a):
+		return 1
+	}
+	return -1
+}
+
+func parameter(segment string) bool { return segment[0] == '{' }
+
+// refusal is the route of the methods that a path does not have.
+func refusal(methods map[string]*route) route {
+	var allowed []string
+	for method := range methods {
+		allowed = append(allowed, method)
+		if method == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
+	}
+	slices.Sort(allowed)
+	return route{who: byNobody, handle: func(c *call) error {
+		c.w.Header().Set("Allow", strings.Join(allowed, ", "))
+		return fault.Newf(fault.MethodNotAllowed, "The method %s is not allowed here.", c.r.Method)
+	}}
+}
+
+var unknownRoute = route{who: byNobody, handle: func(*call) error { return fault.New(fault.NotFound, "There is no such endpoint.") }}
+
+// find returns the route for an escaped path and puts the parameters, decoded once, into the request. A trailing slash makes no difference
+// where the specification writes one; empty and dotted segments lead nowhere.
+func (rt *router) find(r *http.Request) *route {
+	segments, err := decodeSegments(strings.TrimPrefix(r.URL.EscapedPath(), "/"))
+	if err != nil {
+		return &unknownRoute
+	}
+	slash := segments[len(segments)-1] == ""
+	if slash {
+		segments = segments[:len(segments)-1]
+	}
+	for i := range rt.patterns {
+		p := &rt.patterns[i]
+		if !p.match(segments) {
+			continue
+		}
+		found := p.methods[r.Method]
+		if r.Method == http.MethodHead && found == nil {
+			found = p.methods[http.MethodGet]
+		}
+		if found == nil {
+			found = &p.refusal
+		}
+		if slash && !p.slashed() {
+			return &unknownRoute
+		}
+		for at, segment := range p.segments {
+			if parameter(segment) {
+				r.SetPathValue(segment[1:len(segment)-1], segments[at])
+			}
+		}
+		return found
+	}
+	return &unknownRoute
+}
+
+func (p *pattern) match(segments []string) bool {
+	return slices.EqualFunc(p.segments, segments, func(want, have string) bool {
+		if parameter(want) {
+			return have != "" && have != "." && have != ".."
+		}
+		return want == have
+	})
+}
+
+// slashed reports whether the specification writes the path with a slash at its end.
+func (p *pattern) slashed() bool {
+	for _, r := range p.methods {
+		return strings.HasSuffix(r.pattern, "/")
+	}
+	return false
+}

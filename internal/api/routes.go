@@ -1,0 +1,86 @@
+package api
+
+import "larder/internal/fault"
+
+// table is every endpoint of the service, in the order of the specification. Pages and public path serving are
+// dispatched by hand (pages.go).
+func (a *API) table() []route {
+	return []route{
+		// Authentication endpoints
+		post("/api/auth/login", op(200, a.login)).by(byNobody).within(perIP).says("Sign in").may(fault.BadCredentials, fault.UserDisabled, fault.EmailNotVerified, fault.Forbidden),
+		post("/api/auth/logout", op(200, a.logout)).by(byNobody).says("Sign out: ends every session of the account"),
+		get("/api/auth/me", op(200, a.me)).by(bySession).says("Who is signed in"),
+		get("/api/auth/csrf-token", op(200, a.csrfToken)).by(bySession).says("The token that cookie-authenticated writes must send in X-CSRF-Token"),
+
+		// File endpoints
+		get("/api/files", op(200, a.listFiles)).by(bySessionOrKey).says("List or search a folder").may(fault.Forbidden, fault.NotFound),
+		post("/api/files/folder", op(201, a.createFolder)).by(bySessionOrKey).says("Create a folder").may(fault.Forbidden, fault.NotFound, fault.AlreadyExists),
+		get("/api/files/{id}", op(200, a.fileDetails)).by(bySessionOrKey).says("Details of a file or folder").may(fault.Forbidden, fault.NotFound),
+		put("/api/files/{id}", op(200, a.updateFile)).by(bySessionOrKey).says("Rename").may(fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict),
+		del("/api/files/{id}", op(200, a.deleteFile)).by(bySessionOrKey).says("Delete a file or folder for good").may(fault.Forbidden, fault.NotFound, fault.Conflict),
+		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
+		post("/api/files/{id}/move", op(200, a.moveFile)).by(bySessionOrKey).says("Move or rename").may(fault.Forbidden, fault.NotFound, fault.Conflict),
+		get("/api/files/jobs/{jobId}", op(200, a.jobDetails)).by(bySessionOrKey).says("A job of the caller's").may(fault.NotFound),
+		post("/api/files/{id}/link", op(200, a.makeLink)).by(bySession).says("Make or return the permanent link").may(fault.Forbidden, fault.NotFound).extra(),
+		del("/api/files/{id}/link", op(200, a.revokeLink)).by(bySession).says("Revoke the permanent link").may(fault.Forbidden, fault.NotFound).extra(),
+
+		// Upload endpoints
+		post("/api/files/upload-session", op(200, a.createSession)).by(bySessionOrKey).within(forBytes).says("Begin an upload").may(fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict, fault.QuotaExceeded),
+		put("/api/files/upload/raw/{sessionId}", stream("application/json", a.putRaw)).by(bySessionOrKey).within(forBytes).takesBytes().says("Send the bytes of a single-file session").may(fault.NotFound, fault.Conflict, fault.UploadExpired, fault.Unverified),
+		post("/api/files/upload-complete", op(200, a.completeUpload)).by(bySessionOrKey).within(forBytes).says("Make the file of what was uploaded").may(fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict, fault.UploadExpired, fault.QuotaExceeded, fault.Unverified),
+		del("/api/files/upload/multipart/{sessionId}", op(200, a.abortUpload)).by(bySessionOrKey).within(forBytes).says("Abort an upload").may(fault.NotFound, fault.Conflict),
+
+		// Compatible upload endpoints
+		post("/api/upload", stream("application/json", a.compatibleUpload)).by(byUploadKey).within(forBytes).takesForm().says("Upload a file in one request").may(compatFaults...),
+		options("/api/upload", stream("", a.compatiblePreflight)).by(byNobody).within(forBytes).says("Preflight").extra(),
+		post("/api/upload/upload", stream("application/json", a.compatibleUpload)).by(byUploadKey).within(forBytes).takesForm().says("Upload a file in one request").may(compatFaults...),
+		options("/api/upload/upload", stream("", a.compatiblePreflight)).by(byNobody).within(forBytes).says("Preflight").extra(),
+		post("/api/compat/upload", stream("application/json", a.compatibleUpload)).by(byUploadKey).within(forBytes).takesForm().says("Upload a file in one request").may(compatFaults...),
+		options("/api/compat/upload", stream("", a.compatiblePreflight)).by(byNobody).within(forBytes).says("Preflight").extra(),
+
+		// API key endpoints
+		post("/api/keys/", op(201, a.createKey)).by(bySession).says("Create an API key; its secret is shown this once").may(fault.Forbidden),
+		get("/api/keys/", op(200, a.listKeys)).by(bySession).says("The caller's API keys"),
+		get("/api/keys/rules", op(200, a.keyRules)).by(bySession).says("The path rules that apply to the caller's keys"),
+		patch("/api/keys/{id}", op(200, a.changeKey)).by(bySession).says("Change an API key").may(fault.NotFound, fault.Forbidden).extra(),
+		del("/api/keys/{id}", op(200, a.revokeKey)).by(bySession).says("Revoke an API key").may(fault.NotFound),
+
+		// Admin endpoints
+		post("/api/admin/users", op(201, a.createUser)).by(byAdmin).says("Create an account").may(fault.AlreadyExists).extra(),
+		get("/api/admin/rules", op(200, a.listRules)).by(byAdmin).says("Permission rules"),
+		post("/api/admin/rules", op(201, a.createRule)).by(byAdmin).says("Create a permission rule"),
+		put("/api/admin/rules/{id}", op(200, a.updateRule)).by(byAdmin).says("Change a permission rule").may(fault.NotFound),
+		del("/api/admin/rules/{id}", op(200, a.deleteRule)).by(byAdmin).says("Delete a permission rule").may(fault.NotFound),
+		post("/api/admin/rules/explain", op(200, a.explainRules)).by(byAdmin).says("What the permission decision says, and why").may(fault.NotFound).extra(),
+
+		// Download gateway, permanent links
+		get("/api/gateway/download/{token}", stream("*/*", a.gateway)).by(byNobody).within(forBytes).says("Redeem a single-use download token").may(fault.InvalidToken, fault.PasswordRequired, fault.NotFound, fault.ShareLimitReached),
+		get("/api/i/{link}", stream("*/*", a.permanentLink)).by(byNobody).within(forBytes).says("The bytes behind a permanent link").may(fault.NotFound).extra(),
+
+		// Public endpoints
+		get("/api/public/settings", op(200, a.publicSettings)).by(byNobody).says("What a visitor may know of the site's settings"),
+		get("/api/public/features", op(200, a.publicFeatures)).by(byNobody).says("Which features are on").extra(),
+		get("/api/public/health", stream("application/json", a.health)).by(byNobody).says("Health"),
+		get("/api/public/health/live", stream("application/json", a.live)).by(byNobody).says("Liveness"),
+		get("/api/public/health/ready", stream("application/json", a.ready)).by(byNobody).says("Readiness"),
+		get("/api/openapi.json", stream("application/json", a.openapiDocument)).by(byNobody).says("This document").extra(),
+	}
+}
+
+var compatFaults = []fault.Kind{fault.InvalidToken, fault.Forbidden, fault.TooLarge, fault.QuotaExceeded, fault.Unverified}
+
+func get(pattern string, r route) route     { return r.at("GET", pattern) }
+func post(pattern string, r route) route    { return r.at("POST", pattern) }
+func put(pattern string, r route) route     { return r.at("PUT", pattern) }
+func patch(pattern string, r route) route   { return r.at("PATCH", pattern) }
+func del(pattern string, r route) route     { return r.at("DELETE", pattern) }
+func options(pattern string, r route) route { return r.at("OPTIONS", pattern) }
+
+func (r route) at(method, pattern string) route { r.method, r.pattern = method, pattern; return r }
+func (r route) by(w who) route                  { r.who = w; return r }
+func (r route) within(b bucket) route           { r.bucket = b; return r }
+func (r route) says(summary string) route       { r.summary = summary; return r }
+func (r route) may(faults ...fault.Kind) route  { r.faults = faults; return r }
+func (r route) extra() route                    { r.addition = true; return r }
+func (r route) takesBytes() route               { r.takes = "application/octet-stream"; return r }
+func (r route) takesForm() route                { r.takes = "multipart/form-data"; return r }

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// manner is how a piece of content goes out.
+type manner struct {
+	public bool         // anybody may keep it; else private, no-store
+	attach bool         // as an attachment whatever the type is
+	spend  func() error // called once, after the object is open and just before a body goes out: a download token is used up here
+
+}
+
+// serveContent is the one place that serves bytes (DECISIONS: files): type, disposition, policy, caching, validators, ranges, HEAD. A file of the
+// local store reaches the socket by sendfile.
+func (c *call) serveContent(content files.Content, m manner) error {
+	if c.r.Header.Get("Service-Worker") == "script" {
+		return fault.New(fault.Forbidden, "Stored files are no service workers.")
+	}
+	object, err := content.Open(c.ctx())
+	if err != nil {
+		return err
+	}
+	defer object.Close()
+
+	h := c.w.Header()
+	media, inline, policy := safeType(content.Entry.MimeType)
+	h.Set("Content-Type", media)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Disposition", disposition(inline && !m.attach, content.Entry.Name))
+	h.Set("ETag", content.ETag)
+	if m.public {
+		h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(c.a.LinkMaxAge.Seconds())))
+		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+		allowAllOrigins(h)
+	} else {
+		h.Set("Cache-Control", "private, no-store")
+	}
+	var seeker io.ReadSeeker = object
+	if local, ok := object.(interface{ File() *os.File }); ok {
+		seeker = local.File()
+	}
+	gate := &bodyGate{recorder: c.w, call: c, spend: m.spend}
+	http.ServeContent(gate, c.r, "", content.Modified, seeker)
+	return nil
+}
+
+// bodyGate spends a single-use token at the last moment: when a GET is about to be answered with a body. HEAD, 304 and 416 don't reach it.
+type bodyGate struct {
+	*recorder
+	call    *call
+	spend   func() error
+	refused bool
+}
+
+func (g *bodyGate) WriteHeader(status int) {
+	if g.spend != nil && g.call.r.Method == http.MethodGet && (status == http.StatusOK || status == http.StatusPartialContent) {
+		if err := g.spend(); err != nil {
+			g.refused = true
+			h := g.Header()
+			for _, name := range []string{"Content-Range", "Content-Security-Policy", "Cross-Origin-Resource-Policy", "Access-Control-Allow-Origin"} {
+				h.Del(name)
+			}
+			g.call.fail(err)
+			return
+		}
+	}
+	if status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusPreconditionFailed {
+		g.Header().Set("Cache-Control", "private, no-store")
+	}
+	g.recorder.WriteHeader(status)
+}
+
+func (g *bodyGate) Write(b []byte) (int, error) {
+	if g.refused {
+		return 0, http.ErrBodyNotAllowed
+	}
+	return g.recorder.Write(b)
+}
+
+// ReadFrom keeps sendfile.
+func (g *bodyGate) ReadFrom(r io.Reader) (int64, error) {
+	if g.refused {
+		return 0, http.ErrBodyNotAllowed
+	}
+	return g.recorder.ReadFrom(r)
+}
+
+const (
+	imagePolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'"
+	mediaPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'"
+	plainPolicy = "default-src 'none'; style-src 'unsafe-inline'"
+	boxedPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+)
+
+// raster are the image types that can't carry script.
+var raster = map[string]bool{
+	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true, "image/bmp": true, "image/apng": true,
+	"image/x-icon": true, "image/vnd.microsoft.icon": true, "image/heic": true, "image/heif": true, "image/tiff": true, "image/jxl": true,
+}
+
+// safeType decides how a stored type goes out, so that nothing a user stored runs as the site: raster images, audio, video, PDF and plain text
+// inline, everything else as an attachment in a sandbox (abuse case C67). A type that is none becomes application/octet-stream (C69).
+func safeType(stored string) (media string, inline bool, policy string) {
+	base, params, err := mime.ParseMediaType(stored)
+	if err != nil || strings.Count(base, "/") != 1 || len(stored) > 255 {
+		return "application/octet-stream", false, boxedPolicy
+	}
+	top, _, _ := strings.Cut(base, "/")
+	switch {
+	case raster[base]:
+		return base, true, imagePolicy
+	case (top == "audio" || top == "video") && !strings.HasSuffix(base, "+xml"):
+		return base, true, mediaPolicy
+	case base == "application/pdf":
+		return base, true, plainPolicy
+	case base == "text/plain":
+		if params["charset"] == "" {
+			return "text/plain; charset=utf-8", true, plainPolicy
+		}
+		return mime.FormatMediaType(base, map[string]string{"charset": params["charset"]}), true, plainPolicy
+	}
+	return base, false, boxedPolicy
+}
+
+// disposition names the file twice: in ASCII for old clients, in UTF-8 for the others (RFC 6266, RFC 8187).
+func disposition(inline bool, name string) string {
+	kind := "attachment"
+	if inline {
+		kind = "inline"
+	}
+	ascii := strings.Map(func(r rune) rune {
+		if r < 0x20 || r > 0x7e || r == '"' || r == '\\' || r == '%' {
+			return '_'
+		}
+		return r
+	}, name)
+	if ascii == name {
+		return fmt.Sprintf("%s; filename=%q", kind, ascii)
+	}
+	return fmt.Sprintf("%s; filename=%q; filename*=UTF-8''%s", kind, ascii, strings.ReplaceAll(url.QueryEscape(name), "+", "%20"))
+}
+
+func allowAllOrigins(h http.Header) { h.Set("Access-Control-Allow-Origin", "*") }

@@ -1,0 +1,64 @@
+package api
+
+import "encoding/json"
+
+// publicSettingsReply is what is told without authentication (specification: Site settings).
+type publicSettingsReply struct {
+	SiteTitle                string `json:"siteTitle" required:"true"`
+	SiteLogo                 string `json:"siteLogo" required:"true"`
+	SiteFavicon              string `json:"siteFavicon" required:"true"`
+	AllowGuestAccess         bool   `json:"allowGuestAccess" required:"true"`
+	AllowRegistration        bool   `json:"allowRegistration" required:"true"`
+	RequireEmailVerification bool   `json:"requireEmailVerification" required:"true"`
+}
+
+func (a *API) publicSettings(c *call, _ struct{}) (publicSettingsReply, error) {
+	s, err := c.settings()
+	return publicSettingsReply{s.SiteTitle, s.SiteLogo, s.SiteFavicon, s.AllowGuestAccess, s.AllowRegistration, s.RequireEmailVerification}, err
+}
+
+type featuresReply struct {
+	EnableCaptcha   bool   `json:"enableCaptcha" required:"true"`
+	CaptchaProvider string `json:"captchaProvider" required:"true"`
+	CaptchaSiteKey  string `json:"captchaSiteKey" required:"true"`
+	InviteRequired  bool   `json:"inviteRequired" required:"true"`
+	EmailEnabled    bool   `json:"emailEnabled" required:"true"`
+	FreeMode        bool   `json:"freeMode" required:"true"`
+}
+
+func (a *API) publicFeatures(c *call, _ struct{}) (featuresReply, error) {
+	s, err := c.settings()
+	return featuresReply{s.EnableCaptcha, a.CaptchaProvider, s.CaptchaSiteKey, s.RequireInviteCode, s.EmailEnabled, s.EnableFreeMode && s.AllowGuestAccess}, err
+}
+
+// healthReply is a bare object, without the envelope.
+type healthReply struct {
+	Service string `json:"service"`
+	Status  string `json:"status"`
+	Ready   bool   `json:"ready"`
+	Detail  string `json:"detail"`
+}
+
+// health tells the state with 200 always: whoever wants a status asks the readiness probe.
+func (a *API) health(c *call) error { return c.probe(200, 200, "degraded") }
+
+// live is ok for as long as the process answers.
+func (a *API) live(c *call) error { return c.probe(200, 200, "ok") }
+
+// ready answers 503 until the first start is seeded, and while the database or a store can't be reached.
+func (a *API) ready(c *call) error { return c.probe(200, 503, "unavailable") }
+
+func (c *call) probe(good, bad int, otherwise string) error {
+	ready, detail := c.a.Ready(c.r)
+	reply, status := healthReply{Service: "larder", Status: "ok", Ready: ready, Detail: detail}, good
+	if !ready {
+		reply.Status, status = otherwise, bad
+	}
+	c.writeJSON(status, reply)
+	return nil
+}
+
+func (a *API) openapiDocument(c *call) error {
+	c.writeJSON(200, json.RawMessage(a.openapi))
+	return nil
+}

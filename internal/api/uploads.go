@@ -1,0 +1,117 @@
+package api
+
+import (
+	"larder/internal/files"
+	"larder/internal/upload"
+	"larder/internal/vpath"
+)
+
+type createSessionInput struct {
+	Path           *string `json:"path" required:"true" description:"The folder it goes into."`
+	FileName       *string `json:"fileName" required:"true" maxLength:"255"`
+	FileSize       *int64  `json:"fileSize" required:"true" minimum:"0" maximum:"21474836480" description:"Bytes."`
+	MimeType       *string `json:"mimeType" maxLength:"255"`
+	PartCount      *int64  `json:"partCount" minimum:"1" maximum:"2560"`
+	IdempotencyKey *string `json:"idempotencyKey" minLength:"1" maxLength:"255"`
+	Conflict       *string `json:"conflict" enum:"rename,replace,fail" default:"rename"`
+}
+
+type partURL struct {
+	PartNumber int64  `json:"partNumber" required:"true"`
+	URL        string `json:"url" required:"true"`
+}
+
+type createSessionReply struct {
+	SessionID        string      `json:"sessionId" required:"true"`
+	UploadURL        string      `json:"uploadUrl" required:"true"`
+	UploadID         *string     `json:"uploadId" required:"true"`
+	UploadMode       string      `json:"uploadMode" required:"true" enum:"presigned,worker"`
+	TotalParts       *int64      `json:"totalParts" required:"true"`
+	Parts            []partURL   `json:"parts" required:"true"`
+	ExpiresAt        int64       `json:"expiresAt" required:"true"`
+	ExpiresIn        int64       `json:"expiresIn" required:"true" description:"Seconds."`
+	AlreadyCompleted bool        `json:"alreadyCompleted,omitempty" description:"The idempotency key names an upload that is complete."`
+	File             *entryReply `json:"file,omitempty"`
+}
+
+func (a *API) createSession(c *call, in createSessionInput) (createSessionReply, error) {
+	if err := c.needs("write"); err != nil {
+		return createSessionReply{}, err
+	}
+	dir, err := vpath.Parse(*in.Path)
+	if err != nil {
+		return createSessionReply{}, err
+	}
+	name, err := vpath.ParseName(*in.FileName)
+	if err != nil {
+		return createSessionReply{}, err
+	}
+	session, err := a.Uploads.Create(c.ctx(), c.actor, upload.NewSession{
+		Dir: dir, Name: name, Size: *in.FileSize, MimeType: or(in.MimeType, ""), PartCount: in.PartCount,
+		IdempotencyKey: or(in.IdempotencyKey, ""), Conflict: files.Conflict(or(in.Conflict, "rename")),
+	})
+	if err != nil {
+		return createSessionReply{}, err
+	}
+	reply := createSessionReply{
+		SessionID: session.ID, UploadURL: c.url("/api/files/upload/raw/" + session.ID), UploadMode: session.Mode, TotalParts: session.TotalParts, Parts: []partURL{},
+		ExpiresAt: session.ExpiresAt, ExpiresIn: max(0, (session.ExpiresAt-a.Now().UnixMilli())/1000), AlreadyCompleted: session.AlreadyCompleted,
+	}
+	if session.File != nil {
+		file := viewEntry(*session.File)
+		reply.File = &file
+	}
+	return reply, nil
+}
+
+type putRawReply struct {
+	ETag string `json:"etag" required:"true"`
+	Size int64  `json:"size" required:"true"`
+}
+
+func (a *API) putRaw(c *call) error {
+	if err := c.needs("write"); err != nil {
+		return err
+	}
+	etag, size, err := a.Uploads.PutRaw(c.ctx(), c.actor, c.r.PathValue("sessionId"), c.r.Body, c.r.ContentLength, c.r.Header.Get("Content-Type"))
+	if err != nil {
+		return err
+	}
+	c.answer(200, putRawReply{etag, size})
+	return nil
+}
+
+type uploadPart struct {
+	PartNumber int64  `json:"partNumber"`
+	ETag       string `json:"etag"`
+}
+
+type completeUploadInput struct {
+	SessionID *string       `json:"sessionId" required:"true"`
+	ETag      *string       `json:"etag" description:"What the raw upload answered; needed for single-file sessions."`
+	Parts     *[]uploadPart `json:"parts" description:"Ignored where the server recorded the parts."`
+}
+
+type completeUploadReply struct {
+	File             entryReply `json:"file" required:"true"`
+	AlreadyCompleted bool       `json:"alreadyCompleted,omitempty"`
+}
+
+func (a *API) completeUpload(c *call, in completeUploadInput) (completeUploadReply, error) {
+	if err := c.needs("write"); err != nil {
+		return completeUploadReply{}, err
+	}
+	file, already, err := a.Uploads.Complete(c.ctx(), c.actor, *in.SessionID, or(in.ETag, ""))
+	return completeUploadReply{viewEntry(file), already}, err
+}
+
+type sessionInput struct {
+	SessionID string `path:"sessionId" json:"-"`
+}
+
+func (a *API) abortUpload(c *call, in sessionInput) (none, error) {
+	if err := c.needs("write"); err != nil {
+		return none{}, err
+	}
+	return none{}, a.Uploads.Abort(c.ctx(), c.actor, in.SessionID)
+}

@@ -1,0 +1,207 @@
+// Package app puts the service together: New builds it bottom-up, Run serves until its context ends and stops in reverse.
+// It can be started several times in one process.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/api"
+	"larder/internal/apikey"
+	"larder/internal/config"
+	"larder/internal/db"
+	"larder/internal/download"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/ident"
+	"larder/internal/kv"
+	"larder/internal/lifecycle"
+	"larder/internal/mount"
+	"larder/internal/provider"
+	"larder/internal/secret"
+	"larder/internal/site"
+	"larder/internal/upload"
+)
+
+// Deps are what a test replaces.
+type Deps struct {
+	Now    func() time.Time
+	Random io.Reader
+	Log    *slog.Logger
+	Out    io.Writer // the address and, on first start, the administrator's password are printed here
+}
+
+// App is the service, put together. Its parts are exported for the command line.
+type App struct {
+	Config    config.Config
+	BaseURL   string
+	DB        *db.DB
+	Site      *site.Store
+	Accounts  *account.Service
+	Keys      *apikey.Service
+	Rules     *access.Store
+	Mounts    *mount.Store
+	Providers *provider.Registry
+	Tree      *files.Tree
+	Uploads   *upload.Service
+	Downloads *download.Service
+	Lifecycle *lifecycle.Service
+
+	deps     Deps
+	ids      *ident.Source
+	counters kv.Store
+	seeded   atomic.Bool
+	listener net.Listener
+	ops      net.Listener
+	server   *http.Server
+	unlock   func() error
+}
+
+// Open builds everything that speaks to the database, without listening: what the commands beside `serve` need. The schema is left alone.
+func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
+	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random)}
+	if err := privateDir(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	keys, err := masterKey(cfg, deps.Random)
+	if err != nil {
+		return nil, err
+	}
+	a.DB, err = db.Open(ctx, db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(), Log: deps.Log})
+	if err != nil {
+		return nil, err
+	}
+	if a.counters, err = openCounters(cfg, deps); err != nil {
+		return nil, errors.Join(err, a.DB.Close())
+	}
+	a.build(keys)
+	return a, nil
+}
+
+// build wires the domain. A cache of one package learns of the settings of another through a function, so that both stay ignorant of each other.
+func (a *App) build(keys *secret.Keyring) {
+	now, d := a.deps.Now, a.DB
+	a.Site = site.New(d)
+	a.Accounts = account.New(account.Config{DB: d, IDs: a.ids, Random: a.deps.Random, Keys: keys, Now: now, Log: a.deps.Log})
+	a.Keys = apikey.New(d, a.ids, now)
+	a.Rules = access.NewStore(d, now, func(ctx context.Context, version int64) (bool, error) {
+		settings, err := a.Site.Current(ctx, version)
+		return settings.AllowGuestAccess, err
+	})
+	a.Mounts = mount.New(d)
+	a.Providers = provider.New(provider.Config{DB: d, ObjectDir: a.Config.ObjectDir, MinFree: a.Config.MinFree, Now: now})
+	a.Tree = files.New(files.Config{
+		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, IDs: a.ids, Now: now, Grace: a.Config.GarbageGrace, Log: a.deps.Log, Owner: a.owner,
+	})
+	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Providers: a.Providers, IDs: a.ids, Now: now, Log: a.deps.Log})
+	a.Downloads = download.New(download.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, Keys: a.Keys, IDs: a.ids, Now: now})
+	a.Lifecycle = lifecycle.New(lifecycle.Config{
+		DB: d, Accounts: a.Accounts, Tree: a.Tree, Mounts: a.Mounts, Providers: a.Providers, Policies: a.Rules, Site: a.Site, IDs: a.ids, Now: now,
+		MaxStorage: a.Config.DefaultMaxStorage, MaxFiles: a.Config.DefaultMaxFiles,
+	})
+}
+
+// owner is an account as an actor, and whether it is active.
+func (a *App) owner(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
+	user, err := a.Accounts.Cached(ctx, version, userID)
+	if fault.Is(err, fault.NotFound) {
+		return access.Actor{}, false, nil
+	}
+	return access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}, user.Status == "active", err
+}
+
+// New is Open for `larder serve`: it takes the lock on the data directory, binds the listeners and brings the schema up to date.
+func New(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
+	unlock := func() error { return nil }
+	if !cfg.Postgres() {
+		if err := privateDir(cfg.DataDir); err != nil {
+			return nil, err
+		}
+		var err error
+		if unlock, err = lockDir(cfg.DataDir); err != nil {
+			return nil, err
+		}
+	}
+	a, err := Open(ctx, cfg, deps)
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	a.unlock = unlock
+	if err := a.start(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+func (a *App) start(ctx context.Context) (err error) {
+	if a.listener, err = net.Listen("tcp", a.Config.Listen); err != nil {
+		return fmt.Errorf("listen on %s: %w", a.Config.Listen, err)
+	}
+	a.BaseURL = a.Config.BaseURLAt(a.listener.Addr().String())
+	if a.Config.OpsListen != "" {
+		if a.ops, err = net.Listen("tcp", a.Config.OpsListen); err != nil {
+			return fmt.Errorf("listen on %s: %w", a.Config.OpsListen, err)
+		}
+	}
+	if err := a.DB.Migrate(ctx); err != nil {
+		return err
+	}
+	handler, err := api.New(api.Config{
+		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Downloads: a.Downloads,
+		Lifecycle: a.Lifecycle, Counters: a.counters, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies,
+		AuthRateLimit: a.Config.AuthRateLimit, LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, Development: a.Config.Development,
+		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, Started: a.seeded.Load, Ready: a.ready,
+	})
+	if err != nil {
+		return err
+	}
+	a.server = &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64<<10 - 4096, // net/http allows 4 KiB more than it is told
+		ErrorLog:          slog.NewLogLogger(a.deps.Log.Handler(), slog.LevelDebug),
+		Protocols:         new(http.Protocols),
+	}
+	a.server.Protocols.SetHTTP1(true)
+	return nil
+}
+
+// Close frees what Open and New took, for an App that is not running.
+func (a *App) Close() error {
+	var errs []error
+	for _, l := range []net.Listener{a.listener, a.ops} {
+		if l != nil {
+			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	errs = append(errs, a.counters.Close(), a.Providers.Close(), a.DB.Close())
+	if a.unlock != nil {
+		errs = append(errs, a.unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// spool opens a temporary file without a name, in the data directory.
+func (a *App) spool() (*os.File, error) {
+	file, err := os.CreateTemp(a.Config.DataDir, "spool-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}

@@ -1,0 +1,137 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"larder/internal/lifecycle"
+	"larder/internal/site"
+)
+
+const (
+	// drainTime is how long requests in flight may take to finish at a stop.
+	drainTime = 30 * time.Second
+	// sweepEvery keeps what a sweep has to bring about "within a minute".
+	sweepEvery = 15 * time.Second
+	// readyTime bounds what the readiness probe waits for.
+	readyTime = 3 * time.Second
+)
+
+// Run seeds a first start, prints the address, serves until ctx ends, lets requests in flight finish, and closes everything. It returns nil
+// after a clean stop.
+func (a *App) Run(ctx context.Context) error {
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	failed := make(chan error, 2)
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serve: %w", err)
+		}
+	})
+	ops := &http.Server{Handler: operations(), ReadHeaderTimeout: 10 * time.Second}
+	if a.ops != nil {
+		running.Go(func() {
+			if err := ops.Serve(a.ops); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serve metrics: %w", err)
+			}
+		})
+	}
+	err := a.seed(ctx)
+	if err == nil {
+		running.Go(func() { a.sweepUntil(background) })
+		select {
+		case <-ctx.Done():
+		case err = <-failed:
+		}
+	}
+	a.deps.Log.Info("stopping")
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if late := a.server.Shutdown(drain); late != nil {
+		a.deps.Log.Warn("some requests did not finish in time", "error", late)
+		err = errors.Join(err, a.server.Close())
+	}
+	err = errors.Join(err, ops.Close())
+	stop()
+	running.Wait()
+	return errors.Join(err, a.Keys.Sweep(context.WithoutCancel(ctx)), a.Close())
+}
+
+// seed makes what a first start makes and prints what a person must know.
+func (a *App) seed(ctx context.Context) error {
+	cfg := a.Config
+	settings := site.Defaults()
+	settings.AllowRegistration = cfg.AllowRegistration
+	settings.RateLimitEnabled, settings.RateLimitRequestsPerMinute = cfg.RateLimitEnabled, cfg.RateLimitPerMinute
+	password := cfg.AdminPassword
+	if password == "" {
+		password = RandomPassword(a.deps.Random)
+	}
+	first, err := a.Lifecycle.Seed(ctx, lifecycle.First{Username: cfg.AdminUsername, Email: cfg.AdminEmail, Password: password, Settings: settings})
+	if err != nil {
+		return fmt.Errorf("first start: %w", err)
+	}
+	a.seeded.Store(true)
+	fmt.Fprintf(a.deps.Out, "Larder serves %s\n", a.BaseURL)
+	if first && cfg.AdminPassword == "" {
+		fmt.Fprintf(a.deps.Out, "First start: sign in as %s with the password %s (it is shown this once; `larder admin reset-password %s` makes a new one)\n",
+			cfg.AdminUsername, password.Reveal(), cfg.AdminUsername)
+	}
+	a.deps.Log.Info("ready", "address", a.listener.Addr().String(), "base_url", a.BaseURL)
+	return nil
+}
+
+// ready says whether requests can be served, in words that tell a stranger nothing.
+func (a *App) ready(r *http.Request) (bool, string) {
+	if !a.seeded.Load() {
+		return false, "starting"
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), readyTime)
+	defer cancel()
+	if err := a.DB.Ping(ctx); err != nil {
+		a.deps.Log.Error("the database can't be reached", "error", err)
+		return false, "the database can't be reached"
+	}
+	if err := a.Providers.Check(ctx); err != nil {
+		a.deps.Log.Error("a storage provider is not available", "error", err)
+		return false, "a storage provider is not available"
+	}
+	return true, ""
+}
+
+// sweepUntil does the chores until ctx ends.
+func (a *App) sweepUntil(ctx context.Context) {
+	for {
+		if err := a.Sweep(ctx); err != nil && ctx.Err() == nil {
+			a.deps.Log.Error("sweep", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(sweepEvery):
+		}
+	}
+}
+
+// Sweep does every chore once: expired sessions and tokens, the rows and objects of what was deleted.
+func (a *App) Sweep(ctx context.Context) error {
+	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx)}
+	for ctx.Err() == nil {
+		more, err := a.Tree.Collect(ctx)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if !more || err != nil {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Addr is the address that the public listener is bound to.
+func (a *App) Addr() net.Addr { return a.listener.Addr() }

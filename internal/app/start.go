@@ -1,0 +1,82 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"larder/internal/config"
+	"larder/internal/ident"
+	"larder/internal/kv"
+	"larder/internal/kv/memory"
+	"larder/internal/kv/redis"
+	"larder/internal/secret"
+)
+
+// privateDir makes a directory that only its owner can look into. One that was there keeps its mode: it may be a mounted volume.
+func privateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w", err)
+	}
+	return nil
+}
+
+// lockDir keeps a second server away from the data directory. The lock ends with the process, however it ends.
+func lockDir(dir string) (unlock func() error, err error) {
+	path := filepath.Join(dir, "larder.lock")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the data directory: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = fmt.Errorf("the data directory %s is in use by another Larder", dir)
+		}
+		return nil, errors.Join(err, file.Close())
+	}
+	return file.Close, nil
+}
+
+func masterKey(cfg config.Config, random io.Reader) (*secret.Keyring, error) {
+	if cfg.SecretKey != "" {
+		return secret.New([]byte(cfg.SecretKey.Reveal()))
+	}
+	key, err := secret.LoadOrCreate(cfg.KeyFile(), random)
+	if err != nil {
+		return nil, err
+	}
+	return secret.New(key)
+}
+
+func openCounters(cfg config.Config, deps Deps) (kv.Store, error) {
+	if cfg.RedisURL != "" {
+		return redis.New(cfg.RedisURL.Reveal(), redis.Options{Now: deps.Now, Log: deps.Log})
+	}
+	return memory.New(deps.Now, 0), nil
+}
+
+// RandomPassword draws a password of 119 bits.
+func RandomPassword(random io.Reader) secret.Text { return secret.Text(ident.New(random).Base62(20)) }
+
+// operations serves metrics and profiles; it is never reached through the public listener (abuse case C121).
+func operations() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}

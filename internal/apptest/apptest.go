@@ -1,0 +1,166 @@
+// Package apptest runs the whole service inside a test: free ports, a temporary directory, a chosen engine, a clock that the test moves.
+//
+// Each runs a test on both standing set-ups: SQLite, and two replicas on one PostgreSQL between which requests alternate.
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"io"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/app"
+	"larder/internal/config"
+	"larder/internal/db/dbtest"
+	"larder/internal/secret"
+)
+
+// BaseURL is what the service under test believes its address to be. A Client reaches the replicas behind it.
+const BaseURL = "http://larder.test"
+
+// AdminPassword is the password of the administrator `admin`.
+const AdminPassword = "correct horse battery"
+
+// Larder is the running service.
+type Larder struct {
+	Clock *Clock
+	Apps  []*app.App // the replicas
+	Log   *Buffer    // everything that was logged, as JSON lines
+	cfg   config.Config
+	t     testing.TB
+	next  int
+	mu    sync.Mutex
+}
+
+// Each runs test once on each set-up, in parallel. change may alter the configuration.
+func Each(t *testing.T, test func(t *testing.T, l *Larder), change ...func(*config.Config)) {
+	t.Helper()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			test(t, Start(t, engine, change...))
+		})
+	}
+}
+
+// Start runs the service on engine until the end of the test: one process on SQLite, two replicas on PostgreSQL.
+func Start(t testing.TB, engine string, change ...func(*config.Config)) *Larder {
+	t.Helper()
+	dir := t.TempDir()
+	key := sha256.Sum256([]byte(t.Name()))
+	cfg := config.Config{
+		Listen: "127.0.0.1:0", BaseURL: BaseURL, DataDir: dir, ObjectDir: filepath.Join(dir, "objects"), SecretKey: secret.Text(key[:]),
+		AdminUsername: "admin", AdminEmail: "admin@localhost", AdminPassword: AdminPassword,
+		RateLimitEnabled: true, RateLimitPerMinute: 10000, AuthRateLimit: 10000, DefaultMaxStorage: 10 << 30, DefaultMaxFiles: 100000,
+		LinkMaxAge: time.Hour, LogRetention: 90 * 24 * time.Hour, GarbageGrace: time.Hour,
+	}
+	replicas := 1
+	if engine == "postgres" {
+		cfg.DatabaseURL = secret.Text(dbtest.URL(t))
+		replicas = 2
+	}
+	for _, fn := range change {
+		fn(&cfg)
+	}
+	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &Buffer{}, cfg: cfg, t: t}
+	for range replicas {
+		l.startReplica(t)
+	}
+	return l
+}
+
+// TrustLoopback is a change for Each: the test's requests come through a trusted proxy.
+func TrustLoopback(cfg *config.Config) {
+	cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+}
+
+func (l *Larder) startReplica(t testing.TB) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	log := slog.New(slog.NewJSONHandler(l.Log, nil))
+	a, err := app.New(ctx, l.cfg, app.Deps{Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard})
+	if err != nil {
+		stop()
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	l.Apps = append(l.Apps, a)
+	client := l.Client(t)
+	for client.to(len(l.Apps)-1).Get("/api/public/health/ready").Status != 200 {
+		select {
+		case err := <-done:
+			t.Fatalf("did not start: %v", err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Sweep does every chore of the background once.
+func (l *Larder) Sweep() {
+	l.t.Helper()
+	if err := l.Apps[0].Sweep(context.Background()); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// replica picks the next one in turn.
+func (l *Larder) replica() *app.App {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next++
+	return l.Apps[l.next%len(l.Apps)]
+}
+
+// Clock is a clock that stands still until the test moves it.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// Now returns the present moment.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the clock forward, or back.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// Buffer is a bytes.Buffer for several writers.
+type Buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// String returns everything written.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
