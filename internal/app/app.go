@@ -57,14 +57,15 @@ type App struct {
 	Downloads *download.Service
 	Lifecycle *lifecycle.Service
 
-	deps     Deps
-	ids      *ident.Source
-	counters kv.Store
-	seeded   atomic.Bool
-	listener net.Listener
-	ops      net.Listener
-	server   *http.Server
-	unlock   func() error
+	deps      Deps
+	masterKey *secret.Keyring
+	ids       *ident.Source
+	counters  kv.Store
+	seeded    atomic.Bool
+	listener  net.Listener
+	ops       net.Listener
+	server    *http.Server
+	unlock    func() error
 }
 
 // Open builds everything that speaks to the database, without listening: what the commands beside `serve` need. The schema is left alone.
@@ -84,15 +85,16 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	if a.counters, err = openCounters(cfg, deps); err != nil {
 		return nil, errors.Join(err, a.DB.Close())
 	}
-	a.build(keys)
+	a.masterKey = keys
+	a.build()
 	return a, nil
 }
 
 // build wires the domain. A cache of one package learns of the settings of another through a function, so that both stay ignorant of each other.
-func (a *App) build(keys *secret.Keyring) {
+func (a *App) build() {
 	now, d := a.deps.Now, a.DB
 	a.Site = site.New(d)
-	a.Accounts = account.New(account.Config{DB: d, IDs: a.ids, Random: a.deps.Random, Keys: keys, Now: now, Log: a.deps.Log})
+	a.Accounts = account.New(account.Config{DB: d, IDs: a.ids, Random: a.deps.Random, Keys: a.masterKey, Now: now, Log: a.deps.Log})
 	a.Keys = apikey.New(d, a.ids, now)
 	a.Rules = access.NewStore(d, now, func(ctx context.Context, version int64) (bool, error) {
 		settings, err := a.Site.Current(ctx, version)
@@ -154,6 +156,9 @@ func (a *App) start(ctx context.Context) (err error) {
 		}
 	}
 	if err := a.DB.Migrate(ctx); err != nil {
+		return err
+	}
+	if err := a.Lifecycle.CheckKey(ctx, a.masterKey.Fingerprint()); err != nil {
 		return err
 	}
 	handler, err := api.New(api.Config{

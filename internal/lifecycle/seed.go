@@ -3,7 +3,9 @@ package lifecycle
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"strconv"
 
 	"larder/internal/access"
 	"larder/internal/account"
@@ -33,6 +35,29 @@ func (s *Service) Seeded(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("look for the first start: %w", err)
 	}
 	return done, nil
+}
+
+// ErrWrongKey refuses a start with another master key than the database was made with: its sealed columns could not be read, and everybody's
+// session would end (abuse case C116).
+var ErrWrongKey = errors.New("the secret key is not the one that this database was made with: give the former LARDER_SECRET_KEY, or bring back the key file in the data directory")
+
+// CheckKey compares the master key, by its fingerprint of 16 hexadecimal digits, with the one the database was made with; on a first start it
+// is noted. Error: ErrWrongKey.
+func (s *Service) CheckKey(ctx context.Context, fingerprint string) error {
+	given, err := strconv.ParseUint(fingerprint, 16, 64)
+	if err != nil {
+		return fmt.Errorf("read the key's fingerprint: %w", err)
+	}
+	return s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
+		noted, err := firstKey(tx, int64(given))
+		if err != nil {
+			return fmt.Errorf("look up the key's fingerprint: %w", err)
+		}
+		if noted != int64(given) {
+			return ErrWrongKey
+		}
+		return nil
+	})
 }
 
 // Seed makes, once in the life of a database, what a first start makes, in one transaction under a lock that replicas share: the

@@ -30,3 +30,13 @@ func firstStore(tx *db.Tx, drawn int64) (int64, error) {
 	err := tx.QueryRow("SELECT value FROM versions WHERE name = 'first store'").Scan(&number)
 	return number, err
 }
+
+// firstKey notes the master key's fingerprint, unless one is noted already, and returns what is noted.
+func firstKey(tx *db.Tx, fingerprint int64) (int64, error) {
+	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('key', $1) ON CONFLICT (name) DO NOTHING", fingerprint); err != nil {
+		return 0, err
+	}
+	var noted int64
+	err := tx.QueryRow("SELECT value FROM versions WHERE name = 'key'").Scan(&noted)
+	return noted, err
+}
