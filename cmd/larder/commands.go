@@ -56,6 +56,9 @@ func open(ctx context.Context, args, environ []string, own *flag.FlagSet, out, e
 	if len(words) != 1 {
 		return nil, "", fmt.Errorf("larder: one name is expected, got %q: %w", words, errUsage)
 	}
+	if _, err := os.Stat(cfg.DatabaseFile()); !cfg.Postgres() && err != nil {
+		return nil, "", fmt.Errorf("there is no database in %s: start `larder serve` with it once", cfg.DataDir)
+	}
 	a, err := app.Open(ctx, cfg, deps(cfg, out, errs))
 	if err != nil {
 		return nil, "", err
