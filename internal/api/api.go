@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"larder/internal/access"
@@ -67,7 +68,7 @@ type API struct {
 	secure  bool // base_url is https
 	router  *router
 	routes  []route
-	openapi []byte
+	openapi func() ([]byte, error) // made on the first request, since it takes longer than the whole rest of a start
 	recent  recent
 }
 
@@ -79,11 +80,7 @@ func New(cfg Config) (*API, error) {
 	if a.router, err = newRouter(a.routes); err != nil {
 		return nil, err
 	}
-	document, err := a.document()
-	if err != nil {
-		return nil, err
-	}
-	a.openapi = document
+	a.openapi = sync.OnceValues(a.document)
 	return a, nil
 }
 

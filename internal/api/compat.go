@@ -44,6 +44,9 @@ func (a *API) compatibleUpload(c *call) error {
 	if err := c.needs("write"); err != nil {
 		return err
 	}
+	if c.r.UserAgent() == "PicGo" {
+		c.w.Header().Set("Connection", "close") // its command line ends when the connection does, and an idle one stays open for minutes
+	}
 	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if media == "multipart/form-data" {
 		return c.uploadForm(params["boundary"])

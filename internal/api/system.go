@@ -59,6 +59,10 @@ func (c *call) probe(good, bad int, otherwise string) error {
 }
 
 func (a *API) openapiDocument(c *call) error {
-	c.writeJSON(200, json.RawMessage(a.openapi))
+	document, err := a.openapi()
+	if err != nil {
+		return err
+	}
+	c.writeJSON(200, json.RawMessage(document))
 	return nil
 }

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// figure is a number of the server alone, with the most that it may be.
+type figure struct {
+	id, name, value, goal string
+	met                   bool
+}
+
+func (b *bench) limit(id, name string, value, goal float64, format func(float64) string) {
+	b.figures = append(b.figures, figure{id: id, name: name, value: format(value), goal: "≤ " + format(goal), met: value <= goal})
+}
+
+func megabytes(n float64) string { return fmt.Sprintf("%.1f MB", n/1e6) }
+func milliseconds(n float64) string {
+	return fmt.Sprintf("%.0f ms", n)
+}
+func plainNumber(n float64) string { return fmt.Sprintf("%.2f", n) }
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// startsAndMemory is W8 and the first half of W7: on fresh directories and then on the same ones again.
+func (b *bench) startsAndMemory(ctx context.Context) error {
+	var first, warm, idle, busy []float64
+	for round := range b.rounds {
+		s := newSite(b.site.binary, filepath.Join(b.dir, fmt.Sprintf("start%d", round)))
+		for again := range 2 {
+			begin := time.Now()
+			p, err := s.start(ctx)
+			if err != nil {
+				return err
+			}
+			took := float64(time.Since(begin).Microseconds()) / 1000
+			if again == 0 {
+				first = append(first, took)
+			} else {
+				warm = append(warm, took)
+				quiet, loaded, err := memoryOf(p)
+				if err != nil {
+					p.stop()
+					return err
+				}
+				idle, busy = append(idle, quiet), append(busy, loaded)
+			}
+			p.stop()
+		}
+	}
+	b.limit("W8", "first start to readiness", median(first), 500, milliseconds)
+	b.limit("W8", "later start to readiness", median(warm), 60, milliseconds)
+	b.limit("W7", "memory, idle", median(idle), 30e6, megabytes)
+	b.limit("W7", "memory, 256 connections", median(busy), 60e6, megabytes)
+	return nil
+}
+
+// memoryOf returns the resident memory before and while 256 connections are open, each after one request.
+func memoryOf(p *server) (idle, busy float64, err error) {
+	before, err := p.memory("VmRSS")
+	if err != nil {
+		return 0, 0, err
+	}
+	for range 256 {
+		c, err := connect(p)
+		if err != nil {
+			return 0, 0, err
+		}
+		defer c.close()
+		if _, err := c.do(request{method: "GET", path: "/api/public/health/live"}); err != nil {
+			return 0, 0, err
+		}
+	}
+	after, err := p.memory("VmRSS")
+	return float64(before), float64(after), err
+}
+
+// memoryWhenFull is the memory of a server on what the other workloads left, beside that of one with nothing.
+func (b *bench) memoryWhenFull(ctx context.Context) error {
+	if b.serial == 0 { // no workload filled it
+		return nil
+	}
+	p, err := b.site.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	c, _, err := b.site.login(ctx, p)
+	if err != nil {
+		return err
+	}
+	var me struct {
+		Quota struct{ UsedFiles int64 }
+	}
+	if err := c.call(ctx, "GET", "/api/auth/me", nil, &me); err != nil {
+		return err
+	}
+	rss, err := p.memory("VmRSS")
+	if err != nil {
+		return err
+	}
+	b.limit("W7", fmt.Sprintf("memory with %d files, after a login", me.Quota.UsedFiles), float64(rss), 60e6, megabytes)
+	return nil
+}
+
+// countSyncs uploads under strace, and counts what is synced between the first request and the end of the last.
+func (b *bench) countSyncs(ctx context.Context, connections int) error {
+	trace := filepath.Join(b.dir, fmt.Sprintf("syncs%d", connections))
+	p, err := b.site.start(ctx, "strace", "-D", "-f", "-q", "--seccomp-bpf", "-e", "trace=fsync,fdatasync", "-o", trace)
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	b.serial++
+	before, err := syncsIn(trace)
+	if err != nil {
+		return err
+	}
+	n := min(b.uploads, 1000)
+	if _, err := run(ctx, p, connections, n, b.smallUpload(b.serial)); err != nil {
+		return err
+	}
+	after, err := syncsIn(trace)
+	if err != nil {
+		return err
+	}
+	goal := 2.6
+	if connections > smallConnections {
+		goal = 1.5
+	}
+	b.limit("W4", fmt.Sprintf("syncs an upload, %d connections", connections), float64(after-before)/float64(n), goal, plainNumber)
+	return nil
+}
+
+// syncsIn counts the successful calls in the output of strace, which writes line by line.
+func syncsIn(trace string) (int, error) {
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		return 0, err
+	}
+	return countLines(text, " = 0"), nil
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// request is what the load generator sends: a head written once, and a body of so many bytes.
+type request struct {
+	method, path string
+	headers      []string // whole lines without the line end
+	body         int64    // bytes; 0 for none
+}
+
+// bodyBlock is what bodies consist of, over and over.
+var bodyBlock = func() []byte {
+	b := make([]byte, 1<<20)
+	state := uint64(20480)
+	for i := range b {
+		state = state*6364136223846793005 + 1442695040888963407
+		b[i] = byte(state >> 56)
+	}
+	return b
+}()
+
+// head is the request up to the empty line.
+func (r request) head(host string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.method, r.path, host)
+	for _, line := range r.headers {
+		b.WriteString(line + "\r\n")
+	}
+	if r.body > 0 {
+		b.WriteString("Content-Length: " + strconv.FormatInt(r.body, 10) + "\r\n")
+	}
+	b.WriteString("\r\n")
+	return []byte(b.String())
+}
+
+// connection sends requests one after another.
+type connection struct {
+	conn   net.Conn
+	reader *bufio.Reader
+	host   string
+	buffer []byte
+}
+
+func connect(p *server) (*connection, error) {
+	conn, err := p.dial()
+	if err != nil {
+		return nil, err
+	}
+	return &connection{conn: conn, reader: bufio.NewReaderSize(conn, 64<<10), host: p.address, buffer: make([]byte, 1<<20)}, nil
+}
+
+func (c *connection) close() { c.conn.Close() }
+
+// do sends r and reads the whole answer, whose status must be 2xx. It returns the length of the body.
+func (c *connection) do(r request) (int64, error) {
+	head := r.head(c.host)
+	if r.body > 0 && r.body <= 64<<10 { // small ones leave in one packet
+		head = append(head, bodyBlock[:r.body]...)
+	}
+	if _, err := c.conn.Write(head); err != nil {
+		return 0, err
+	}
+	if r.body > 64<<10 {
+		for left := r.body; left > 0; {
+			n, err := c.conn.Write(bodyBlock[:min(left, int64(len(bodyBlock)))])
+			if err != nil {
+				return 0, err
+			}
+			left -= int64(n)
+		}
+	}
+	resp, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
+		return 0, fmt.Errorf("%s %s answered %s: %s", r.method, r.path, resp.Status, text)
+	}
+	return io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, c.buffer)
+}
+
+// outcome is one round of a workload against one server.
+type outcome struct {
+	requests int
+	cpu      time.Duration // of the server, in all
+	elapsed  time.Duration
+	growth   int64 // of its memory at the most, in bytes
+}
+
+func (o outcome) cpuPerRequest() time.Duration { return o.cpu / time.Duration(o.requests) }
+func (o outcome) rate() float64                { return float64(o.requests) / o.elapsed.Seconds() }
+
+// run sends n requests over so many connections, kept alive. make builds the request with that number.
+func run(ctx context.Context, p *server, connections, n int, make func(i int) request) (outcome, error) {
+	var open []*connection
+	defer func() {
+		for _, c := range open {
+			c.close()
+		}
+	}()
+	for range connections {
+		c, err := connect(p)
+		if err != nil {
+			return outcome{}, err
+		}
+		open = append(open, c)
+	}
+	if err := p.resetPeak(); err != nil {
+		return outcome{}, err
+	}
+	memory, err := p.memory("VmRSS")
+	if err != nil {
+		return outcome{}, err
+	}
+	before, err := p.cpu()
+	if err != nil {
+		return outcome{}, err
+	}
+	var next atomic.Int64
+	faults := errorList{}
+	var all sync.WaitGroup
+	begin := time.Now()
+	for _, c := range open {
+		all.Go(func() {
+			for ctx.Err() == nil && !faults.any() {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if _, err := c.do(make(i)); err != nil {
+					faults.add(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	elapsed := time.Since(begin)
+	after, err := p.cpu()
+	peak, err2 := p.memory("VmHWM")
+	if err := errors.Join(ctx.Err(), faults.join(), err, err2); err != nil {
+		return outcome{}, err
+	}
+	return outcome{requests: n, cpu: after - before, elapsed: elapsed, growth: max(0, peak-memory)}, nil
+}
+
+// errorList collects the first errors of several goroutines.
+type errorList struct {
+	mu   sync.Mutex // guards errs
+	errs []error
+}
+
+func (l *errorList) add(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.errs) < 3 {
+		l.errs = append(l.errs, err)
+	}
+}
+
+func (l *errorList) any() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.errs) > 0
+}
+
+func (l *errorList) join() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Join(l.errs...)
+}

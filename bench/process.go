@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// tick is the unit of CPU time in /proc, USER_HZ: 100 a second on every Linux that Go runs on.
+const tick = 10 * time.Millisecond
+
+// server is a child process that serves HTTP.
+type server struct {
+	cmd     *exec.Cmd
+	address string // host:port
+	log     bytes.Buffer
+}
+
+// site is where a larder keeps everything, over several processes.
+type site struct {
+	binary, dir string
+	password    string
+}
+
+func newSite(binary, dir string) *site {
+	return &site{binary: binary, dir: dir, password: "bench-password-of-the-administrator"}
+}
+
+func (s *site) environ() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir,
+		"LARDER_LISTEN=127.0.0.1:0", "LARDER_DATA_DIR=" + filepath.Join(s.dir, "data"), "LARDER_ADMIN_PASSWORD=" + s.password,
+		"LARDER_RATE_LIMIT_PER_MINUTE=10000", "LARDER_LOG_FORMAT=json",
+	}
+}
+
+// start runs the server, behind the words of wrapper if any, until it is ready.
+func (s *site) start(ctx context.Context, wrapper ...string) (*server, error) {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, err
+	}
+	words := append(append([]string{}, wrapper...), s.binary, "serve")
+	p, err := launch(ctx, s.environ(), words)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.awaitReady(ctx); err != nil {
+		p.stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+// awaitReady asks the readiness probe until it says 200.
+func (p *server) awaitReady(ctx context.Context) error {
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) && ctx.Err() == nil {
+		resp, err := http.Get("http://" + p.address + "/api/public/health/ready")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return fmt.Errorf("%s is not ready: %s", p.cmd.Path, tail(p.log.String()))
+}
+
+var fullToken = regexp.MustCompile(`pk_[0-9A-Za-z]{24}\.sk_[0-9A-Za-z]{48}`)
+
+// key makes an API key of the administrator with the command line.
+func (s *site) key(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, s.binary, "key", "create", "admin", "--for", "curl", "--base-url", "http://larder.test")
+	cmd.Env = s.environ()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("make a key: %w: %s", err, tail(string(out)))
+	}
+	token := fullToken.Find(out)
+	if token == nil {
+		return "", fmt.Errorf("no key in %q", out)
+	}
+	return string(token), nil
+}
+
+// startReference runs the reference server on dir.
+func startReference(ctx context.Context, dir string) (*server, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return launch(ctx, os.Environ(), []string{self, referenceCommand, dir})
+}
+
+// launch starts a program that prints "… serves http://host:port" on its first line that says so.
+func launch(ctx context.Context, env, words []string) (*server, error) {
+	p := &server{cmd: exec.CommandContext(ctx, words[0], words[1:]...)}
+	p.cmd.Env = env
+	p.cmd.Stderr = &p.log
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewReader(stdout)
+	for {
+		line, err := lines.ReadString('\n')
+		if _, address, ok := strings.Cut(line, " serves http://"); ok {
+			p.address = strings.TrimSpace(address)
+			go io.Copy(io.Discard, lines) // ends with the process
+			return p, nil
+		}
+		if err != nil {
+			waited := p.cmd.Wait()
+			return nil, fmt.Errorf("%s ended before it served: %w: %s", words[0], errors.Join(err, waited), tail(p.log.String()))
+		}
+	}
+}
+
+// stop ends the process, by SIGTERM and, for programs that don't heed it, by what the context does.
+func (p *server) stop() {
+	p.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended
+	p.cmd.Wait()                          // the reference dies of the signal
+}
+
+// cpu is the CPU time that the process and its children have used.
+func (p *server) cpu() (time.Duration, error) {
+	text, err := os.ReadFile(p.proc("stat"))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from field 3 on, the state
+	total := int64(0)
+	for _, i := range []int{14, 15, 16, 17} { // utime, stime, cutime, cstime
+		n, err := strconv.ParseInt(fields[i-3], 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return time.Duration(total) * tick, nil
+}
+
+// memory returns VmRSS or VmHWM in bytes.
+func (p *server) memory(field string) (int64, error) {
+	text, err := os.ReadFile(p.proc("status"))
+	if err != nil {
+		return 0, err
+	}
+	m := regexp.MustCompile(`(?m)^` + field + `:\s+(\d+) kB`).FindSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("no %s for %s", field, p.cmd.Path)
+	}
+	n, err := strconv.ParseInt(string(m[1]), 10, 64)
+	return n << 10, err
+}
+
+// resetPeak makes VmHWM start again from the present memory.
+func (p *server) resetPeak() error { return os.WriteFile(p.proc("clear_refs"), []byte("5"), 0) }
+
+func (p *server) proc(file string) string {
+	return filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), file)
+}
+
+func (p *server) dial() (net.Conn, error) { return net.Dial("tcp", p.address) }
+
+func tail(text string) string {
+	if len(text) > 1000 {
+		return "…" + text[len(text)-1000:]
+	}
+	return text
+}

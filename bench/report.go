@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const (
+	beginMarker = "<!-- figures: begin -->"
+	endMarker   = "<!-- figures: end -->"
+)
+
+// report is the table with where it comes from.
+func (b *bench) report() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "Taken on %s, %d cores, %s %s/%s, by `%s`; medians over %d interleaved round(s).\n\n",
+		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, command(), b.rounds)
+	if len(b.pairs) > 0 {
+		s.WriteString("| # | workload | CPU a request | reference | ratio | goal | rate | reference | ratio | goal | memory grows by |\n")
+		s.WriteString("| --- | --- | ---: | ---: | ---: | :--- | ---: | ---: | ---: | :--- | ---: |\n")
+		for _, p := range b.pairs {
+			s.WriteString(p.line())
+		}
+		s.WriteString("\n")
+	}
+	if len(b.figures) > 0 {
+		s.WriteString("| # | figure | value | goal |\n| --- | --- | ---: | :--- |\n")
+		for _, f := range b.figures {
+			fmt.Fprintf(&s, "| %s | %s | %s | %s |\n", f.id, f.name, f.value, goal(f.goal, f.met))
+		}
+		s.WriteString("\n")
+	}
+	return s.String()
+}
+
+func command() string { return strings.Join(append([]string{"go run ./bench"}, os.Args[1:]...), " ") }
+
+// goal marks what was missed.
+func goal(text string, met bool) string {
+	if !met {
+		return text + " (missed)"
+	}
+	return text
+}
+
+func (p *pair) line() string {
+	of := func(outcomes []outcome, value func(outcome) float64) float64 {
+		var all []float64
+		for _, o := range outcomes {
+			all = append(all, value(o))
+		}
+		return median(all)
+	}
+	cpu := func(o outcome) float64 { return float64(o.cpuPerRequest()) }
+	growth := of(p.larder, func(o outcome) float64 { return float64(o.growth) })
+	cpuHere, cpuThere := of(p.larder, cpu), of(p.reference, cpu)
+	rateHere, rateThere := of(p.larder, outcome.rate), of(p.reference, outcome.rate)
+	cpuGoal, rateGoal, grown := "", "", megabytes(growth)
+	if p.cpuGoal > 0 {
+		cpuGoal = goal(fmt.Sprintf("≤ %.2g×", p.cpuGoal), cpuHere <= p.cpuGoal*cpuThere)
+	}
+	if p.rateGoal > 0 {
+		rateGoal = goal(fmt.Sprintf("≥ %.2g×", p.rateGoal), rateHere >= p.rateGoal*rateThere)
+	}
+	if p.growthGoal > 0 {
+		grown += ", " + goal("≤ "+megabytes(float64(p.growthGoal)), growth <= float64(p.growthGoal))
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", p.id, p.name,
+		cpuText(cpuHere), cpuText(cpuThere), ratio(cpuHere, cpuThere), cpuGoal,
+		p.rateText(rateHere), p.rateText(rateThere), ratio(rateHere, rateThere), rateGoal, grown)
+}
+
+// ratio says so when the reference was too quick for the clock.
+func ratio(here, there float64) string {
+	if there == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f×", here/there)
+}
+
+func cpuText(nanoseconds float64) string {
+	if d := time.Duration(nanoseconds); d >= 10*time.Millisecond {
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f µs", nanoseconds/1000)
+}
+
+func (p *pair) rateText(requests float64) string {
+	if p.bytes > 0 {
+		return fmt.Sprintf("%.0f MB/s", requests*float64(p.bytes)/1e6)
+	}
+	return fmt.Sprintf("%.0f/s", requests)
+}
+
+func countLines(text []byte, end string) int {
+	n := 0
+	for line := range bytes.Lines(text) {
+		if bytes.HasSuffix(bytes.TrimRight(line, "\n"), []byte(end)) {
+			n++
+		}
+	}
+	return n
+}
+
+// insert puts the report between the markers of a file.
+func insert(file, report string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, found := strings.Cut(string(text), beginMarker)
+	_, after, closed := strings.Cut(rest, endMarker)
+	if !found || !closed {
+		return fmt.Errorf("%s has no line %s and, below it, %s", file, beginMarker, endMarker)
+	}
+	return os.WriteFile(file, []byte(before+beginMarker+"\n"+strings.TrimSpace(report)+"\n"+endMarker+after), 0o644)
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+const smallConnections = 8
+
+// pair is one workload against both servers: one outcome of each a round.
+type pair struct {
+	id, name          string
+	cpuGoal, rateGoal float64 // ratios to the reference: at most, at least; 0 for none
+	bytes             int64   // of one request, for rates in MB/s; 0 for rates in requests
+	growthGoal        int64   // bytes; 0 for none
+
+	larder, reference []outcome
+}
+
+// bench is a measurement under way.
+type bench struct {
+	options
+	dir       string // of everything, on the disk that is measured
+	site      *site
+	token     string
+	larder    *server
+	reference *server
+	serial    int // makes names unique
+
+	pairs   []*pair
+	figures []figure
+}
+
+// measure runs what the options ask for and returns the report.
+func measure(ctx context.Context, o options) (string, error) {
+	binary, err := filepath.Abs(o.binary)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "larder-bench-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{options: o, dir: dir, site: newSite(binary, filepath.Join(dir, "larder"))}
+	if b.wants("W8") || b.wants("W7") {
+		if err := b.startsAndMemory(ctx); err != nil {
+			return "", fmt.Errorf("W7 and W8: %w", err)
+		}
+	}
+	if b.wants("W1") || b.wants("W2") || b.wants("W3") || b.wants("W4") {
+		if err := b.beside(ctx); err != nil {
+			return "", err
+		}
+	}
+	if b.wants("W4") {
+		for _, connections := range []int{smallConnections, 32} {
+			if err := b.countSyncs(ctx, connections); err != nil {
+				return "", fmt.Errorf("count syncs: %w", err)
+			}
+		}
+	}
+	if b.wants("W7") {
+		if err := b.memoryWhenFull(ctx); err != nil {
+			return "", fmt.Errorf("W7: %w", err)
+		}
+	}
+	return b.report(), nil
+}
+
+// beside runs the workloads that are compared with the reference.
+func (b *bench) beside(ctx context.Context) (err error) {
+	shared := filepath.Join(b.dir, "reference")
+	if err := furnishReference(shared); err != nil {
+		return err
+	}
+	if b.reference, err = startReference(ctx, shared); err != nil {
+		return err
+	}
+	defer b.reference.stop()
+	if b.larder, err = b.site.start(ctx); err != nil {
+		return err
+	}
+	defer b.larder.stop()
+	if b.token, err = b.site.key(ctx); err != nil {
+		return err
+	}
+	ways, err := b.site.furnish(ctx, b.larder, b.token)
+	if err != nil {
+		return err
+	}
+	for round := range b.rounds {
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, b.rounds)
+		for _, step := range []func(context.Context, addresses) error{b.readSmall, b.large3then2, b.writeSmall} {
+			if err := step(ctx, ways); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add runs a workload of n requests on both servers, the reference first, and files the outcomes.
+func (b *bench) add(ctx context.Context, p pair, connections, n int, reference, larder func(i int) request) error {
+	var known *pair
+	for _, each := range b.pairs {
+		if each.id == p.id && each.name == p.name {
+			known = each
+		}
+	}
+	if known == nil {
+		known = &p
+		b.pairs = append(b.pairs, known)
+	}
+	there, err := run(ctx, b.reference, connections, n, reference)
+	if err != nil {
+		return fmt.Errorf("%s %s, reference: %w", p.id, p.name, err)
+	}
+	here, err := run(ctx, b.larder, connections, n, larder)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", p.id, p.name, err)
+	}
+	fmt.Fprintf(os.Stderr, "  %s %s: CPU %v against %v\n", p.id, p.name, here.cpuPerRequest(), there.cpuPerRequest())
+	known.reference, known.larder = append(known.reference, there), append(known.larder, here)
+	return nil
+}
+
+func same(r request) func(int) request { return func(int) request { return r } }
+
+// readSmall is W1.
+func (b *bench) readSmall(ctx context.Context, ways addresses) error {
+	if !b.wants("W1") {
+		return nil
+	}
+	plain := same(request{method: "GET", path: "/f.jpg"})
+	for _, way := range []struct {
+		name string
+		goal float64
+		request
+	}{
+		{"GET 20 KB, public path", 1.5, ways.publicPath},
+		{"GET 20 KB, permanent link", 1.5, ways.permanentLink},
+		{"GET 20 KB, session", 2, ways.withSession},
+		{"GET 20 KB, API key", 2, ways.withKey},
+	} {
+		if err := b.add(ctx, pair{id: "W1", name: way.name, cpuGoal: way.goal}, smallConnections, b.reads, plain, same(way.request)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// large3then2 is W3, whose file is W2's.
+func (b *bench) large3then2(ctx context.Context, ways addresses) error {
+	if !b.wants("W3") && !b.wants("W2") {
+		return nil
+	}
+	b.serial++
+	name := "large" + strconv.Itoa(b.serial) + ".bin"
+	size := fmt.Sprintf("%d MiB", b.large>>20)
+	put := request{method: "PUT", path: "/" + name, body: b.large}
+	upload := request{method: "POST", path: "/api/upload", body: b.large, headers: []string{"Authorization: Bearer " + b.token, "X-File-Name: " + name, "Content-Type: application/x-large"}}
+	err := b.add(ctx, pair{id: "W3", name: "upload of " + size + ", raw", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large, growthGoal: 8 << 20}, 1, 1, same(put), same(upload))
+	if err != nil || !b.wants("W2") {
+		return err
+	}
+	get, read := request{method: "GET", path: "/" + name}, ways.withSession
+	read.path = "/uploads/" + name
+	return b.add(ctx, pair{id: "W2", name: "GET " + size + ", session", cpuGoal: 1.3, rateGoal: 0.9, bytes: b.large, growthGoal: 4 << 20}, 1, 1, same(get), same(read))
+}
+
+// writeSmall is W4.
+func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
+	if !b.wants("W4") {
+		return nil
+	}
+	b.serial++
+	put := func(i int) request {
+		return request{method: "PUT", path: fmt.Sprintf("/s%d-%d.bin", b.serial, i), body: smallFile}
+	}
+	return b.add(ctx, pair{id: "W4", name: "upload of 20 KB, 8 connections", cpuGoal: 4.5, rateGoal: 0.15}, smallConnections, b.uploads, put, b.smallUpload(b.serial))
+}
+
+func (b *bench) smallUpload(serial int) func(i int) request {
+	return func(i int) request {
+		return request{method: "POST", path: "/api/upload", body: smallFile, headers: []string{
+			"Authorization: Bearer " + b.token, fmt.Sprintf("X-File-Name: s%d-%d.bin", serial, i), "Content-Type: application/x-small",
+		}}
+	}
+}

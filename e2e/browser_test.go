@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// elsewhere is a web site of another host name whose page /?src=ADDRESS shows one image.
+func elsewhere(t *testing.T) (pageFor func(image string) string) {
+	t.Helper()
+	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if src := r.FormValue("src"); src != "" {
+			fmt.Fprintf(w, `<!doctype html><title>page</title><img alt="" src="%s">`, html.EscapeString(src))
+		}
+	}))
+	t.Cleanup(pages.Close)
+	port := pages.URL[strings.LastIndex(pages.URL, ":"):]
+	return func(image string) string { return "http://other.test" + port + "/?src=" + url.QueryEscape(image) }
+}
+
+// oneBrowser keeps the tests from starting several browsers side by side.
+var oneBrowser = make(chan struct{}, 1)
+
+// rendered opens a page of another site for each image, in a fresh profile each, and returns the widths they rendered with.
+func rendered(t *testing.T, pageFor func(image string) string, images ...string) []int {
+	t.Helper()
+	oneBrowser <- struct{}{}
+	defer func() { <-oneBrowser }()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	args := []string{"render.mjs"}
+	for _, image := range images {
+		args = append(args, pageFor(image))
+	}
+	cmd := exec.CommandContext(ctx, "node", args...)
+	cmd.Dir = "browser"
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("node render.mjs: %v\n%s", err, &stderr)
+	}
+	var pages []struct {
+		Images []struct{ Width, Height int }
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &pages); err != nil {
+		t.Fatalf("render.mjs printed %q: %v", stdout.String(), err)
+	}
+	var widths []int
+	for i, page := range pages {
+		if len(page.Images) != 1 {
+			t.Fatalf("the page of %s has %d images, want 1", images[i], len(page.Images))
+		}
+		widths = append(widths, page.Images[0].Width)
+	}
+	if len(widths) != len(images) {
+		t.Fatalf("%d pages were opened, want %d", len(widths), len(images))
+	}
+	return widths
+}
+
+// TestRenderedTellsBrokenImages shows that the measure itself can fail.
+func TestRenderedTellsBrokenImages(t *testing.T) {
+	t.Parallel()
+	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/photo.jpg":
+			w.Header().Set("Content-Type", "image/jpeg")
+			w.Write(photograph(t))
+		case "/cookie.jpg": // would show if a cookie of the page before were sent
+			http.SetCookie(w, &http.Cookie{Name: "seen", Value: "1"})
+			if _, err := r.Cookie("seen"); err != nil {
+				http.Error(w, "who are you", http.StatusUnauthorized)
+				return
+			}
+			w.Write(photograph(t))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(images.Close)
+	got := rendered(t, elsewhere(t), images.URL+"/photo.jpg", images.URL+"/none.jpg", images.URL+"/cookie.jpg", images.URL+"/cookie.jpg")
+	if want := [4]int{photoWidth, 0, 0, 0}; [4]int(got) != want {
+		t.Errorf("natural widths %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,171 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	if out := newSite(t).mustRun(t, "version"); !strings.Contains(out, builtVersion) {
+		t.Errorf("version printed %q, want something with %s", out, builtVersion)
+	}
+}
+
+func TestUnknownCommand(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.start(t)
+	for _, args := range [][]string{{"surve"}, {"admin", "crate", "x"}, {"key", "create"}, {"key", "create", "admin", "--for", "nothing"}} {
+		if stdout, stderr, code := s.run(t, args...); code != 2 || stderr == "" {
+			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 2 and a sentence on stderr", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	stdout, stderr, code := s.run(t, "serve", "--help")
+	if code != 0 {
+		t.Errorf("serve --help: exit code %d, want 0", code)
+	}
+	for _, want := range []string{"--listen", "LARDER_LISTEN", "127.0.0.1:8080", "--config", "LARDER_GARBAGE_GRACE", "LARDER_MIN_FREE"} {
+		if !strings.Contains(stdout+stderr, want) {
+			t.Errorf("serve --help does not name %s", want)
+		}
+	}
+}
+
+// The administrator's commands work beside a running server, which knows of the change at once.
+func TestAdminCommands(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.start(t)
+
+	first := passwordIn(t, s.mustRun(t, "admin", "create", "mallow", "--role", "user"))
+	mallow := login(t, "mallow", first, p.url)
+	var me struct {
+		User struct{ Role, DefaultPath string }
+	}
+	mallow.do(t, "GET", "/api/auth/me", nil).data(t, 200, &me)
+	if me.User.Role != "user" || me.User.DefaultPath != "/home/mallow" {
+		t.Errorf("the account is %+v, want a user at home in /home/mallow", me.User)
+	}
+	login(t, "root2", passwordIn(t, s.mustRun(t, "admin", "create", "root2")), p.url).do(t, "GET", "/api/auth/me", nil).data(t, 200, &me)
+	if me.User.Role != "admin" {
+		t.Errorf("admin create without --role made a %s, want an admin", me.User.Role)
+	}
+
+	second := passwordIn(t, s.mustRun(t, "admin", "reset-password", "mallow"))
+	mallow.do(t, "GET", "/api/auth/me", nil).fails(t, 401, "SESSION_REVOKED")
+	newClient(p.url).do(t, "POST", "/api/auth/login", object{"username": "mallow", "password": first}).fails(t, 401, "INVALID_CREDENTIALS")
+	login(t, "mallow", second, p.url)
+
+	for _, args := range [][]string{{"admin", "create", "mallow"}, {"admin", "create", "MALLOW"}, {"admin", "create", "no good"}, {"admin", "reset-password", "nobody"}, {"key", "create", "nobody", "--base-url", "http://larder.test"}} {
+		if stdout, stderr, code := s.run(t, args...); code != 1 || strings.TrimSpace(stderr) == "" || passwordLine.MatchString(stdout) {
+			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 1 and a sentence on stderr", args, code, stdout, stderr)
+		}
+	}
+}
+
+// The command that `key create --for curl` prints works as it stands, once it names a file.
+func TestKeyForCurl(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.keepPort(t)
+	p := s.start(t)
+	picture := photograph(t)
+	path := filepath.Join(t.TempDir(), "photo.jpg")
+	if err := os.WriteFile(path, picture, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := s.mustRun(t, "key", "create", "admin", "--for", "curl")
+	command := regexp.MustCompile(`(?m)^\s*(curl .*)$`).FindString(out)
+	if command == "" {
+		t.Fatalf("no curl command in %q", out)
+	}
+	command = regexp.MustCompile(`@[^\s"']+`).ReplaceAllLiteralString(command, "@"+path)
+	said, err := exec.Command("sh", "-c", command).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	var u uploaded
+	reply{status: 200, body: said}.data(t, 200, &u)
+	if got := newClient(p.url).do(t, "GET", u.DirectURL, nil).want(t, 200); hash(got.body) != hash(picture) {
+		t.Error("the direct address gives other bytes than were sent")
+	}
+}
+
+// The file that `key create --for sharex` prints is a custom uploader; it is used here as ShareX does.
+func TestKeyForShareX(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.keepPort(t)
+	p := s.start(t)
+	var uploader struct {
+		Version, Name, DestinationType, RequestMethod, RequestURL, Body, FileFormName, URL string
+		Headers                                                                            map[string]string
+		Arguments                                                                          map[string]string
+	}
+	out := s.mustRun(t, "key", "create", "admin", "--for", "sharex")
+	if err := json.Unmarshal([]byte(out), &uploader); err != nil {
+		t.Fatalf("stdout is not a ShareX file: %v\n%s", err, out)
+	}
+	if uploader.RequestMethod != "POST" || uploader.Body != "MultipartFormData" || uploader.RequestURL != p.url+"/api/upload" || uploader.Version == "" {
+		t.Errorf("the uploader is %+v", uploader)
+	}
+	if !strings.Contains(uploader.DestinationType, "ImageUploader") || !strings.Contains(uploader.DestinationType, "FileUploader") {
+		t.Errorf("DestinationType %q, want images and files", uploader.DestinationType)
+	}
+	var parts []formPart
+	for name, value := range uploader.Arguments {
+		parts = append(parts, field(name, value))
+	}
+	picture := photograph(t)
+	body, kind := form(t, append(parts, file(uploader.FileFormName, "Screenshot_1.jpg", "image/jpeg", string(picture)))...)
+	headers := []string{"Content-Type", kind, "User-Agent", "ShareX/17.0.0"}
+	for name, value := range uploader.Headers {
+		headers = append(headers, name, value)
+	}
+	r := newClient(p.url).do(t, uploader.RequestMethod, uploader.RequestURL, body, headers...).want(t, 200)
+	// ShareX takes {json:path} out of the answer
+	path, ok := strings.CutPrefix(strings.TrimSuffix(uploader.URL, "}"), "{json:")
+	if !ok {
+		t.Fatalf("URL %q, want {json:…}", uploader.URL)
+	}
+	var answer any
+	if err := json.Unmarshal(r.body, &answer); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Split(path, ".") {
+		fields, _ := answer.(map[string]any)
+		answer = fields[name]
+	}
+	address, _ := answer.(string)
+	if got := newClient(p.url).do(t, "GET", address, nil).want(t, 200); hash(got.body) != hash(picture) {
+		t.Error("the address that ShareX copies gives other bytes than were sent")
+	}
+}
+
+// A WebDAV client needs three things: address, user name, password. Specification: the webdav configuration of a key.
+func TestKeyForWebDAV(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.keepPort(t)
+	p := s.start(t)
+	out := s.mustRun(t, "key", "create", "admin", "--for", "webdav")
+	for _, pattern := range []string{regexp.QuoteMeta(p.url + "/webdav"), `\bpk_[0-9A-Za-z]{24}\b`, `\bsk_[0-9A-Za-z]{48}\b`} {
+		if !regexp.MustCompile(pattern).MatchString(out) {
+			t.Errorf("%s is not in %q", pattern, out)
+		}
+	}
+	// such a key is for WebDAV alone
+	id, secret := regexp.MustCompile(`pk_[0-9A-Za-z]{24}`).FindString(out), regexp.MustCompile(`sk_[0-9A-Za-z]{48}`).FindString(out)
+	withKey(id+"."+secret, p.url).do(t, "GET", "/api/files", nil).fails(t, 403, "FORBIDDEN")
+}

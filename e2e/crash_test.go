@@ -1,0 +1,243 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"larder/internal/db/dbtest"
+)
+
+const (
+	crashLanes   = 2 // sites of each engine
+	crashTrials  = 10
+	crashWorkers = 4
+)
+
+// crashSeed is random unless LARDER_TEST_SEED gives it.
+func crashSeed(t *testing.T) uint64 {
+	t.Helper()
+	if text := os.Getenv("LARDER_TEST_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("LARDER_TEST_SEED: %v", err)
+		}
+		return seed
+	}
+	return rand.Uint64()
+}
+
+// abuse case C123: SIGKILL under a stream of uploads, replacements, renames, moves and deletes, with readers beside it. 40 trials: on each
+// engine two sites are killed ten times over, so that what one crash left is what the next one hits.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	seed := crashSeed(t)
+	t.Logf("LARDER_TEST_SEED=%d repeats the choices", seed)
+	for _, engine := range dbtest.Engines {
+		for lane := range crashLanes {
+			t.Run(fmt.Sprintf("%s/%d", engine, lane), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t)
+				s.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
+				if engine == "postgres" {
+					s.onPostgres(t)
+				}
+				newCrasher(t, s, rand.New(rand.NewPCG(seed, uint64(lane)))).run(t)
+			})
+		}
+	}
+}
+
+// onPostgres moves the metadata of the site to a database of its own.
+func (s *site) onPostgres(t testing.TB) {
+	t.Helper()
+	s.env["LARDER_DATABASE_URL"] = dbtest.URL(t)
+	key := sha256.Sum256([]byte(s.dir)) // one that looks random
+	s.env["LARDER_SECRET_KEY"] = base64.StdEncoding.EncodeToString(key[:])
+	s.env["LARDER_OBJECT_DIR"] = filepath.Join(filepath.Dir(s.dir), "objects")
+}
+
+type crasher struct {
+	site    *site
+	random  *rand.Rand
+	token   string
+	sent    *sent
+	ledgers []*ledger
+}
+
+// newCrasher makes the folders and ledgers of all workers.
+func newCrasher(t *testing.T, s *site, random *rand.Rand) *crasher {
+	t.Helper()
+	c := &crasher{site: s, random: random, sent: &sent{hashes: map[string]bool{}}}
+	p := s.start(t)
+	c.token = s.key(t, "admin")
+	admin := p.admin(t)
+	for i := range crashWorkers {
+		l := &ledger{
+			root: fmt.Sprintf("/uploads/w%d", i), random: rand.New(rand.NewPCG(random.Uint64(), 0)), sent: c.sent,
+			before: tree{}, after: tree{},
+		}
+		admin.mkdir(t, "/uploads", fmt.Sprintf("w%d", i))
+		for j, name := range []string{"a", "b"} {
+			l.folders[j] = entry{ID: admin.mkdir(t, l.root, name), Name: name}
+		}
+		c.ledgers = append(c.ledgers, l)
+	}
+	p.kill()
+	return c
+}
+
+// run lets the workers loose, kills, restarts and compares, again and again.
+func (c *crasher) run(t *testing.T) {
+	acknowledged := int64(0)
+	p := c.site.start(t)
+	for trial := range crashTrials {
+		c.connect(t, p)
+		n, faults := c.stream(p)
+		for _, err := range faults {
+			t.Errorf("trial %d: %v", trial, err)
+		}
+		acknowledged += n
+		p = c.site.start(t)
+		c.compare(t, p, trial)
+		if t.Failed() {
+			return
+		}
+	}
+	p.stop(t)
+	if acknowledged < crashTrials*crashWorkers {
+		t.Errorf("%d operations were acknowledged in %d trials; that tries nothing", acknowledged, crashTrials)
+	}
+	t.Logf("%d trials, %d operations acknowledged", crashTrials, acknowledged)
+}
+
+// connect gives every worker clients of the process that runs now.
+func (c *crasher) connect(t *testing.T, p *process) {
+	t.Helper()
+	admin, keyed := p.admin(t), withKey(c.token, p.url)
+	for _, l := range c.ledgers {
+		l.client, l.keyed = admin, keyed
+	}
+}
+
+// stream works and reads until the process dies: a while after a random number of acknowledged operations. It returns how many there were,
+// and the answers that were wrong.
+func (c *crasher) stream(p *process) (int64, []error) {
+	var count atomic.Int64
+	enough, jitter := int64(4+c.random.IntN(80)), time.Duration(c.random.IntN(20_000))*time.Microsecond
+	var kill sync.Once
+	dead := make(chan struct{})
+	die := func() {
+		kill.Do(func() {
+			time.AfterFunc(jitter, func() {
+				p.kill()
+				close(dead)
+			})
+		})
+	}
+	var faults faultList
+	var all sync.WaitGroup
+	for _, l := range c.ledgers {
+		all.Go(func() {
+			for {
+				acknowledged, err := l.step()
+				if err != nil {
+					faults.add(err)
+					die()
+					return
+				}
+				if !acknowledged {
+					die() // a server that drops connections by itself is found dead by the restart
+					return
+				}
+				if count.Add(1) >= enough {
+					die()
+				}
+			}
+		})
+		readers := rand.New(rand.NewPCG(c.random.Uint64(), 1))
+		all.Go(func() {
+			for {
+				acknowledged, err := l.readOne(readers)
+				if err != nil {
+					faults.add(err)
+					die()
+					return
+				}
+				if !acknowledged {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	<-dead
+	if how, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGKILL {
+		faults.add(fmt.Errorf("the server ended by itself: %v", p.cmd.ProcessState))
+	}
+	return count.Load(), faults.errs
+}
+
+type faultList struct {
+	mu   sync.Mutex // guards errs
+	errs []error
+}
+
+func (f *faultList) add(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.errs = append(f.errs, err)
+}
+
+// compare holds what the restarted service shows against every ledger, and the quota against the sum of it all.
+func (c *crasher) compare(t *testing.T, p *process, trial int) {
+	t.Helper()
+	admin := p.admin(t)
+	var size, files int64
+	for _, l := range c.ledgers {
+		seen := tree{}
+		for _, folder := range admin.list(t, l.root) {
+			known := false
+			for i := range l.folders {
+				if l.folders[i].ID == folder.ID {
+					l.folders[i].Name, known = folder.Name, true
+				}
+			}
+			if !known {
+				t.Errorf("trial %d: %s appeared", trial, folder.full())
+			}
+			for _, file := range admin.list(t, folder.full()) {
+				body := admin.do(t, "GET", (&url.URL{Path: file.full()}).EscapedPath(), nil).want(t, 200).body
+				if int64(len(body)) != file.Size {
+					t.Errorf("trial %d: %s is listed with %d bytes and has %d", trial, file.full(), file.Size, len(body))
+				}
+				if !c.sent.has(hash(body)) {
+					t.Errorf("trial %d: %s can be read and is nothing that was sent", trial, file.full())
+				}
+				seen[strings.TrimPrefix(file.full(), l.root+"/")] = stored{id: file.ID, hash: hash(body), size: file.Size}
+				size, files = size+file.Size, files+1
+			}
+		}
+		for _, id := range l.deleted {
+			admin.do(t, "GET", "/api/files/"+id, nil).fails(t, 404, "NOT_FOUND")
+		}
+		l.deleted = nil
+		if err := l.settle(seen); err != nil {
+			t.Errorf("trial %d: %v", trial, err)
+		}
+	}
+	if usedSize, usedFiles := admin.usage(t); usedSize != size || usedFiles != files {
+		t.Errorf("trial %d: the quota says %d bytes in %d files, the listings %d in %d", trial, usedSize, usedFiles, size, files)
+	}
+}

@@ -1,0 +1,303 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what should be there at once. The machine may be busy.
+const patience = 60 * time.Second
+
+const adminPassword = "canary-Admin-pass-7731"
+
+// site is a data directory with settings. Processes come and go on it.
+type site struct {
+	dir string            // the data directory
+	env map[string]string // the whole environment of its processes, PATH and the like left out
+}
+
+// newSite returns a site with SQLite whose administrator has adminPassword, on a port of the system's choice.
+func newSite(t testing.TB) *site {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	return &site{dir: dir, env: map[string]string{
+		"LARDER_LISTEN":                "127.0.0.1:0",
+		"LARDER_DATA_DIR":              dir,
+		"LARDER_ADMIN_PASSWORD":        adminPassword,
+		"LARDER_AUTH_RATE_LIMIT":       "1000",
+		"LARDER_RATE_LIMIT_PER_MINUTE": "10000",
+		"LARDER_LOG_LEVEL":             "info",
+	}}
+}
+
+// environ is the environment of a process of the site: nothing of the test's own gets in but what programs need to run.
+func (s *site) environ() []string {
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(s.dir), "TMPDIR=" + os.TempDir()}
+	for name, value := range s.env {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// run runs a command of the binary to its end.
+func (s *site) run(t testing.TB, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.Command(binary, args...)
+	cmd.Env = s.environ()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			t.Fatalf("larder %v: %v", args, err)
+		}
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// mustRun is run for a command that has to succeed; it returns what it printed on stdout.
+func (s *site) mustRun(t testing.TB, args ...string) string {
+	t.Helper()
+	stdout, stderr, code := s.run(t, args...)
+	if code != 0 {
+		t.Fatalf("larder %v: exit code %d, want 0\nstdout: %s\nstderr: %s", args, code, stdout, stderr)
+	}
+	return stdout
+}
+
+// process is a running server.
+type process struct {
+	site   *site
+	cmd    *exec.Cmd
+	url    string // what it printed, no slash at the end
+	stdout *output
+	stderr *output
+	exited chan struct{} // closed when it has ended and its output is whole
+	err    error         // of the wait, read after exited
+}
+
+// launch starts `larder serve`, behind the words of wrapper if any, and waits for nothing. The process is killed at the end of the test.
+func (s *site) launch(t testing.TB, wrapper ...string) *process {
+	t.Helper()
+	words := append(append([]string{}, wrapper...), binary, "serve")
+	p := &process{site: s, cmd: exec.Command(words[0], words[1:]...), stdout: newOutput(), stderr: newOutput(), exited: make(chan struct{})}
+	p.cmd.Env = s.environ()
+	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start the server: %v", err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.exited)
+	}()
+	t.Cleanup(func() {
+		p.cmd.Process.Kill() // fails when it has ended already
+		<-p.exited
+		if t.Failed() {
+			t.Logf("stdout of %s:\n%s\nstderr, the end:\n%s", p.url, p.stdout, tail(p.stderr.String(), 4000))
+		}
+	})
+	return p
+}
+
+var servesLine = regexp.MustCompile(`(?m)^Larder serves (http://\S+)`)
+
+// start launches a server and waits until it is ready.
+func (s *site) start(t testing.TB, wrapper ...string) *process {
+	t.Helper()
+	p := s.launch(t, wrapper...)
+	p.ready(t)
+	return p
+}
+
+// ready waits until the server answers and takes note of its address.
+func (p *process) ready(t testing.TB) {
+	t.Helper()
+	p.url = p.stdout.wait(t, p.exited, servesLine)
+	if listen := p.site.env["LARDER_LISTEN"]; !strings.HasSuffix(listen, ":0") {
+		p.url = "http://" + listen // it may have printed the address of a balancer
+	}
+	p.await(t, "ready", func() bool { return p.probe("/api/public/health/ready") == http.StatusOK })
+}
+
+// await asks again and again until condition holds, and fails when the process ends before that.
+func (p *process) await(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-p.exited:
+			t.Fatalf("the server ended (%v) before it was %s\nstdout: %s\nstderr: %s", p.err, what, p.stdout, p.stderr)
+		case <-deadline:
+			t.Fatalf("not %s after %v", what, patience)
+		}
+	}
+}
+
+// probe returns the status of a GET, 0 when there is no answer.
+func (p *process) probe(path string) int {
+	resp, err := http.Get(p.url + path)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+// kill ends the process as a crash does.
+func (p *process) kill() {
+	p.cmd.Process.Kill() // fails when it has ended already
+	<-p.exited
+}
+
+// terminate sends SIGTERM.
+func (p *process) terminate(t testing.TB) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ended waits for the end and returns the exit code.
+func (p *process) ended(t testing.TB) int {
+	t.Helper()
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		t.Fatalf("the server runs on %v after it should have ended", patience)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// stop ends the process cleanly.
+func (p *process) stop(t testing.TB) {
+	t.Helper()
+	p.terminate(t)
+	if code := p.ended(t); code != 0 {
+		t.Fatalf("exit code after SIGTERM: %d, want 0\n%s", code, p.stderr)
+	}
+}
+
+// nextPort walks through a range that the system gives to nobody by itself, so that a port is still free after a restart.
+var nextPort atomic.Int64
+
+// keepPort gives the site an address that stays the same over restarts and is known to commands.
+func (s *site) keepPort(t testing.TB) {
+	t.Helper()
+	for range 1000 {
+		port := 20000 + (int64(os.Getpid())*37+nextPort.Add(1))%10000
+		address := net.JoinHostPort("127.0.0.1", strconv.FormatInt(port, 10))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			s.env["LARDER_LISTEN"] = address
+			return
+		}
+	}
+	t.Fatal("no free port between 20000 and 30000")
+}
+
+// output collects what a process writes, and wakes those who wait for a line.
+type output struct {
+	mu   sync.Mutex // guards text and more
+	text bytes.Buffer
+	more chan struct{} // closed and replaced at each write
+}
+
+func newOutput() *output { return &output{more: make(chan struct{})} }
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.more)
+	o.more = make(chan struct{})
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	text, _ := o.now()
+	return text
+}
+
+func (o *output) now() (string, <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String(), o.more
+}
+
+// wait returns the first group of pattern once it has been written, and fails when the process ends before.
+func (o *output) wait(t testing.TB, exited <-chan struct{}, pattern *regexp.Regexp) string {
+	t.Helper()
+	deadline := time.After(patience)
+	for ended := false; ; {
+		text, more := o.now()
+		if m := pattern.FindStringSubmatch(text); m != nil {
+			return m[1]
+		}
+		if ended {
+			t.Fatalf("the process ended without printing %s:\n%s", pattern, text)
+		}
+		select {
+		case <-more:
+		case <-exited:
+			ended = true
+		case <-deadline:
+			t.Fatalf("nothing like %s was printed within %v:\n%s", pattern, patience, text)
+		}
+	}
+}
+
+var passwordLine = regexp.MustCompile(`password(?: of \w+ is)? ([0-9A-Za-z]{12,})`)
+
+// passwordIn finds a password that a command printed.
+func passwordIn(t testing.TB, text string) string {
+	t.Helper()
+	m := passwordLine.FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("no password in %q", text)
+	}
+	return m[1]
+}
+
+func tail(text string, n int) string {
+	if len(text) > n {
+		return "…" + text[len(text)-n:]
+	}
+	return text
+}
+
+// procStatus returns a field of /proc/PID/status in bytes, such as VmRSS or VmHWM.
+func (p *process) procStatus(t testing.TB, field string) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^` + field + `:\s+(\d+) kB`).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("no %s in /proc/PID/status", field)
+	}
+	n, err := strconv.ParseInt(string(m[1]), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n << 10
+}

@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// replicas starts two servers on one database and one object directory, both at once, and returns them with their site.
+func replicas(t *testing.T) (*site, [2]*process) {
+	t.Helper()
+	s := newSite(t)
+	s.onPostgres(t)
+	s.keepPort(t)
+	s.env["LARDER_BASE_URL"] = "http://" + s.env["LARDER_LISTEN"]
+	other := newSite(t)
+	other.keepPort(t)
+	for _, name := range []string{"LARDER_DATABASE_URL", "LARDER_SECRET_KEY", "LARDER_OBJECT_DIR", "LARDER_BASE_URL"} {
+		other.env[name] = s.env[name]
+	}
+	first, second := s.launch(t), other.launch(t) // both seed, one wins
+	for _, p := range []*process{first, second} {
+		p.ready(t)
+	}
+	return s, [2]*process{first, second}
+}
+
+// Nothing may be kept in one process by accident: every request goes to the other replica than the one before.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	s, two := replicas(t)
+	bases := []string{two[0].url, two[1].url}
+	admin := login(t, "admin", adminPassword, bases...)
+	token := s.key(t, "admin")
+	keyed := withKey(token, bases...)
+	anonymous := newClient(bases...)
+
+	if root := admin.list(t, "/"); len(root) != 3 {
+		t.Errorf("the root holds %+v, want what is seeded once", root)
+	}
+	picture := photograph(t)
+	var ids []string
+	for i := range 6 {
+		u := keyed.mustRaw(t, fmt.Sprintf("p%d.jpg", i), "", "image/jpeg", picture)
+		ids = append(ids, u.FileID)
+		for range 2 { // the address names the first replica; both give the bytes
+			path := u.DirectURL[len(s.env["LARDER_BASE_URL"]):]
+			if got := anonymous.do(t, "GET", path, nil).want(t, 200); hash(got.body) != hash(picture) {
+				t.Errorf("%s gives other bytes than were sent", path)
+			}
+		}
+	}
+	folder := admin.mkdir(t, "/", "inbox")
+	for i, id := range ids {
+		admin.do(t, "PUT", "/api/files/"+id, object{"name": fmt.Sprintf("q%d.jpg", i)}).want(t, 200)
+		admin.do(t, "POST", "/api/files/"+id+"/move", object{"targetPath": "/inbox"}).want(t, 200)
+		if got := admin.list(t, "/inbox"); len(got) != i+1 {
+			t.Errorf("after move %d the folder lists %d files", i+1, len(got))
+		}
+	}
+	admin.sessionUpload(t, "/inbox", "session.bin", []byte("through both replicas"))
+	if size, files := admin.usage(t); size != int64(6*len(picture)+21) || files != 7 {
+		t.Errorf("the quota says %d bytes in %d files, want %d in 7", size, files, 6*len(picture)+21)
+	}
+	var gone struct{ Deleted, Size int64 }
+	admin.do(t, "DELETE", "/api/files/"+folder, nil).data(t, 200, &gone)
+	if gone.Deleted != 8 || gone.Size != int64(6*len(picture)+21) {
+		t.Errorf("delete answers %+v, want 8 rows and %d bytes", gone, 6*len(picture)+21)
+	}
+	for range 2 {
+		if size, files := admin.usage(t); size != 0 || files != 0 {
+			t.Errorf("the quota says %d bytes in %d files after the delete", size, files)
+		}
+	}
+
+	keyID, _, _ := strings.Cut(token, ".")
+	admin.do(t, "DELETE", "/api/keys/"+keyID, nil).want(t, 200)
+	for range 2 {
+		keyed.do(t, "POST", "/api/upload", []byte("x"), "X-File-Name", "late.txt").fails(t, 401, "INVALID_TOKEN")
+	}
+}
+
+// A session ended on one replica is ended on the other.
+func TestReplicasForgetSessions(t *testing.T) {
+	t.Parallel()
+	_, two := replicas(t)
+	first, second := login(t, "admin", adminPassword, two[0].url), login(t, "admin", adminPassword, two[1].url)
+	second.do(t, "GET", "/api/auth/me", nil).want(t, 200)
+	first.do(t, "POST", "/api/auth/logout", nil).want(t, 200)
+	second.do(t, "GET", "/api/auth/me", nil).fails(t, 401, "SESSION_REVOKED")
+}
+
+// abuse case C84: of 40 requests with one download token, half at each replica, one gets the file.
+func TestReplicasRedeemOnce(t *testing.T) {
+	t.Parallel()
+	s, two := replicas(t)
+	bases := []string{two[0].url, two[1].url}
+	admin := login(t, "admin", adminPassword, bases...)
+	id := withKey(s.key(t, "admin"), bases...).mustRaw(t, "once.bin", "", "application/x-once", []byte("once")).FileID
+	for round := range 10 {
+		var issued struct{ URL string }
+		admin.do(t, "GET", "/api/files/"+id+"/download", nil).data(t, 200, &issued)
+		path := issued.URL[len(s.env["LARDER_BASE_URL"]):]
+		anonymous := newClient(bases...)
+		var given atomic.Int64
+		var all sync.WaitGroup
+		for range 40 {
+			all.Go(func() {
+				r, err := anonymous.send("GET", path, nil)
+				switch {
+				case err != nil:
+					t.Errorf("round %d: %v", round, err)
+				case r.status == 200 && string(r.body) == "once":
+					given.Add(1)
+				case r.status != 401:
+					t.Errorf("round %d: %d %s", round, r.status, r.body)
+				}
+			})
+		}
+		all.Wait()
+		if given.Load() != 1 {
+			t.Errorf("round %d: the file was given out %d times, want once", round, given.Load())
+		}
+	}
+}
+
+// sessionUpload uploads a file in the three steps of an upload session.
+func (c *client) sessionUpload(t testing.TB, dir, name string, content []byte) entry {
+	t.Helper()
+	var session struct{ SessionID, UploadURL, UploadMode string }
+	c.do(t, "POST", "/api/files/upload-session", object{"path": dir, "fileName": name, "fileSize": len(content)}).data(t, 200, &session)
+	var part struct {
+		Etag string
+		Size int64
+	}
+	c.do(t, "PUT", "/api/files/upload/raw/"+session.SessionID, content).data(t, 200, &part)
+	var done struct {
+		File             entry
+		AlreadyCompleted bool
+	}
+	complete := object{"sessionId": session.SessionID, "etag": part.Etag}
+	c.do(t, "POST", "/api/files/upload-complete", complete).data(t, 200, &done)
+	if done.AlreadyCompleted || done.File.Size != int64(len(content)) {
+		t.Errorf("complete answers %+v", done)
+	}
+	id := done.File.ID
+	c.do(t, "POST", "/api/files/upload-complete", complete).data(t, 200, &done)
+	if !done.AlreadyCompleted || done.File.ID != id {
+		t.Errorf("complete answers %+v the second time, want alreadyCompleted and the same file", done)
+	}
+	return done.File
+}
