@@ -6,6 +6,10 @@ import (
 	"image/color"
 	"image/jpeg"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -28,6 +32,25 @@ var encodePhoto = sync.OnceValues(func() ([]byte, error) {
 	err := jpeg.Encode(&b, img, &jpeg.Options{Quality: 85})
 	return b.Bytes(), err
 })
+
+// realPhotograph returns a photograph that a camera took, and its width: the one that the Go distribution tests its decoder with. Where the
+// distribution came without its test data, the made one stands in.
+func realPhotograph(t testing.TB) (jpegData []byte, width int) {
+	t.Helper()
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "src", "image", "testdata", "video-001.jpeg"))
+	if err != nil {
+		data = photograph(t)
+	}
+	config, err := jpeg.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data, config.Width
+}
 
 // photograph returns a JPEG of 640 by 480 with the grain of a photograph.
 func photograph(t testing.TB) []byte {

@@ -71,7 +71,8 @@ func TestPicGo(t *testing.T) {
 	s.keepPort(t)
 	p := s.start(t)
 	path := filepath.Join(t.TempDir(), "猫 on the mat.jpg")
-	if err := os.WriteFile(path, photograph(t), 0o600); err != nil {
+	picture, width := realPhotograph(t)
+	if err := os.WriteFile(path, picture, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	direct := picgo(t, s.mustRun(t, "key", "create", "admin", "--for", "picgo"), path)
@@ -82,7 +83,7 @@ func TestPicGo(t *testing.T) {
 	}
 	id := stored[0].ID
 	specified := p.url + "/api/files/" + id + "/download"
-	if got := newClient(p.url).do(t, "GET", direct, nil).want(t, 200); hash(got.body) != hash(photograph(t)) || got.header.Get("Content-Type") != "image/jpeg" {
+	if got := newClient(p.url).do(t, "GET", direct, nil).want(t, 200); hash(got.body) != hash(picture) || got.header.Get("Content-Type") != "image/jpeg" {
 		t.Errorf("the address that PicGo printed gives %d bytes of type %s", len(got.body), got.header.Get("Content-Type"))
 	}
 
@@ -95,7 +96,7 @@ func TestPicGo(t *testing.T) {
 			}
 		}
 	}
-	expect("fresh", photoWidth)
+	expect("fresh", width)
 
 	admin.do(t, "PUT", "/api/files/"+id, object{"name": "dog.png"}).want(t, 200)
 	admin.mkdir(t, "/", "archive")
@@ -109,7 +110,7 @@ func TestPicGo(t *testing.T) {
 	}
 	p.stop(t)
 	p = s.start(t)
-	expect("renamed, moved, restarted", photoWidth)
+	expect("renamed, moved, restarted", width)
 
 	admin = p.admin(t)
 	admin.do(t, "DELETE", "/api/files/"+id+"/link", nil).want(t, 200)
