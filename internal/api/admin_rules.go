@@ -299,8 +299,8 @@ func (c *call) explained(in explainInput) (access.Actor, error) {
 		}
 		actor.UserID, actor.Role, actor.HomeID = user.ID, user.Role, user.HomeID
 	}
-	if in.Role != nil {
-		actor.Role = access.Role(*in.Role)
+	if in.Role != nil { // an account with that role that owns nothing
+		actor.UserID, actor.Role = c.a.IDs.UUID(), access.Role(*in.Role)
 	}
 	return actor, nil
 }

@@ -10,23 +10,30 @@ import (
 	"larder/internal/secret"
 )
 
-// userReply is the account as its owner sees it.
-type userReply struct {
+// meUser is the account as it reads about itself.
+type meUser struct {
 	ID            string  `json:"id" required:"true"`
 	Username      string  `json:"username" required:"true"`
 	Email         string  `json:"email" required:"true"`
 	EmailVerified bool    `json:"emailVerified" required:"true"`
 	Role          string  `json:"role" required:"true" enum:"admin,user,guest"`
 	DisplayName   *string `json:"displayName" required:"true"`
-	AvatarURL     *string `json:"avatarUrl" required:"true"`
 	DefaultPath   string  `json:"defaultPath" required:"true"`
 	Locale        string  `json:"locale" required:"true" enum:"zh-CN,en-US"`
 	Theme         string  `json:"theme" required:"true" enum:"light,dark,system"`
 }
 
-func viewUser(u account.User) userReply {
-	return userReply{u.ID, u.Username, u.Email, u.EmailVerified, string(u.Role), u.DisplayName, u.AvatarURL, u.DefaultPath, u.Locale, u.Theme}
+func viewMe(u account.User) meUser {
+	return meUser{u.ID, u.Username, u.Email, u.EmailVerified, string(u.Role), u.DisplayName, u.DefaultPath, u.Locale, u.Theme}
 }
+
+// userReply is the account as login answers it.
+type userReply struct {
+	meUser
+	AvatarURL *string `json:"avatarUrl" required:"true"`
+}
+
+func viewUser(u account.User) userReply { return userReply{viewMe(u), u.AvatarURL} }
 
 type quotaReply struct {
 	MaxStorage  int64 `json:"maxStorage" required:"true" description:"Bytes; -1 for unlimited."`
@@ -45,9 +52,14 @@ type sessionReply struct {
 	Quota quotaReply `json:"quota" required:"true"`
 }
 
+type meReply struct {
+	User  meUser     `json:"user" required:"true"`
+	Quota quotaReply `json:"quota" required:"true"`
+}
+
 type loginInput struct {
 	Username     *string `json:"username" required:"true" maxLength:"320" description:"User name or e-mail address."`
-	Password     *string `json:"password" required:"true" minLength:"1"`
+	Password     *string `json:"password" required:"true" minLength:"1" maxLength:"128"`
 	CaptchaToken *string `json:"captchaToken" description:"Needed while the bot check is on."`
 }
 
@@ -64,7 +76,7 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	if err != nil {
 		return sessionReply{}, err
 	}
-	token, session, err := a.Accounts.Issue(user)
+	token, _, err := a.Accounts.Issue(user)
 	if err != nil {
 		return sessionReply{}, err
 	}
@@ -74,7 +86,7 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	}
 	c.user = user
 	c.actor.UserID = user.ID
-	http.SetCookie(c.w, a.sessionCookie(token, session.ExpiresAt.Sub(a.Now())))
+	http.SetCookie(c.w, a.sessionCookie(token, account.SessionLifetime))
 	return sessionReply{viewUser(user), used}, nil
 }
 
@@ -98,9 +110,9 @@ func (a *API) logout(c *call, _ struct{}) (none, error) {
 	return none{}, nil
 }
 
-func (a *API) me(c *call, _ struct{}) (sessionReply, error) {
+func (a *API) me(c *call, _ struct{}) (meReply, error) {
 	used, err := c.quota(c.user.ID)
-	return sessionReply{viewUser(c.user), used}, err
+	return meReply{viewMe(c.user), used}, err
 }
 
 type csrfReply struct {

@@ -99,7 +99,7 @@ func split(s string) []string {
 // bind fills the struct. Faults: Invalid, TooLarge.
 func (b binding) bind(c *call, into reflect.Value) error {
 	if b.hasBody {
-		if err := decodeBody(c, into.Addr().Interface()); err != nil {
+		if err := b.decodeBody(c, into.Addr().Interface()); err != nil {
 			return err
 		}
 	}
@@ -130,8 +130,8 @@ func (f boundField) fromQuery(query url.Values, into reflect.Value) error {
 	if text == "" {
 		return nil
 	}
-	if !utf8.ValidString(text) {
-		return fault.Newf(fault.Invalid, "%s must be valid UTF-8.", f.name)
+	if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+		return fault.Newf(fault.Invalid, "%s must be valid UTF-8 without NUL.", f.name)
 	}
 	target := reflect.New(into.Type().Elem())
 	switch target.Elem().Kind() {
@@ -206,7 +206,7 @@ func (f boundField) outside() error {
 }
 
 // decodeBody reads one JSON object. Faults: Invalid, TooLarge.
-func decodeBody(c *call, into any) error {
+func (b binding) decodeBody(c *call, into any) error {
 	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
 		return fault.New(fault.Invalid, "The body must be JSON, sent with Content-Type: application/json.")
@@ -218,12 +218,16 @@ func decodeBody(c *call, into any) error {
 		return fault.New(fault.TooLarge, "A JSON body has at most 1 MiB.")
 	case err != nil:
 		return fault.New(fault.Invalid, "The body could not be read.").Because(err)
-	case !utf8.Valid(text) || loneSurrogate(text):
-		return fault.New(fault.Invalid, "The body must be valid UTF-8.")
+	case !utf8.Valid(text) || brokenEscape(text):
+		return fault.New(fault.Invalid, "The body must be valid UTF-8 without NUL.")
 	case !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")):
 		return fault.New(fault.Invalid, "The body must be a JSON object.")
 	}
-	if err := json.Unmarshal(text, into); err != nil {
+	text, err = b.exactNames(text)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
 		var wrongType *json.UnmarshalTypeError
 		if errors.As(err, &wrongType) {
 			return fault.Newf(fault.Invalid, "%s has the wrong type.", wrongType.Field).Because(err)
@@ -233,8 +237,29 @@ func decodeBody(c *call, into any) error {
 	return nil
 }
 
-// loneSurrogate finds a \uD800–\uDFFF escape without its other half, which encoding/json would silently replace (abuse case C6).
-func loneSurrogate(text []byte) bool {
+// exactNames takes out the fields whose names only look like ours: encoding/json would take ROLE for role, but it is an unknown field, and
+// those are ignored (abuse case C52).
+func (b binding) exactNames(text []byte) ([]byte, error) {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(text, &given); err != nil {
+		return nil, err
+	}
+	foreign := false
+	for name := range given {
+		if !slices.ContainsFunc(b.fields, func(f boundField) bool { return f.source == "json" && f.name == name }) {
+			delete(given, name)
+			foreign = true
+		}
+	}
+	if !foreign {
+		return text, nil
+	}
+	return json.Marshal(given)
+}
+
+// brokenEscape finds a \u0000, which no database takes, and a \uD800–\uDFFF escape without its other half, which encoding/json would silently
+// replace (abuse cases C5, C6).
+func brokenEscape(text []byte) bool {
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != '\\' {
 			continue
@@ -243,7 +268,7 @@ func loneSurrogate(text []byte) bool {
 		switch {
 		case !ok:
 			i++ // another escape, such as \\ or \n
-		case unit >= 0xDC00 && unit <= 0xDFFF:
+		case unit == 0, unit >= 0xDC00 && unit <= 0xDFFF:
 			return true
 		case unit >= 0xD800 && unit <= 0xDBFF:
 			low, ok := escapedUnit(text[i+6:])

@@ -188,7 +188,7 @@ func (c *call) uploadForm(boundary string) error {
 	for {
 		part, err := form.NextRawPart()
 		switch {
-		case errors.Is(err, io.EOF):
+		case err == io.EOF: // not errors.Is: of a form that ends early the error wraps io.EOF
 			if waiting == nil {
 				return fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
 			}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/apikey"
 	"larder/internal/db"
 	"larder/internal/fault"
 )
@@ -93,28 +95,24 @@ func (c *call) byKey(token string) error {
 	if len(id) > 64 {
 		id = id[:64]
 	}
-	return c.guess("key:"+id, func() error {
-		key, err := c.a.Keys.Authenticate(c.ctx(), version, token)
-		if err != nil {
-			return err
-		}
-		owner, err := c.a.Accounts.Cached(c.ctx(), version, key.UserID)
-		switch {
-		case fault.Is(err, fault.NotFound):
-			return fault.New(fault.InvalidToken, "The API key is not valid.")
-		case err != nil:
-			return err
-		case owner.Status != "active":
-			return fault.New(fault.InvalidToken, "The API key is not valid.")
-		}
-		if err := key.Allows("api", c.ip); err != nil {
-			return err
-		}
-		c.key, c.user = &key, owner
-		c.actor = access.Actor{UserID: owner.ID, Role: owner.Role, HomeID: owner.HomeID, Key: key.Scope(), IP: c.ip}
-		c.a.Keys.Touch(key.ID)
-		return nil
-	})
+	var key apikey.Key
+	if err := c.guess("key:"+id, func() (err error) { key, err = c.a.Keys.Authenticate(c.ctx(), version, token); return err }); err != nil {
+		return err
+	}
+	owner, err := c.a.Accounts.Cached(c.ctx(), version, key.UserID)
+	switch {
+	case fault.Is(err, fault.NotFound) || err == nil && owner.Status != account.Active:
+		return fault.New(fault.InvalidToken, "The API key is not valid.")
+	case err != nil:
+		return err
+	}
+	if err := key.Allows("api", c.ip); err != nil {
+		return err
+	}
+	c.key, c.user = &key, owner
+	c.actor = access.Actor{UserID: owner.ID, Role: owner.Role, HomeID: owner.HomeID, Key: key.Scope(), IP: c.ip}
+	c.a.Keys.Touch(key.ID)
+	return nil
 }
 
 // bySession authenticates the cookie. Faults: InvalidToken, SessionRevoked, RoleChanged, UserDisabled.

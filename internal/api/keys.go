@@ -7,8 +7,8 @@ import (
 	"larder/internal/apikey"
 )
 
-// keyReply is an API key as listings show it, with the additive fields.
-type keyReply struct {
+// keyFields are the fields that an API key has from the beginning, with the additive ones.
+type keyFields struct {
 	ID          string   `json:"id" required:"true"`
 	Name        string   `json:"name" required:"true"`
 	KeyID       string   `json:"keyId" required:"true"`
@@ -18,17 +18,26 @@ type keyReply struct {
 	AllowedIPs  []string `json:"allowedIps" required:"true"`
 	PublicLinks string   `json:"publicLinks" required:"true" enum:"none,images,all"`
 	RootOnly    bool     `json:"rootOnly" required:"true"`
-	LastUsedAt  *int64   `json:"lastUsedAt" required:"true"`
 	ExpiresAt   *int64   `json:"expiresAt" required:"true"`
 	CreatedAt   int64    `json:"createdAt" required:"true"`
-	Status      string   `json:"status" required:"true" enum:"active,expired,revoked"`
+}
+
+func viewKeyFields(k apikey.Key) keyFields {
+	return keyFields{
+		ID: k.ID, Name: k.Name, KeyID: k.ID, Permissions: k.Permissions, Protocols: k.Protocols, UploadPath: k.UploadPath, AllowedIPs: viewPrefixes(k.AllowedIPs),
+		PublicLinks: k.PublicLinks, RootOnly: k.RootOnly, ExpiresAt: k.ExpiresAt, CreatedAt: k.CreatedAt,
+	}
+}
+
+// keyReply is an API key as listings show it.
+type keyReply struct {
+	keyFields
+	LastUsedAt *int64 `json:"lastUsedAt" required:"true"`
+	Status     string `json:"status" required:"true" enum:"active,expired,revoked"`
 }
 
 func viewKey(k apikey.Key, now time.Time) keyReply {
-	return keyReply{
-		ID: k.ID, Name: k.Name, KeyID: k.ID, Permissions: k.Permissions, Protocols: k.Protocols, UploadPath: k.UploadPath, AllowedIPs: viewPrefixes(k.AllowedIPs),
-		PublicLinks: k.PublicLinks, RootOnly: k.RootOnly, LastUsedAt: k.LastUsedAt, ExpiresAt: k.ExpiresAt, CreatedAt: k.CreatedAt, Status: k.Status(now),
-	}
+	return keyReply{viewKeyFields(k), k.LastUsedAt, k.Status(now)}
 }
 
 // viewPrefixes writes single addresses as such.
@@ -55,8 +64,9 @@ type createKeyInput struct {
 	RootOnly    *bool     `json:"rootOnly" description:"Confines reading to the upload root as well."`
 }
 
+// newKeyReply is a key at its creation, the one time that its secret is told.
 type newKeyReply struct {
-	keyReply
+	keyFields
 	Secret    string `json:"secret" required:"true"`
 	FullToken string `json:"fullToken" required:"true"`
 }
@@ -92,7 +102,7 @@ func (a *API) createKey(c *call, in createKeyInput) (createKeyReply, error) {
 	}
 	token := key.ID + "." + secret.Reveal()
 	return createKeyReply{
-		Key: newKeyReply{viewKey(key, a.Now()), secret.Reveal(), token},
+		Key: newKeyReply{viewKeyFields(key), secret.Reveal(), token},
 		Configs: keyConfigsReply{
 			Bearer: bearerConfigReply{c.url("/api/upload"), "Authorization: Bearer " + token},
 			WebDAV: webdavConfigReply{c.url("/webdav"), key.ID, secret.Reveal()},

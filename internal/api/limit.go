@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"net/netip"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"larder/internal/apikey"
 	"larder/internal/fault"
 	"larder/internal/kv"
 )
@@ -96,6 +98,9 @@ func (c *call) guess(target string, check func() error) error {
 		return &fault.Error{Kind: fault.RateLimited, Message: "Too many wrong answers. Please wait a moment.", RetryAfter: seen.RetryAfter}
 	}
 	err = check()
+	if errors.Is(err, apikey.ErrEnded) { // the right secret of a key that has ended: a forgotten client, not somebody who guesses
+		return err
+	}
 	switch fault.KindOf(err) {
 	case fault.InvalidToken, fault.InvalidPassword, fault.BadCredentials:
 		if _, counted := c.a.Counters.Take(c.ctx(), name, wrongAnswers, time.Minute, 1); counted != nil {

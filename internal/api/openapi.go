@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swaggest/jsonschema-go"
 	"github.com/swaggest/openapi-go"
 	"github.com/swaggest/openapi-go/openapi31"
 
@@ -17,6 +18,7 @@ import (
 // document writes the OpenAPI 3.1 document out of the route table and the structs that the handlers bind and answer.
 func (a *API) document() ([]byte, error) {
 	reflector := openapi31.NewReflector()
+	reflector.DefaultOptions = append(reflector.DefaultOptions, func(rc *jsonschema.ReflectContext) { rc.EnvelopNullability = true })
 	reflector.Spec.Info.WithTitle("Larder").WithVersion("1").WithDescription("Image hosting and file storage. Paths are relative to the base address; " +
 		"JSON answers use one success and one error envelope. Operations marked x-addition go beyond the service's specification.")
 	reflector.Spec.SetHTTPBearerTokenSecurity("key", "pk_….sk_…", "An API key: <key id>.<secret>")
@@ -34,7 +36,7 @@ func (a *API) document() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return markAdditions(text, a.routes)
+	return finish(text, a.routes)
 }
 
 func describe(reflector *openapi31.Reflector, rt *route) error {
@@ -59,13 +61,12 @@ func describe(reflector *openapi31.Reflector, rt *route) error {
 	if rt.in == nil {
 		addPathParameters(op, rt.pattern)
 	}
-	if rt.takes != "" {
-		op.AddReqStructure(new(string), func(cu *openapi.ContentUnit) { cu.ContentType = rt.takes; cu.Format = "binary" })
-	}
 	success := func(cu *openapi.ContentUnit) { cu.HTTPStatus = rt.status }
 	switch {
 	case rt.out != nil:
 		op.AddRespStructure(envelopeOf(rt.out), success)
+	case rt.tells != nil:
+		op.AddRespStructure(reflect.New(rt.tells).Interface(), success)
 	default:
 		op.AddRespStructure(new(string), success, func(cu *openapi.ContentUnit) { cu.ContentType = rt.stream })
 	}
@@ -97,9 +98,6 @@ func envelopeOf(data reflect.Type) any {
 		field := envelope.Field(i)
 		if field.Name == "Data" {
 			field.Type = data
-			if data == reflect.TypeFor[none]() {
-				field.Type = reflect.TypeFor[*none]()
-			}
 		}
 		fields = append(fields, field)
 	}
@@ -137,22 +135,6 @@ func (rt *route) failures() map[int][]string {
 	return byStatus
 }
 
-// markAdditions adds x-addition where an operation goes beyond the specification.
-func markAdditions(text []byte, routes []route) ([]byte, error) {
-	var document map[string]any
-	if err := json.Unmarshal(text, &document); err != nil {
-		return nil, err
-	}
-	paths, _ := document["paths"].(map[string]any)
-	for _, rt := range routes {
-		item, _ := paths[rt.pattern].(map[string]any)
-		if operation, ok := item[strings.ToLower(rt.method)].(map[string]any); ok && rt.addition {
-			operation["x-addition"] = true
-		}
-	}
-	return json.Marshal(document)
-}
-
 // JSONSchemaBytes describes a nullable field by the type of its value.
 func (nullable[T]) JSONSchemaBytes() ([]byte, error) {
 	kind := "string"
@@ -161,3 +143,6 @@ func (nullable[T]) JSONSchemaBytes() ([]byte, error) {
 	}
 	return json.Marshal(map[string]any{"type": []string{kind, "null"}})
 }
+
+// JSONSchemaBytes describes what endpoints without a payload answer.
+func (none) JSONSchemaBytes() ([]byte, error) { return []byte(`{"type":"null"}`), nil }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,12 +20,13 @@ type route struct {
 	bucket   bucket
 	addition bool // not in the specification: x-addition in the OpenAPI document
 	summary  string
-	status   int          // of success
-	faults   []fault.Kind // those the specification lists, beyond what the credential, the limit and the body can give
-	in, out  reflect.Type // nil for streams
-	body     bool         // a JSON body is read
-	stream   string       // what is streamed out, for the document
-	takes    string       // media type of a streamed body, for the document
+	status   int            // of success
+	faults   []fault.Kind   // those the specification lists, beyond what the credential, the limit and the body can give
+	in, out  reflect.Type   // nil for streams
+	body     bool           // a JSON body is read
+	stream   string         // what is streamed out, for the document
+	takes    map[string]any // streamed bodies by media type, for the document
+	tells    reflect.Type   // the JSON that a stream answers, for the document
 	handle   func(c *call) error
 }
 
@@ -70,6 +72,9 @@ func (c *call) serve() error {
 	denied := c.identify()
 	if err := c.limit(); err != nil {
 		return err
+	}
+	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return fault.New(fault.Invalid, "Request bodies must not be compressed.")
 	}
 	if denied != nil {
 		return denied

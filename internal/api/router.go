@@ -100,12 +100,17 @@ func (rt *router) find(r *http.Request) *route {
 		}
 		for at, segment := range p.segments {
 			if parameter(segment) {
-				r.SetPathValue(segment[1:len(segment)-1], segments[at])
+				r.SetPathValue(segment[1:len(segment)-1], storable(segments[at]))
 			}
 		}
 		return found
 	}
 	return &unknownRoute
+}
+
+// storable replaces what no database takes as text, so that an id with a NUL or a broken character in it is one that names nothing.
+func storable(id string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(id, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 func (p *pattern) match(segments []string) bool {

@@ -1,6 +1,10 @@
 package api
 
-import "larder/internal/fault"
+import (
+	"reflect"
+
+	"larder/internal/fault"
+)
 
 // table is every endpoint of the service, in the order of the specification. Pages and public path serving are
 // dispatched by hand (pages.go).
@@ -18,7 +22,7 @@ func (a *API) table() []route {
 		get("/api/files/{id}", op(200, a.fileDetails)).by(bySessionOrKey).says("Details of a file or folder").may(fault.Forbidden, fault.NotFound),
 		put("/api/files/{id}", op(200, a.updateFile)).by(bySessionOrKey).says("Rename").may(fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict),
 		del("/api/files/{id}", op(200, a.deleteFile)).by(bySessionOrKey).says("Delete a file or folder for good").may(fault.Forbidden, fault.NotFound, fault.Conflict),
-		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
+		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).tell(envelope[downloadReply]{}).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
 		post("/api/files/{id}/move", op(200, a.moveFile)).by(bySessionOrKey).says("Move or rename").may(fault.Forbidden, fault.NotFound, fault.Conflict),
 		get("/api/files/jobs/{jobId}", op(200, a.jobDetails)).by(bySessionOrKey).says("A job of the caller's").may(fault.NotFound),
 		post("/api/files/{id}/link", op(200, a.makeLink)).by(bySession).says("Make or return the permanent link").may(fault.Forbidden, fault.NotFound).extra(),
@@ -26,16 +30,16 @@ func (a *API) table() []route {
 
 		// Upload endpoints
 		post("/api/files/upload-session", op(200, a.createSession)).by(bySessionOrKey).within(forBytes).says("Begin an upload").may(fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict, fault.QuotaExceeded),
-		put("/api/files/upload/raw/{sessionId}", stream("application/json", a.putRaw)).by(bySessionOrKey).within(forBytes).takesBytes().says("Send the bytes of a single-file session").may(fault.NotFound, fault.Conflict, fault.UploadExpired, fault.Unverified),
+		put("/api/files/upload/raw/{sessionId}", stream("application/json", a.putRaw)).tell(envelope[putRawReply]{}).by(bySessionOrKey).within(forBytes).takesBytes().says("Send the bytes of a single-file session").may(fault.NotFound, fault.Conflict, fault.UploadExpired, fault.Unverified),
 		post("/api/files/upload-complete", op(200, a.completeUpload)).by(bySessionOrKey).within(forBytes).says("Make the file of what was uploaded").may(fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict, fault.UploadExpired, fault.QuotaExceeded, fault.Unverified),
 		del("/api/files/upload/multipart/{sessionId}", op(200, a.abortUpload)).by(bySessionOrKey).within(forBytes).says("Abort an upload").may(fault.NotFound, fault.Conflict),
 
 		// Compatible upload endpoints
-		post("/api/upload", stream("application/json", a.compatibleUpload)).by(byUploadKey).within(forBytes).takesForm().says("Upload a file in one request").may(compatFaults...),
+		post("/api/upload", stream("application/json", a.compatibleUpload)).tell(envelope[compatibleUploadReply]{}).by(byUploadKey).within(forBytes).takesForm().says("Upload a file in one request").may(compatFaults...),
 		options("/api/upload", stream("", a.compatiblePreflight)).by(byNobody).within(forBytes).says("Preflight").extra(),
-		post("/api/upload/upload", stream("application/json", a.compatibleUpload)).by(byUploadKey).within(forBytes).takesForm().says("Upload a file in one request").may(compatFaults...),
+		post("/api/upload/upload", stream("application/json", a.compatibleUpload)).tell(envelope[compatibleUploadReply]{}).by(byUploadKey).within(forBytes).takesForm().says("Upload a file in one request").may(compatFaults...),
 		options("/api/upload/upload", stream("", a.compatiblePreflight)).by(byNobody).within(forBytes).says("Preflight").extra(),
-		post("/api/compat/upload", stream("application/json", a.compatibleUpload)).by(byUploadKey).within(forBytes).takesForm().says("Upload a file in one request").may(compatFaults...),
+		post("/api/compat/upload", stream("application/json", a.compatibleUpload)).tell(envelope[compatibleUploadReply]{}).by(byUploadKey).within(forBytes).takesForm().says("Upload a file in one request").may(compatFaults...),
 		options("/api/compat/upload", stream("", a.compatiblePreflight)).by(byNobody).within(forBytes).says("Preflight").extra(),
 
 		// API key endpoints
@@ -60,10 +64,10 @@ func (a *API) table() []route {
 		// Public endpoints
 		get("/api/public/settings", op(200, a.publicSettings)).by(byNobody).says("What a visitor may know of the site's settings"),
 		get("/api/public/features", op(200, a.publicFeatures)).by(byNobody).says("Which features are on").extra(),
-		get("/api/public/health", stream("application/json", a.health)).by(byNobody).says("Health"),
-		get("/api/public/health/live", stream("application/json", a.live)).by(byNobody).says("Liveness"),
-		get("/api/public/health/ready", stream("application/json", a.ready)).by(byNobody).says("Readiness"),
-		get("/api/openapi.json", stream("application/json", a.openapiDocument)).by(byNobody).says("This document").extra(),
+		get("/api/public/health", stream("application/json", a.health)).tell(healthReply{}).by(byNobody).says("Health"),
+		get("/api/public/health/live", stream("application/json", a.live)).tell(healthReply{}).by(byNobody).says("Liveness"),
+		get("/api/public/health/ready", stream("application/json", a.ready)).tell(healthReply{}).by(byNobody).says("Readiness"),
+		get("/api/openapi.json", stream("application/json", a.openapiDocument)).tell(map[string]any{}).by(byNobody).says("This document").extra(),
 	}
 }
 
@@ -81,6 +85,7 @@ func (r route) by(w who) route                  { r.who = w; return r }
 func (r route) within(b bucket) route           { r.bucket = b; return r }
 func (r route) says(summary string) route       { r.summary = summary; return r }
 func (r route) may(faults ...fault.Kind) route  { r.faults = faults; return r }
+func (r route) tell(json any) route             { r.tells = reflect.TypeOf(json); return r }
 func (r route) extra() route                    { r.addition = true; return r }
-func (r route) takesBytes() route               { r.takes = "application/octet-stream"; return r }
-func (r route) takesForm() route                { r.takes = "multipart/form-data"; return r }
+func (r route) takesBytes() route               { r.takes = rawBody; return r }
+func (r route) takesForm() route                { r.takes = uploadBody; return r }

@@ -33,10 +33,10 @@ func (a *API) publicFeatures(c *call, _ struct{}) (featuresReply, error) {
 
 // healthReply is a bare object, without the envelope.
 type healthReply struct {
-	Service string `json:"service"`
-	Status  string `json:"status"`
-	Ready   bool   `json:"ready"`
-	Detail  string `json:"detail"`
+	Service string `json:"service" required:"true"`
+	Status  string `json:"status" required:"true"`
+	Ready   bool   `json:"ready" required:"true"`
+	Detail  string `json:"detail" required:"true"`
 }
 
 // health tells the state with 200 always: whoever wants a status asks the readiness probe.

@@ -3,6 +3,7 @@ package apikey
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,9 +17,12 @@ type stored struct {
 	tokenHash string
 }
 
+// ErrEnded is the cause of an InvalidToken whose token was right once: the key is revoked or expired. A client is not told; it is no guess.
+var ErrEnded = errors.New("the API key is revoked or expired")
+
 // Authenticate finds the key of a token, `pk_….sk_…`, from memory when known under version, the config version read in this request. The key
 // is looked up by its id, then the hash of the whole token is compared in constant time. Protocol and address are for Key.Allows; whether the
-// owner is active is for the caller. Fault: InvalidToken, the same for whatever is wrong.
+// owner is active is for the caller. Fault: InvalidToken, the same for whatever is wrong, because of ErrEnded where the token is the key's own.
 func (s *Service) Authenticate(ctx context.Context, version int64, token string) (Key, error) {
 	id, half, _ := strings.Cut(token, ".")
 	if !keyID(id) || !shaped(half, "sk_", 48) {
@@ -33,7 +37,7 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string)
 	case subtle.ConstantTimeCompare([]byte(hashToken(token)), []byte(found.tokenHash)) != 1:
 		return Key{}, invalidToken()
 	case found.Status(s.now()) != "active":
-		return Key{}, invalidToken()
+		return Key{}, invalidToken().Because(ErrEnded)
 	}
 	return found.Key, nil
 }
@@ -51,7 +55,7 @@ func (s *Service) cached(ctx context.Context, version int64, id string) (stored,
 	return s.keys.Get(version, id, func() (stored, error) { return byID(s.db.Read(ctx), id) })
 }
 
-func invalidToken() error {
+func invalidToken() *fault.Error {
 	return fault.New(fault.InvalidToken, "The API key is wrong, revoked or expired.")
 }
 

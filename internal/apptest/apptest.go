@@ -18,8 +18,10 @@ import (
 
 	"larder/internal/app"
 	"larder/internal/config"
+	"larder/internal/db"
 	"larder/internal/db/dbtest"
 	"larder/internal/secret"
+	"larder/internal/site"
 )
 
 // BaseURL is what the service under test believes its address to be. A Client reaches the replicas behind it.
@@ -114,6 +116,24 @@ func (l *Larder) Sweep() {
 	l.t.Helper()
 	if err := l.Apps[0].Sweep(context.Background()); err != nil {
 		l.t.Fatal(err)
+	}
+}
+
+// ChangeSettings changes the site settings as an administrator would.
+func (l *Larder) ChangeSettings(t testing.TB, change func(*site.Settings)) {
+	t.Helper()
+	ctx, a := context.Background(), l.Apps[0]
+	version, err := db.ConfigVersion(a.DB.Read(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := a.Site.Current(ctx, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&settings)
+	if err := a.DB.Write(ctx, func(tx *db.Tx) error { return a.Site.Save(tx, settings) }); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -44,6 +44,13 @@ func (c *Client) Fork() *Client {
 	return f
 }
 
+// In returns a client with the same credential whose failures are those of the subtest t.
+func (c *Client) In(t testing.TB) *Client {
+	f := c.Fork()
+	f.t = t
+	return f
+}
+
 func (c *Client) to(replica int) *Client {
 	f := c.Fork()
 	f.fixed = replica

@@ -38,6 +38,7 @@ type Place struct {
 	Missing             []vpath.Name // the folders below that are to be made
 	Name                vpath.Name
 	Conflict            Conflict
+	Replaces            bool // a file lies there now whose content is to be replaced: no further file comes into being
 }
 
 // Place judges whether the actor may put a file called name into dir. Faults: Invalid (a path that is reserved, too deep or too long),
@@ -72,6 +73,7 @@ func (t *Tree) Place(ctx context.Context, a access.Actor, dir vpath.Path, name v
 	if n.id == "" || !n.folder {
 		return Place{}, fault.New(fault.NotFound, "The target folder does not exist.")
 	}
+	p.Replaces = c == Replace && there.id != ""
 	return p, nil
 }
 

@@ -113,7 +113,7 @@ func (s *Service) commit(ctx context.Context, a access.Actor, r row) (files.Entr
 func (s *Service) place(ctx context.Context, tx *db.Tx, a access.Actor, r row) (files.Entry, error) {
 	// On PostgreSQL also where nothing was reserved: whoever makes a file has then locked the quota's row before the name in the folder, and no
 	// two uploads of one name wait for each other crosswise.
-	if r.files > 0 || s.db.Dialect() == "postgres" {
+	if r.bytes > 0 || r.files > 0 || s.db.Dialect() == "postgres" {
 		if err := quota.Release(tx, r.userID, r.bytes, r.files); err != nil {
 			return files.Entry{}, err
 		}

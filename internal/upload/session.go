@@ -66,7 +66,7 @@ func (n *NewSession) check() error {
 	return err
 }
 
-// Create makes a session and reserves its bytes and one file, or returns the one that the idempotency key names: the pending one, or for a
+// Create makes a session and reserves its bytes and, unless it replaces one, a file, or returns the one that the idempotency key names: the pending one, or for a
 // day and while its file exists the completed one. Faults: Invalid (also: the key with another target or size), Unauthorized, Forbidden,
 // NotFound, AlreadyExists, QuotaExceeded, Conflict (100 are open).
 func (s *Service) Create(ctx context.Context, a access.Actor, n NewSession) (Session, error) {
@@ -149,6 +149,9 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	r := row{
 		id: s.ids.UUID(), userID: a.UserID, place: place, size: n.Size, claim: claim(n.MimeType), idempotencyKey: n.IdempotencyKey,
 		status: pending, bytes: n.Size, files: 1, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
+	}
+	if place.Replaces {
+		r.files = 0 // overwriting adds no file; its bytes are reserved in full, since both contents lie there until it completes
 	}
 	if a.Key != nil {
 		r.keyID = a.Key.ID

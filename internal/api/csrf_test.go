@@ -1,0 +1,212 @@
+package api_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// digest is what the tables hold, for showing that a request changed nothing.
+func digest(t testing.TB, l *apptest.Larder) string {
+	t.Helper()
+	var all strings.Builder
+	for _, table := range []string{"users", "entries", "rules", "api_keys", "quotas", "settings"} {
+		order := "id"
+		switch table {
+		case "quotas":
+			order = "user_id"
+		case "settings":
+			order = "name"
+		}
+		rows, err := l.Apps[0].DB.Read(context.Background()).Query("SELECT * FROM " + table + " ORDER BY " + order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(table + "\n" + dump(t, rows))
+	}
+	return all.String()
+}
+
+func dump(t testing.TB, rows *sql.Rows) string {
+	t.Helper()
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for rows.Next() {
+		values := make([]any, len(names))
+		for i := range values {
+			values[i] = new(sql.NullString)
+		}
+		if err := rows.Scan(values...); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range values {
+			fmt.Fprintf(&text, "%s=%s ", names[i], v.(*sql.NullString).String)
+		}
+		text.WriteString("\n")
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestCSRFToken(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		c := l.Client(t)
+		login(c, "admin", apptest.AdminPassword).OK(200)
+		folder := func(name, token string) *apptest.Reply {
+			if token == "" {
+				return c.Post("/api/files/folder", M{"path": "/uploads", "name": name})
+			}
+			return c.Post("/api/files/folder", M{"path": "/uploads", "name": name}, "X-CSRF-Token", token)
+		}
+		status(t, "before one was fetched", folder("a", ""), 403, "INVALID_CSRF")
+		reply := c.Get("/api/auth/csrf-token").OK(200)
+		fields(t, "data", object(t, reply.Body)["data"], "token")
+		token := reply.Text("token")
+		if len(token) != 32 {
+			t.Errorf("a token of %d characters", len(token))
+		}
+		for range 3 { // two tabs don't break each other
+			if again := c.Get("/api/auth/csrf-token").OK(200).Text("token"); again != token {
+				t.Errorf("a second tab got %s after %s", again, token)
+			}
+		}
+		status(t, "the token", folder("a", token), 201, "")
+		other := l.Admin(t)
+		if other.CSRF == token {
+			t.Error("two sessions share a token")
+		}
+		status(t, "another session's token", folder("b", other.CSRF), 403, "INVALID_CSRF")
+		l.Clock.Advance(2*time.Hour - time.Second)
+		if again := c.Get("/api/auth/csrf-token").OK(200).Text("token"); again != token {
+			t.Error("the token changed within its two hours")
+		}
+		status(t, "just before two hours", folder("c", token), 201, "")
+		l.Clock.Advance(2 * time.Second)
+		status(t, "just after two hours", folder("d", token), 403, "INVALID_CSRF")
+		fresh := c.Get("/api/auth/csrf-token").OK(200).Text("token")
+		if fresh == token {
+			t.Error("an expired token is given out again")
+		}
+		status(t, "the fresh token", folder("d", fresh), 201, "")
+		status(t, "the expired token", folder("e", token), 403, "INVALID_CSRF")
+		status(t, "without a session", l.Client(t).Get("/api/auth/csrf-token"), 401, "UNAUTHORIZED")
+	})
+}
+
+// Every write that relies on the cookie asks for the token, and changes nothing without. Abuse case C42.
+func TestCSRFOnEveryWrite(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		w := newWorld(t, l)
+		foreign := l.Admin(t).CSRF
+		w.fixture("probe") // whatever the rows below name exists beforehand
+		for _, row := range matrix {
+			if row.method == "GET" || row.method == "OPTIONS" || row.who != cookieOnly && row.who != cookieOrKey && row.who != adminOnly {
+				continue
+			}
+			what := row.method + " " + row.pattern
+			client := w.owner
+			if row.who == adminOnly {
+				client = w.admin
+			}
+			path, body := row.request(w.fixture("csrf"))
+			before := digest(t, l)
+			for name, token := range map[string]string{"none": "", "empty": "", "foreign": foreign, "wrong": strings.Repeat("a", 32), "short": "a", "long": strings.Repeat("a", 100000)[:60000]} {
+				c := client.Fork()
+				c.CSRF = ""
+				var header []string
+				if name != "none" {
+					header = []string{"X-CSRF-Token", token}
+				}
+				status(t, what+" with the token: "+name, send(c, row.method, path, body, header...), 403, "INVALID_CSRF")
+				status(t, what+" with Basic junk and the token: "+name, send(c, row.method, path, body, append(header, "Authorization", "Basic anVuazpqdW5r")...), 403, "INVALID_CSRF")
+			}
+			// a Bearer token is judged alone, however good cookie and token are
+			status(t, what+" with Bearer junk", send(client.Fork(), row.method, path, body, "Authorization", "Bearer junk of "+row.pattern+row.method), 401, "INVALID_TOKEN")
+			status(t, what+" from across sites", send(client.Fork(), row.method, path, body, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+			if after := digest(t, l); after != before {
+				t.Errorf("%s changed something:\n%s\nnow\n%s", what, before, after)
+			}
+		}
+	})
+}
+
+func send(c *apptest.Client, method, path string, body any, header ...string) *apptest.Reply {
+	request := apptest.Request{Method: method, Path: path, Body: body, Header: map[string][]string{}}
+	for i := 0; i+1 < len(header); i += 2 {
+		request.Header.Add(header[i], header[i+1])
+	}
+	return c.Do(request)
+}
+
+// Abuse case C43.
+func TestCrossSiteRequests(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	admin := l.Admin(t)
+	for _, site := range []string{"cross-site", "same-origin", "same-site", "none", ""} {
+		want, code := 200, ""
+		if site == "cross-site" {
+			want, code = 403, "FORBIDDEN"
+		}
+		reply := login(l.Client(t), "admin", apptest.AdminPassword, "Sec-Fetch-Site", site)
+		status(t, "login, "+site, reply, want, code)
+		if want == 403 && reply.Header.Get("Set-Cookie") != "" {
+			t.Error("a refused login sets a cookie")
+		}
+		if want == 200 {
+			want = 201
+		}
+		status(t, "a cookie write, "+site, admin.Post("/api/files/folder", M{"path": "/uploads", "name": "f" + site}, "Sec-Fetch-Site", site), want, code)
+		status(t, "a cookie read, "+site, admin.Get("/api/auth/me", "Sec-Fetch-Site", site), 200, "")
+	}
+	key := admin.Key(M{})
+	status(t, "a key", key.Post("/api/files/folder", M{"path": "/uploads", "name": "by key"}, "Sec-Fetch-Site", "cross-site"), 201, "")
+	form, contentType := apptest.Form(nil, "file", "a.txt", []byte("x"))
+	status(t, "an image client", key.Post("/api/upload", form, "Content-Type", contentType, "Sec-Fetch-Site", "cross-site"), 200, "")
+
+	// no credentialed CORS for strangers: abuse case C77
+	for _, path := range []string{"/api/auth/me", "/api/files?path=/", "/api/keys/"} {
+		reply := admin.Get(path, "Origin", "https://evil.example")
+		if reply.Header.Get("Access-Control-Allow-Origin") != "" || reply.Header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: %v", path, reply.Header)
+		}
+	}
+}
+
+// GET and HEAD change nothing. Abuse case C44.
+func TestReadsChangeNothing(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		w := newWorld(t, l)
+		f := w.fixture("reads")
+		before := digest(t, l)
+		for _, row := range matrix {
+			path, _ := row.request(f)
+			if row.method != "GET" {
+				for _, method := range []string{"GET", "HEAD"} { // at the addresses of writes, too
+					w.admin.Fork().Do(apptest.Request{Method: method, Path: path})
+				}
+				continue
+			}
+			for _, c := range []*apptest.Client{w.admin, w.owner, w.anonymous} {
+				status(t, "HEAD "+path, c.Fork().Do(apptest.Request{Method: "HEAD", Path: path}), c.Fork().Get(path).Status, "")
+			}
+		}
+		if after := digest(t, l); after != before {
+			t.Errorf("before:\n%s\nafter:\n%s", before, after)
+		}
+	})
+}

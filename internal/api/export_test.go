@@ -1,0 +1,16 @@
+package api
+
+// Line is a line of the route table, for tests that must cover every one.
+type Line struct {
+	Method, Pattern string
+	Addition        bool
+}
+
+// Lines returns the route table.
+func Lines() []Line {
+	var lines []Line
+	for _, r := range (&API{}).table() {
+		lines = append(lines, Line{r.method, r.pattern, r.addition})
+	}
+	return lines
+}

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// finish says in the document what the structs can't: which operations go beyond the specification, that bodies are required, what streams
+// take, and where null does not stand although Go's pointers and slices could hold it.
+func finish(text []byte, routes []route) ([]byte, error) {
+	var document map[string]any
+	if err := json.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	paths := child(document, "paths")
+	for _, rt := range routes {
+		operation := child(child(paths, rt.pattern), strings.ToLower(rt.method))
+		if operation == nil {
+			continue
+		}
+		if rt.addition {
+			operation["x-addition"] = true
+		}
+		if rt.takes != nil {
+			operation["requestBody"] = map[string]any{"content": rt.takes}
+		}
+		if body := child(operation, "requestBody"); body != nil {
+			body["required"] = true
+		}
+	}
+	for name, schema := range child(child(document, "components"), "schemas") {
+		if object, ok := schema.(map[string]any); ok {
+			withoutNull(object, strings.HasSuffix(name, "Input"))
+		}
+	}
+	return json.Marshal(document)
+}
+
+func child(object map[string]any, name string) map[string]any {
+	inner, _ := object[name].(map[string]any)
+	return inner
+}
+
+// withoutNull takes null from required fields of a request, where it counts as missing, and from lists of a reply, which are empty at least.
+func withoutNull(schema map[string]any, request bool) {
+	required, _ := schema["required"].([]any)
+	for name, property := range child(schema, "properties") {
+		field, _ := property.(map[string]any)
+		kinds, _ := field["type"].([]any)
+		if len(kinds) != 2 {
+			continue
+		}
+		if request && slices.Contains(required, any(name)) || !request && slices.Contains(kinds, any("array")) {
+			kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind any) bool { return kind == "null" })
+			field["type"] = kinds[0]
+		}
+	}
+}
+
+// Bodies that are no JSON, by media type.
+var (
+	rawBody    = map[string]any{"application/octet-stream": map[string]any{"schema": map[string]any{}}}
+	uploadBody = map[string]any{
+		"multipart/form-data": map[string]any{"schema": map[string]any{
+			"type":     "object",
+			"required": []string{"file"},
+			"properties": map[string]any{
+				"path": map[string]any{"type": "string", "description": "Relative to the key's upload root, or absolute inside it."},
+				"file": map[string]any{"type": "string", "contentMediaType": "application/octet-stream"},
+			},
+		}},
+		"*/*": map[string]any{"schema": map[string]any{}},
+	}
+)

@@ -1,0 +1,265 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/api"
+	"larder/internal/apptest"
+)
+
+// Who may call what (specification: Authentication, rule 5).
+const (
+	public      = "public"        // credentials don't matter
+	anyone      = "anyone"        // public, and a credential that came along counts
+	cookieOnly  = "session"       // the login cookie
+	cookieOrKey = "session, key"  // the login cookie or a key with protocol api
+	adminOnly   = "administrator" // the login cookie of an administrator
+	uploadKey   = "upload key"    // a key with protocol api and the permission write
+)
+
+// principals are the columns of the matrix, in this order.
+var principals = []string{
+	"anonymous", "owner", "another user", "administrator", "guest account", "key read", "key write", "key delete", "key webdav", "revoked key", "expired key", "disabled owner's key",
+}
+
+// line is a row of the matrix: what each principal gets for a request about something that `owner` owns.
+type line struct {
+	method, pattern string
+	who             string
+	request         func(f fixture) (path string, body any)
+	want            string // a status for each principal
+	addition        bool   // not named by the specification
+}
+
+func at(path string, body any) func(fixture) (string, any) {
+	return func(fixture) (string, any) { return path, body }
+}
+
+// formTo is a multipart upload into the key's root.
+func formTo(path string) func(fixture) (string, any) {
+	return at(path, upload{})
+}
+
+// upload stands for a form with a file.
+type upload struct{}
+
+const (
+	everybody = "200 200 200 200 200 200 200 200 200 200 200 200"
+	sessions  = "401 200 200 200 200 401 401 401 403 401 401 401"
+	admins    = "401 403 403 200 403 401 401 401 403 401 401 401"
+)
+
+func created(want string) string { return strings.ReplaceAll(want, "200", "201") }
+
+// matrix has a row for each route. Expected values are written by hand.
+var matrix = []line{
+	{"POST", "/api/auth/login", public, at("/api/auth/login", M{"username": "owner", "password": "password of owner"}), everybody, false},
+	{"GET", "/api/auth/me", cookieOnly, at("/api/auth/me", nil), sessions, false},
+	{"GET", "/api/auth/csrf-token", cookieOnly, at("/api/auth/csrf-token", nil), sessions, false},
+
+	{"GET", "/api/files", cookieOrKey, at("/api/files?path=/home/owner", nil), "401 200 403 200 403 200 403 403 403 401 401 401", false},
+	{"POST", "/api/files/folder", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/folder", M{"path": "/home/owner", "name": "folder " + f.name}
+	}, "401 201 403 201 403 403 201 403 403 401 401 401", false},
+	{"GET", "/api/files/{id}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file, nil }, "401 200 403 200 403 200 403 403 403 401 401 401", false},
+	{"PUT", "/api/files/{id}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file, M{"name": "renamed " + f.name} }, "401 200 403 200 403 403 200 403 403 401 401 401", false},
+	{"DELETE", "/api/files/{id}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file, nil }, "401 200 403 200 403 403 403 200 403 401 401 401", false},
+	{"GET", "/api/files/{id}/download", anyone, func(f fixture) (string, any) { return "/api/files/" + f.file + "/download", nil }, "401 200 403 200 403 200 403 403 403 401 401 401", false},
+	{"POST", "/api/files/{id}/move", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/" + f.file + "/move", M{"targetPath": "/home/owner", "newName": "moved " + f.name}
+	}, "401 200 403 200 403 403 403 403 403 401 401 401", false},
+	{"GET", "/api/files/jobs/{jobId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/jobs/" + f.job, nil }, "401 200 404 404 404 200 200 200 403 401 401 401", false},
+	{"POST", "/api/files/{id}/link", cookieOnly, func(f fixture) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401", true},
+	{"DELETE", "/api/files/{id}/link", cookieOnly, func(f fixture) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401", true},
+
+	{"POST", "/api/files/upload-session", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/upload-session", M{"path": "/home/owner", "fileName": "new " + f.name, "fileSize": 1}
+	}, "401 200 403 200 403 403 200 403 403 401 401 401", false},
+	{"PUT", "/api/files/upload/raw/{sessionId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/upload/raw/" + f.session, "y" }, "401 200 404 404 404 403 200 403 403 401 401 401", false},
+	{"POST", "/api/files/upload-complete", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/upload-complete", M{"sessionId": f.session, "etag": f.etag}
+	}, "401 200 404 404 404 403 200 403 403 401 401 401", false},
+	{"DELETE", "/api/files/upload/multipart/{sessionId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/upload/multipart/" + f.session, nil }, "401 200 404 404 404 403 200 403 403 401 401 401", false},
+
+	{"POST", "/api/upload", uploadKey, formTo("/api/upload"), "401 401 401 401 401 403 200 403 403 401 401 401", false},
+	{"OPTIONS", "/api/upload", public, at("/api/upload", nil), strings.ReplaceAll(everybody, "200", "204"), true},
+	{"POST", "/api/upload/upload", uploadKey, formTo("/api/upload/upload"), "401 401 401 401 401 403 200 403 403 401 401 401", false},
+	{"OPTIONS", "/api/upload/upload", public, at("/api/upload/upload", nil), strings.ReplaceAll(everybody, "200", "204"), true},
+	{"POST", "/api/compat/upload", uploadKey, formTo("/api/compat/upload"), "401 401 401 401 401 403 200 403 403 401 401 401", false},
+	{"OPTIONS", "/api/compat/upload", public, at("/api/compat/upload", nil), strings.ReplaceAll(everybody, "200", "204"), true},
+
+	{"POST", "/api/keys/", cookieOnly, at("/api/keys/", M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}), created(sessions), false},
+	{"GET", "/api/keys/", cookieOnly, at("/api/keys/", nil), sessions, false},
+	{"GET", "/api/keys/rules", cookieOnly, at("/api/keys/rules", nil), sessions, false},
+	{"PATCH", "/api/keys/{id}", cookieOnly, func(f fixture) (string, any) { return "/api/keys/" + f.key, M{"name": "other"} }, "401 200 404 404 404 401 401 401 403 401 401 401", true},
+	{"DELETE", "/api/keys/{id}", cookieOnly, func(f fixture) (string, any) { return "/api/keys/" + f.key, nil }, "401 200 404 404 404 401 401 401 403 401 401 401", false},
+
+	{"POST", "/api/admin/users", adminOnly, func(f fixture) (string, any) {
+		return "/api/admin/users", M{"username": "u_" + f.name, "email": f.name + "@example.org", "password": "a good password"}
+	}, created(admins), true},
+	{"GET", "/api/admin/rules", adminOnly, at("/api/admin/rules", nil), admins, false},
+	{"POST", "/api/admin/rules", adminOnly, at("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}), created(admins), false},
+	{"PUT", "/api/admin/rules/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/rules/" + f.rule, M{"priority": 5} }, admins, false},
+	{"DELETE", "/api/admin/rules/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/rules/" + f.rule, nil }, admins, false},
+	{"POST", "/api/admin/rules/explain", adminOnly, at("/api/admin/rules/explain", M{"path": "/a", "permission": "read", "anonymous": true}), admins, true},
+
+	{"GET", "/api/gateway/download/{token}", public, func(f fixture) (string, any) { return f.gateway, nil }, everybody, false},
+	{"GET", "/api/i/{link}", public, func(f fixture) (string, any) { return f.link, nil }, everybody, true},
+
+	{"GET", "/api/public/settings", public, at("/api/public/settings", nil), everybody, false},
+	{"GET", "/api/public/features", public, at("/api/public/features", nil), everybody, true},
+	{"GET", "/api/public/health", public, at("/api/public/health", nil), everybody, false},
+	{"GET", "/api/public/health/live", public, at("/api/public/health/live", nil), everybody, false},
+	{"GET", "/api/public/health/ready", public, at("/api/public/health/ready", nil), everybody, false},
+	{"GET", "/api/openapi.json", public, at("/api/openapi.json", nil), everybody, true},
+
+	{"POST", "/api/auth/logout", public, at("/api/auth/logout", nil), everybody, false}, // last: it ends the sessions
+}
+
+// world is a service with all principals.
+type world struct {
+	t                       testing.TB
+	owner, admin, anonymous *apptest.Client
+	clients                 map[string]*apptest.Client
+	serial                  int
+	last                    fixture
+}
+
+func newWorld(t *testing.T, l *apptest.Larder) *world {
+	t.Helper()
+	w := &world{t: t, admin: l.Admin(t), anonymous: l.Client(t)}
+	w.owner = l.User(t, "owner")
+	key := func(c *apptest.Client, more M) *apptest.Client {
+		body := M{"uploadPath": "/home/owner"}
+		for name, value := range more {
+			body[name] = value
+		}
+		return c.Key(body)
+	}
+	victim := l.User(t, "victim")
+	victimKey := key(victim, M{"uploadPath": "/uploads"})
+	change(t, l, "UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'victim'")
+	revoked := key(w.owner, nil)
+	id, _, _ := strings.Cut(strings.TrimPrefix(revoked.Header.Get("Authorization"), "Bearer "), ".")
+	w.owner.Delete("/api/keys/" + id).OK(200)
+	expired := key(w.owner, M{"expiresIn": 60})
+	l.Clock.Advance(61 * time.Second)
+	w.clients = map[string]*apptest.Client{
+		"anonymous": w.anonymous, "owner": w.owner, "administrator": w.admin, "another user": l.User(t, "other"), "guest account": l.User(t, "guesty", M{"role": "guest"}),
+		"key read": key(w.owner, M{"permissions": []string{"read"}}), "key write": key(w.owner, M{"permissions": []string{"write"}}), "key delete": key(w.owner, M{"permissions": []string{"delete"}}),
+		"key webdav": key(w.owner, M{"protocols": []string{"webdav"}}), "revoked key": revoked, "expired key": expired, "disabled owner's key": victimKey,
+	}
+	return w
+}
+
+// fixture is a set of fresh things that belong to the owner.
+type fixture struct {
+	name                                               string
+	file, job, session, etag, key, rule, gateway, link string
+}
+
+func (w *world) fixture(name string) fixture {
+	w.t.Helper()
+	w.serial++
+	f := fixture{name: fmt.Sprint(name, w.serial)}
+	f.file = w.owner.Upload("/home/owner", f.name+".png", []byte("x"))
+	moved := w.owner.Upload("/home/owner", f.name+" to move", []byte("x"))
+	f.job = w.owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": f.name + " moved"}).OK(200).Text("jobId")
+	f.session = w.owner.Post("/api/files/upload-session", M{"path": "/home/owner", "fileName": f.name + " session", "fileSize": 1}).OK(200).Text("sessionId")
+	f.etag = w.owner.Put("/api/files/upload/raw/"+f.session, "x").OK(200).Text("etag")
+	created := w.owner.Post("/api/keys/", M{"name": "of " + f.name, "permissions": []string{"read"}, "protocols": []string{"webdav"}}).OK(201)
+	f.key = created.Text("key.id")
+	if w.last.name != "" { // at most 20 keys are active and 100 sessions open
+		w.owner.Delete("/api/keys/" + w.last.key).OK(200)
+		w.owner.Delete("/api/files/upload/multipart/" + w.last.session)
+	}
+	f.rule = w.admin.Post("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}).OK(201).Text("rule.id")
+	f.gateway = w.owner.Get("/api/files/" + f.file + "/download").OK(200).Text("url")
+	f.link = w.owner.Post("/api/files/"+f.file+"/link", nil).OK(200).Text("link.url")
+	w.last = f
+	return f
+}
+
+func TestEveryRouteIsInTheMatrix(t *testing.T) {
+	t.Parallel()
+	var rows, routes []string
+	for _, row := range matrix {
+		rows = append(rows, fmt.Sprint(row.method, " ", row.pattern, " addition: ", row.addition))
+	}
+	for _, route := range api.Lines() {
+		routes = append(routes, fmt.Sprint(route.Method, " ", route.Pattern, " addition: ", route.Addition))
+	}
+	slices.Sort(rows)
+	slices.Sort(routes)
+	for _, route := range routes {
+		if !slices.Contains(rows, route) {
+			t.Errorf("the matrix lacks %s", route)
+		}
+	}
+	for _, row := range rows {
+		if !slices.Contains(routes, row) {
+			t.Errorf("there is no route %s", row)
+		}
+	}
+}
+
+// Every route with every principal.
+func TestAuthorisation(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	w := newWorld(t, l)
+	for _, row := range matrix {
+		wants := strings.Fields(row.want)
+		if len(wants) != len(principals) {
+			t.Fatalf("%s %s: %d expectations", row.method, row.pattern, len(wants))
+		}
+		shared := fixture{}
+		for i, who := range principals {
+			// a new set of things where somebody before may have changed them
+			if row.needsFixture() && (shared.name == "" || row.method != "GET" || strings.Contains(row.pattern, "{token}")) {
+				shared = w.fixture("m")
+			}
+			if !row.needsFixture() || row.pattern == "/api/admin/users" || row.pattern == "/api/files/folder" || row.pattern == "/api/files/upload-session" {
+				w.serial++
+				shared.name = fmt.Sprint("n", w.serial)
+			}
+			path, body := row.request(shared)
+			var header []string
+			if _, isForm := body.(upload); isForm {
+				bytes, contentType := apptest.Form(nil, "file", "a.txt", []byte("x"))
+				body, header = bytes, []string{"Content-Type", contentType}
+			}
+			reply := send(w.clients[who].Fork(), row.method, path, body, header...)
+			if fmt.Sprint(reply.Status) != wants[i] {
+				t.Errorf("%s %s by %s: status %d, want %s: %.200s", row.method, row.pattern, who, reply.Status, wants[i], reply.Body)
+				continue
+			}
+			if code := expectedCode(row, who, reply.Status); code != "" && !strings.Contains(string(reply.Body), `"code":"`+code+`"`) {
+				t.Errorf("%s %s by %s: %.200s, want %s", row.method, row.pattern, who, reply.Body, code)
+			}
+		}
+	}
+}
+
+func (row line) needsFixture() bool {
+	return strings.Contains(row.pattern, "{") || row.pattern == "/api/files/upload-complete"
+}
+
+// expectedCode is the code that goes with a refusal.
+func expectedCode(row line, who string, status int) string {
+	switch {
+	case status == 401 && slices.Contains([]string{"revoked key", "expired key", "disabled owner's key"}, who):
+		return "INVALID_TOKEN"
+	case status == 401:
+		return "UNAUTHORIZED"
+	case status == 403:
+		return "FORBIDDEN"
+	case status == 404:
+		return "NOT_FOUND"
+	}
+	return ""
+}

@@ -1,0 +1,246 @@
+package api_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"larder/internal/apptest"
+)
+
+// badPath is a path or name that must lead nowhere.
+type badPath struct {
+	text    string
+	dots    bool // it leaves its folder: where a root is to be stayed in, that is 403
+	isName  bool // it could only be meant as one segment
+	literal bool // it is a name like others once taken as it is: an encoded form, which nothing decodes a second time
+}
+
+func badPaths() []badPath {
+	var bad []badPath
+	for _, text := range []string{
+		"..", "../x", "a/..", "a/../b", "/..", "/../x", "/a/../b", "/a/b/../../c", "../../../../etc/passwd", "/home/alice/..", "/home/alice/../bob", "./..", "a/./..",
+	} { // C1
+		bad = append(bad, badPath{text: text, dots: true})
+	}
+	for _, text := range []string{`\`, `a\b`, `..\..\x`, `\home\alice`, `C:\x`, `a/..\b`, `/home\bob`} { // C4
+		bad = append(bad, badPath{text: text})
+	}
+	for _, c := range []rune{0, 1, '\t', '\n', '\r', 0x1b, 0x1f, 0x7f, 0x80, 0x85, 0x9f, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069} { // C5
+		bad = append(bad, badPath{text: "a" + string(c) + "b"})
+	}
+	for _, text := range []string{"\xc0\xae\xc0\xae", "\xff", "a\xffb", "\xed\xa0\x80", "\xc3\x28", "\xf8\x88\x80\x80\x80"} { // C6
+		bad = append(bad, badPath{text: text})
+	}
+	for _, text := range []string{" ", "a ", " a", "\u00a0a", "a\u3000"} { // C9
+		bad = append(bad, badPath{text: text, isName: true})
+	}
+	bad = append(bad, badPath{text: strings.Repeat("语", 256)}, badPath{text: strings.Repeat("a", 5000)}, badPath{text: strings.Repeat("a/", 65) + "a"}, badPath{text: strings.Repeat("语语语/", 60) + strings.Repeat("x", 5000)}) // C11
+	for _, text := range []string{"%2e%2e", "..%2f", "%2e%2e%2fbob", "%252e%252e", "%c0%ae", "%00"} {                                                                                                                          // C3
+		bad = append(bad, badPath{text: text, literal: true})
+	}
+	return bad
+}
+
+// Every bad path into everything that takes one: the answer is a refusal, never 5xx, and never another file.
+func TestPathVectors(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
+		const home = "/home/alice"
+		const secret = "what is bob's"
+		bob.Upload("/home/bob", "x", []byte(secret))
+		admin.Upload("/", "x", []byte(secret))
+		mkdir(alice, home, "a")
+		mkdir(alice, home, "work")
+		id := alice.Upload(home+"/work", "file.txt", []byte("mine"))
+		key := alice.Key(m{"uploadPath": home + "/a"})
+		keys := 0
+
+		json := func(text string) string { // a JSON string that keeps broken UTF-8 as it is
+			return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\x00", `\u0000`, "\x01", `\u0001`, "\x1b", `\u001b`, "\x1f", `\u001f`).Replace(text) + `"`
+		}
+		send := func(c *apptest.Client, method, path, body string) *apptest.Reply {
+			return c.Do(apptest.Request{Method: method, Path: path, Body: body, Header: map[string][]string{"Content-Type": {"application/json"}}})
+		}
+		header := func(text string) bool { return !strings.ContainsAny(text, "\x00\n\r\x01\x1b\x1f\x7f") } // Go's client sends no others
+		sinks := []struct {
+			name   string
+			isName bool // takes one name, of which a compatible upload cuts off the directory
+			ask    func(t *testing.T, bad badPath) *apptest.Reply
+			want   func(bad badPath) []int
+		}{
+			{"list path", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return alice.In(t).Get("/api/files?path=" + url.QueryEscape(home+"/"+bad.text))
+			}, nil},
+			{"list path from the root", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return alice.In(t).Get("/api/files?path=" + url.QueryEscape(bad.text))
+			}, nil},
+			{"folder path", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return send(alice.In(t), "POST", "/api/files/folder", `{"path":`+json(home+"/"+bad.text)+`,"name":"made"}`)
+			}, nil},
+			{"folder name", true, func(t *testing.T, bad badPath) *apptest.Reply {
+				return send(alice.In(t), "POST", "/api/files/folder", `{"path":"`+home+`/work","name":`+json(bad.text)+`}`)
+			}, nil},
+			{"rename", true, func(t *testing.T, bad badPath) *apptest.Reply {
+				return send(alice.In(t), "PUT", "/api/files/"+id, `{"name":`+json(bad.text)+`}`)
+			}, nil},
+			{"move target", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return send(alice.In(t), "POST", "/api/files/"+id+"/move", `{"targetPath":`+json(home+"/"+bad.text)+`}`)
+			}, nil},
+			{"move newName", true, func(t *testing.T, bad badPath) *apptest.Reply {
+				return send(alice.In(t), "POST", "/api/files/"+id+"/move", `{"targetPath":"`+home+`/work","newName":`+json(bad.text)+`}`)
+			}, nil},
+			{"upload path", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return send(alice.In(t), "POST", "/api/files/upload-session", `{"path":`+json(home+"/"+bad.text)+`,"fileName":"f","fileSize":1}`)
+			}, nil},
+			{"upload fileName", true, func(t *testing.T, bad badPath) *apptest.Reply {
+				return send(alice.In(t), "POST", "/api/files/upload-session", `{"path":"`+home+`/work","fileName":`+json(bad.text)+`,"fileSize":1}`)
+			}, nil},
+			{"compatible path", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				body, contentType := form(part{name: "path", body: bad.text}, file("c.txt", "x"))
+				return key.In(t).Post("/api/upload", body, "Content-Type", contentType)
+			}, nil},
+			{"X-Path", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				if !header(bad.text) {
+					return nil
+				}
+				return key.In(t).Post("/api/upload", "x", "X-File-Name", "c.txt", "X-Path", bad.text)
+			}, nil},
+			{"X-Path encoded", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return key.In(t).Post("/api/upload", "x", "X-File-Name", "c.txt", "X-Path", strings.ReplaceAll(url.QueryEscape(bad.text), "+", "%20"))
+			}, nil},
+			{"key uploadPath", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				keys++
+				return send(alice.In(t), "POST", "/api/keys/", fmt.Sprintf(`{"name":"k%d","permissions":["read"],"protocols":["api"],"uploadPath":%s}`, keys, json(home+"/"+bad.text)))
+			}, func(bad badPath) []int { return []int{403, 400} }},
+			{"rule pathPattern", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return send(admin.In(t), "POST", "/api/admin/rules", `{"effect":"allow","role":"guest","pathPattern":`+json("/nowhere/"+bad.text)+`}`)
+			}, nil},
+			{"public path", false, func(t *testing.T, bad badPath) *apptest.Reply { return alice.In(t).Get(home + "/" + escaped(bad.text)) }, func(badPath) []int { return []int{404, 400} }},
+			{"public path from the root", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return admin.In(t).Get("/" + escaped(strings.TrimPrefix(bad.text, "/")))
+			}, func(badPath) []int { return []int{404, 400} }},
+			{"public path, slashes encoded", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return admin.In(t).Get("/home/alice/" + url.PathEscape(bad.text))
+			}, func(badPath) []int { return []int{404, 400} }},
+			{"X-File-Name", true, func(t *testing.T, bad badPath) *apptest.Reply {
+				if !header(bad.text) || strings.TrimSpace(bad.text) != bad.text {
+					return nil
+				}
+				return key.In(t).Post("/api/upload", "x", "X-File-Name", bad.text, "X-Path", "named")
+			}, nil},
+			{"filename encoded", true, func(t *testing.T, bad badPath) *apptest.Reply {
+				return key.In(t).Post("/api/upload", "x", "filename", strings.ReplaceAll(url.QueryEscape(bad.text), "+", "%20"), "X-Path", "named")
+			}, nil},
+			{"form filename", true, func(t *testing.T, bad badPath) *apptest.Reply {
+				body, contentType := form(part{name: "path", body: "named"}, part{disposition: "form-data; name=\"file\"; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(bad.text), "+", "%20"), body: "x"})
+				return key.In(t).Post("/api/upload", body, "Content-Type", contentType)
+			}, nil},
+		}
+		vectors := badPaths()
+		for _, sink := range sinks {
+			t.Run(sink.name, func(t *testing.T) {
+				for _, bad := range vectors {
+					r := sink.ask(t, bad)
+					if r == nil {
+						continue
+					}
+					if r.Err != nil || r.Status >= 500 || strings.Contains(string(r.Body), secret) {
+						t.Errorf("%.60q: status %d %v: %s", bad.text, r.Status, r.Err, r.Body)
+						continue
+					}
+					allowed := []int{400}
+					if sink.want != nil {
+						allowed = sink.want(bad)
+					}
+					compatible := strings.HasPrefix(sink.name, "compatible") || strings.HasPrefix(sink.name, "X-") || strings.HasSuffix(sink.name, "filename") || sink.name == "filename encoded"
+					switch {
+					case compatible && r.Status == 200: // a directory is cut off a name, and a path of one request may be trimmed: but it stays inside
+						if dir := r.Text("path"); dir != home+"/a" && !strings.HasPrefix(dir, home+"/a/") {
+							t.Errorf("%.60q: stored in %q", bad.text, dir)
+						}
+						if name := r.Text("filename"); strings.ContainsAny(name, "/\\\x00\n\r") || name == ".." || name == "." {
+							t.Errorf("%.60q: stored as %q", bad.text, name)
+						}
+						if !bad.literal && !bad.isName && !(sink.isName && strings.ContainsAny(bad.text, `/\`)) && !trimmed(bad.text) {
+							t.Errorf("%.60q: accepted as %q in %q", bad.text, r.Text("filename"), r.Text("path"))
+						}
+						continue
+					case bad.literal: // taken as it is: a name that may be made, or that is not there
+						if sink.name == "key uploadPath" && r.Status == 201 || r.Status < 300 || r.Status == 403 || r.Status == 404 || r.Status == 400 || r.Status == 409 {
+							continue
+						}
+					case compatible && !sink.isName:
+						allowed = []int{400, 403}
+						if bad.dots {
+							allowed = []int{403}
+						}
+					}
+					if !contains(allowed, r.Status) {
+						t.Errorf("%.60q: status %d, want one of %v: %.300s", bad.text, r.Status, allowed, r.Body)
+					}
+				}
+			})
+		}
+		bodyIs(t, bob.Get("/home/bob/x").OK(200), secret)
+		same(t, "bob's home", names(bob, "/home/bob"), "x")
+		same(t, "homes", names(admin, "/home"), "alice", "bob")
+		same(t, "root", names(admin, "/"), "home", "public", "uploads", "x")
+		if name := alice.Get("/api/files/" + id).OK(200).Text("file.path"); name != home+"/work" {
+			t.Errorf("the file moved to %s", name)
+		}
+	})
+}
+
+func contains(list []int, n int) bool {
+	for _, have := range list {
+		if have == n {
+			return true
+		}
+	}
+	return false
+}
+
+// trimmed reports texts that white space at an end is all that is wrong with: a header or form field loses it on the way.
+func trimmed(text string) bool {
+	return strings.TrimSpace(text) != text && !strings.ContainsAny(strings.TrimSpace(text), "\\\x00\n\r\t")
+}
+
+// escaped percent-encodes everything but slashes, so that a segment `..` goes over the wire as %2E%2E.
+func escaped(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '/' || c >= 'a' && c <= 'z':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// Abuse case C5 beyond paths: a NUL in any text is refused or names nothing, on every engine.
+func TestNULInAnyText(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		for path, body := range map[string]m{
+			"/api/auth/login":            {"username": "ali\x00ce", "password": "x"},
+			"/api/files/upload-session":  {"path": "/home/alice", "fileName": "a", "fileSize": 1, "idempotencyKey": "\x00"},
+			"/api/files/upload-complete": {"sessionId": "\x00", "etag": "x"},
+			"/api/keys/":                 {"name": "a\x00b", "permissions": []string{"read"}, "protocols": []string{"api"}},
+		} {
+			alice.Post(path, body).Fails(400, "VALIDATION_ERROR")
+		}
+		admin.Post("/api/admin/rules", m{"pathPattern": "/a/**", "effect": "allow", "userId": "\x00"}).Fails(400, "VALIDATION_ERROR")
+		admin.Post("/api/admin/users", m{"username": "abc", "email": "a\x00@example.org", "password": "long enough"}).Fails(400, "VALIDATION_ERROR")
+		alice.Get("/api/files?search=%00").Fails(400, "VALIDATION_ERROR")
+		alice.Get("/api/files/jobs/%00").Fails(404, "NOT_FOUND")
+		alice.Delete("/api/keys/%ff").Fails(404, "NOT_FOUND")
+		admin.Delete("/api/admin/rules/%00").Fails(404, "NOT_FOUND")
+		alice.Get("/api/files", "Authorization", "Bearer \xff.\xff").Fails(401, "INVALID_TOKEN")
+	})
+}
