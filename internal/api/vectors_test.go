@@ -53,8 +53,8 @@ func TestPathVectors(t *testing.T) {
 		bob.Upload("/home/bob", "x", []byte(secret))
 		admin.Upload("/", "x", []byte(secret))
 		mkdir(alice, home, "a")
-		mkdir(alice, home, "work")
-		id := alice.Upload(home+"/work", "file.txt", []byte("mine"))
+		mkdir(alice, home, "desk")
+		id := alice.Upload(home+"/desk", "file.txt", []byte("mine"))
 		key := alice.Key(m{"uploadPath": home + "/a"})
 		keys := 0
 
@@ -81,7 +81,7 @@ func TestPathVectors(t *testing.T) {
 				return send(alice.In(t), "POST", "/api/files/folder", `{"path":`+json(home+"/"+bad.text)+`,"name":"made"}`)
 			}, nil},
 			{"folder name", true, func(t *testing.T, bad badPath) *apptest.Reply {
-				return send(alice.In(t), "POST", "/api/files/folder", `{"path":"`+home+`/work","name":`+json(bad.text)+`}`)
+				return send(alice.In(t), "POST", "/api/files/folder", `{"path":"`+home+`/desk","name":`+json(bad.text)+`}`)
 			}, nil},
 			{"rename", true, func(t *testing.T, bad badPath) *apptest.Reply {
 				return send(alice.In(t), "PUT", "/api/files/"+id, `{"name":`+json(bad.text)+`}`)
@@ -90,13 +90,13 @@ func TestPathVectors(t *testing.T) {
 				return send(alice.In(t), "POST", "/api/files/"+id+"/move", `{"targetPath":`+json(home+"/"+bad.text)+`}`)
 			}, nil},
 			{"move newName", true, func(t *testing.T, bad badPath) *apptest.Reply {
-				return send(alice.In(t), "POST", "/api/files/"+id+"/move", `{"targetPath":"`+home+`/work","newName":`+json(bad.text)+`}`)
+				return send(alice.In(t), "POST", "/api/files/"+id+"/move", `{"targetPath":"`+home+`/desk","newName":`+json(bad.text)+`}`)
 			}, nil},
 			{"upload path", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				return send(alice.In(t), "POST", "/api/files/upload-session", `{"path":`+json(home+"/"+bad.text)+`,"fileName":"f","fileSize":1}`)
 			}, nil},
 			{"upload fileName", true, func(t *testing.T, bad badPath) *apptest.Reply {
-				return send(alice.In(t), "POST", "/api/files/upload-session", `{"path":"`+home+`/work","fileName":`+json(bad.text)+`,"fileSize":1}`)
+				return send(alice.In(t), "POST", "/api/files/upload-session", `{"path":"`+home+`/desk","fileName":`+json(bad.text)+`,"fileSize":1}`)
 			}, nil},
 			{"compatible path", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				body, contentType := form(part{name: "path", body: bad.text}, file("c.txt", "x"))
@@ -188,7 +188,7 @@ func TestPathVectors(t *testing.T) {
 		same(t, "bob's home", names(bob, "/home/bob"), "x")
 		same(t, "homes", names(admin, "/home"), "alice", "bob")
 		same(t, "root", names(admin, "/"), "home", "public", "uploads", "x")
-		if name := alice.Get("/api/files/" + id).OK(200).Text("file.path"); name != home+"/work" {
+		if name := alice.Get("/api/files/" + id).OK(200).Text("file.path"); name != home+"/desk" {
 			t.Errorf("the file moved to %s", name)
 		}
 	})

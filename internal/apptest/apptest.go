@@ -39,6 +39,9 @@ type Larder struct {
 	t     testing.TB
 	next  int
 	mu    sync.Mutex
+
+	making sync.Mutex
+	made   *Client // see maker
 }
 
 // Each runs test once on each set-up, in parallel. change may alter the configuration.
