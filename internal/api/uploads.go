@@ -55,7 +55,7 @@ func (a *API) createSession(c *call, in createSessionInput) (createSessionReply,
 	}
 	reply := createSessionReply{
 		SessionID: session.ID, UploadURL: c.url("/api/files/upload/raw/" + session.ID), UploadMode: session.Mode, TotalParts: session.TotalParts, Parts: []partURL{},
-		ExpiresAt: session.ExpiresAt, ExpiresIn: max(0, (session.ExpiresAt-a.Now().UnixMilli())/1000), AlreadyCompleted: session.AlreadyCompleted,
+		ExpiresAt: session.ExpiresAt, ExpiresIn: max(0, (session.ExpiresAt-a.Now().UnixMilli()+999)/1000), AlreadyCompleted: session.AlreadyCompleted,
 	}
 	if session.File != nil {
 		file := viewEntry(*session.File)
