@@ -26,8 +26,8 @@ type Stored struct {
 }
 
 // Put makes the file inside tx: it is judged again where its folder is by now, missing folders are made, the conflict is settled, the quota
-// is charged (the caller has released its reservation in the same tx), s.Key leaves the garbage list if it was on it, and a replaced
-// object's key enters it. Call it before anything else in tx that locks rows. Faults: those of Place, Conflict when the folder is gone or
+// is charged (the caller has released its reservation in the same tx), s.Key leaves the garbage list, where it must be since before its bytes
+// were stored (else they could be anybody's to delete), and a replaced object's key enters it. Call it before anything else in tx that locks rows. Faults: those of Place, Conflict when the folder is gone or
 // the collector has taken s.Key already, QuotaExceeded. It may ask for a new transaction (db.Again): return its error as it is, or wrapped.
 func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Place, s Stored) (Entry, error) {
 	if err := tx.LockTree(false); err != nil {

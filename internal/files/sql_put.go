@@ -113,17 +113,27 @@ func (t *Tree) Discard(tx *db.Tx, providerID string, key blob.Key, after int64) 
 	return nil
 }
 
-// keep takes a key off the garbage list. Fault: Conflict when the collector has begun with it.
+// Postpone gives a key on the garbage list a later time, and reports whether it still could: false when the collector has begun with it.
+func (t *Tree) Postpone(tx *db.Tx, providerID string, key blob.Key, after int64) (bool, error) {
+	n, err := tx.Exec("UPDATE garbage SET after = $1 WHERE provider_id = $2 AND key = $3 AND after >= 0", after, providerID, string(key))
+	if err != nil {
+		return false, fmt.Errorf("postpone a key on the garbage list: %w", err)
+	}
+	return n == 1, nil
+}
+
+// ErrCollected is the cause of Put's fault when the collector was faster.
+var ErrCollected = errors.New("the collector has taken the key")
+
+// keep takes a key off the garbage list. It must be there: when it is not, or not any more its own, the collector has begun with the object or
+// is done with it, whatever the clocks of the replicas say. Fault: Conflict, because of ErrCollected.
 func (t *Tree) keep(tx *db.Tx, providerID string, key blob.Key) error {
-	var after int64
-	err := tx.QueryRow("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 RETURNING after", providerID, string(key)).Scan(&after)
-	switch {
-	case errors.Is(err, db.ErrNoRows):
-		return nil
-	case err != nil:
+	n, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 AND after >= 0", providerID, string(key))
+	if err != nil {
 		return fmt.Errorf("take a key off the garbage list: %w", err)
-	case after < 0: // see claim: the object is being deleted
-		return fault.New(fault.Conflict, "The uploaded content has been removed already; upload it again.")
+	}
+	if n == 0 {
+		return fault.New(fault.Conflict, "The uploaded content has been removed already; upload it again.").Because(ErrCollected)
 	}
 	return nil
 }

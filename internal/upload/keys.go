@@ -100,3 +100,15 @@ func (k *keyring) take(ctx context.Context, providerID string) (key blob.Key, du
 	r.noted = r.noted[:len(r.noted)-1]
 	return key, r.since.Add(collectsIn).UnixMilli(), nil
 }
+
+// drop forgets the keys at hand; what was noted is collected.
+func (k *keyring) drop(providerID string) {
+	k.mu.Lock()
+	r := k.rings[providerID]
+	k.mu.Unlock()
+	if r != nil {
+		r.mu.Lock()
+		r.noted = nil
+		r.mu.Unlock()
+	}
+}

@@ -103,8 +103,19 @@ func (s *Service) left(ctx context.Context, userID string, how files.Conflict, s
 	return bytes, nil
 }
 
-// putSmall stores a body that is in memory, under a key that is noted already, and commits once.
+// putSmall stores a body that is in memory, under a key that is noted already, and commits once. Where the collector took the key first,
+// since another replica's clock is far ahead, it begins again with keys noted now.
 func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place files.Place, body []byte) (Result, error) {
+	result, err := s.putNoted(ctx, a, o, place, body)
+	if errors.Is(err, files.ErrCollected) {
+		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", place.ProviderID)
+		s.keys.drop(place.ProviderID)
+		result, err = s.putNoted(ctx, a, o, place, body)
+	}
+	return result, err
+}
+
+func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place files.Place, body []byte) (Result, error) {
 	store, err := s.store(ctx, place.ProviderID)
 	if err != nil {
 		return Result{}, err
@@ -124,6 +135,9 @@ func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place
 	link := o.links(r.mimeType, body)
 	var result Result
 	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
+		if err := tx.LockTree(false); err != nil { // before the quota's row, as whoever deletes a folder does
+			return err
+		}
 		if s.ms() >= r.expiresAt {
 			return lapsed()
 		}
@@ -244,7 +258,11 @@ func (s *Service) keepAlive(ctx context.Context, r *row) error {
 		if err != nil {
 			return err
 		}
-		return s.tree.Discard(tx, r.place.ProviderID, r.key, until+garbageSlip.Milliseconds())
+		held, err = s.tree.Postpone(tx, r.place.ProviderID, r.key, until+garbageSlip.Milliseconds())
+		if err == nil && !held {
+			err = lapsed()
+		}
+		return err
 	})
 	if err == nil {
 		r.expiresAt = until
