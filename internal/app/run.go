@@ -120,7 +120,7 @@ func (a *App) sweepUntil(ctx context.Context) {
 
 // Sweep does every chore once: expired sessions and tokens, the rows and objects of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
-	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx)}
+	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.DB.Tidy(ctx)}
 	for ctx.Err() == nil {
 		more, err := a.Tree.Collect(ctx)
 		if err != nil {

@@ -33,7 +33,9 @@ type Config struct {
 type DB struct {
 	dialect Dialect
 	reads   *sql.DB
-	writes  *sql.DB // the same pool as reads on PostgreSQL
+	writes  *sql.DB
+	sync    bool   // PostgreSQL only: a commit is not durable unless the transaction says so
+	path    string // SQLite only
 	cache   stmtCache
 	writer  *writer // SQLite only
 	log     *slog.Logger
@@ -45,20 +47,6 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		return openPostgres(ctx, cfg)
 	}
 	return openSQLite(ctx, cfg)
-}
-
-func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
-	pool, err := sql.Open("pgx", cfg.URL)
-	if err != nil {
-		return nil, fmt.Errorf("open PostgreSQL: %w", err)
-	}
-	pool.SetMaxOpenConns(24)
-	pool.SetMaxIdleConns(24)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
-	if err := pool.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to PostgreSQL: %w", err), pool.Close())
-	}
-	return &DB{dialect: postgres, reads: pool, writes: pool, log: cfg.Log}, nil
 }
 
 func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
@@ -89,8 +77,8 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	reads.SetMaxOpenConns(8)
 	reads.SetMaxIdleConns(8)
-	d := &DB{dialect: sqlite, reads: reads, writes: writes, log: cfg.Log, cache: stmtCache{pool: reads}}
-	d.writer = startWriter(d, &preparedConn{conn: conn, stmts: map[string]*sql.Stmt{}})
+	d := &DB{dialect: sqlite, reads: reads, writes: writes, path: path, log: cfg.Log, cache: stmtCache{pool: reads}}
+	d.writer = startWriter(d, newPreparedConn(conn))
 	return d, nil
 }
 
@@ -118,11 +106,7 @@ func (d *DB) Close() error {
 		err = d.writer.stop()
 	}
 	d.cache.close()
-	err = errors.Join(err, d.reads.Close())
-	if d.writes != d.reads {
-		err = errors.Join(err, d.writes.Close())
-	}
-	return err
+	return errors.Join(err, d.reads.Close(), d.writes.Close()) // the writer's last: it empties SQLite's log
 }
 
 // Ping reports whether the database answers.
@@ -181,26 +165,6 @@ func (d *DB) write(ctx context.Context, fn func(tx *Tx) error) error {
 		case <-time.After(time.Duration(try*try) * 5 * time.Millisecond):
 		}
 	}
-}
-
-// writeAlone is one attempt at a transaction of its own.
-func (d *DB) writeAlone(ctx context.Context, fn func(tx *Tx) error) (err error) {
-	conn, err := d.writes.BeginTx(ctx, nil)
-	if err != nil {
-		return translate(err)
-	}
-	tx := &Tx{ctx: ctx, on: conn, db: d}
-	if err := call(fn, tx); err != nil {
-		if rollback := conn.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
-			d.log.Warn("roll back", "error", rollback)
-		}
-		return err
-	}
-	if err := conn.Commit(); err != nil {
-		return translate(err)
-	}
-	tx.committed()
-	return nil
 }
 
 // call runs fn and turns a panic into an error, so that one caller's fault never takes the shared writer down.

@@ -23,3 +23,13 @@ func (d *DB) DDL(version int) (string, error) {
 	}
 	return text, nil
 }
+
+// TidyOver is Tidy for a log over so many bytes.
+func (d *DB) TidyOver(ctx context.Context, most int64) error { return d.tidy(ctx, most) }
+
+// BreakConnection closes the connection under tx, on SQLite, as a driver does with a broken one.
+func (t *Tx) BreakConnection() {
+	on := t.on.(*preparedConn)
+	on.discard()
+	clear(on.stmts)
+}

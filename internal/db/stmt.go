@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"sync"
 )
 
@@ -64,6 +65,10 @@ type preparedConn struct {
 	stmts map[string]*sql.Stmt
 }
 
+func newPreparedConn(conn *sql.Conn) *preparedConn {
+	return &preparedConn{conn: conn, stmts: map[string]*sql.Stmt{}}
+}
+
 func (c *preparedConn) prepare(ctx context.Context, query string) *sql.Stmt {
 	stmt := c.stmts[query]
 	if stmt != nil || len(c.stmts) >= maxCachedStmts {
@@ -106,4 +111,18 @@ func (c *preparedConn) close() error {
 		_ = stmt.Close()
 	}
 	return c.conn.Close()
+}
+
+// discard closes the connection for good, where close hands it back to its pool.
+func (c *preparedConn) discard() {
+	for _, stmt := range c.stmts {
+		_ = stmt.Close()
+	}
+	discard(c.conn)
+}
+
+// discard closes a connection instead of handing it back to its pool. That it may be broken is why it is discarded.
+func discard(conn *sql.Conn) {
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = conn.Close()
 }

@@ -14,7 +14,7 @@ const maxGroup = 64
 // each behind a savepoint of its own; all of them get their answer after the one commit.
 type writer struct {
 	db    *DB
-	conn  *preparedConn
+	conn  *preparedConn // nil after a failure; only the goroutine uses it
 	queue chan *request
 	quit  chan struct{}
 	done  chan struct{}
@@ -66,6 +66,9 @@ func (w *writer) stop() error {
 	}
 	w.mu.Unlock()
 	<-w.done
+	if w.conn == nil {
+		return nil
+	}
 	return w.conn.close()
 }
 
@@ -105,6 +108,8 @@ func (w *writer) gather(first *request) []*request {
 // commit runs a group in one transaction and answers everybody in it.
 func (w *writer) commit(group []*request) {
 	if err := w.transact(group); err != nil {
+		w.db.log.Error("write to the database", "error", err, "callers", len(group))
+		w.abandon()
 		for _, r := range group {
 			if r.err == nil {
 				r.err = err
@@ -123,6 +128,13 @@ func (w *writer) commit(group []*request) {
 func (w *writer) transact(group []*request) error {
 	// Not the callers' contexts: a cancelled one would tear the transaction of all the others.
 	ctx := context.Background()
+	if w.conn == nil {
+		conn, err := connect(ctx, w.db.writes)
+		if err != nil {
+			return fmt.Errorf("open the database again: %w", err)
+		}
+		w.conn = newPreparedConn(conn)
+	}
 	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin: %w", translate(err))
 	}
@@ -143,6 +155,15 @@ func (w *writer) transact(group []*request) error {
 		return errors.Join(err, w.statement(ctx, "ROLLBACK"))
 	}
 	return nil
+}
+
+// abandon gives the connection up after a transaction that failed as a whole: a full disk or a failed write leaves it in a state that depends
+// on where SQLite met it, a rollback of its own included. The next group opens another.
+func (w *writer) abandon() {
+	if w.conn != nil {
+		w.conn.discard()
+		w.conn = nil
+	}
 }
 
 func (w *writer) statement(ctx context.Context, text string) error {

@@ -1,0 +1,168 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+)
+
+// together runs writes so that they share one transaction: the first holds the writer until the others are queued.
+func together(t *testing.T, d *db.DB, fns ...func(tx *db.Tx) error) []error {
+	t.Helper()
+	errs, running, release := make([]error, len(fns)), make(chan struct{}), make(chan struct{})
+	var all, queued sync.WaitGroup
+	all.Go(func() {
+		if err := d.Write(context.Background(), func(*db.Tx) error { close(running); <-release; return errors.New("only in the way") }); err == nil {
+			t.Error("a refused write succeeded")
+		}
+	})
+	<-running
+	for i, fn := range fns {
+		queued.Add(1)
+		all.Go(func() {
+			errs[i] = d.Write(signal{context.Background(), sync.OnceFunc(queued.Done)}, fn)
+		})
+	}
+	queued.Wait()
+	close(release)
+	all.Wait()
+	return errs
+}
+
+// signal is a context that tells when Write has looked at it, right before it queues.
+type signal struct {
+	context.Context
+	seen func()
+}
+
+func (s signal) Err() error {
+	s.seen()
+	return nil
+}
+
+// Abuse case C128: whoever shares a transaction with the one that met a full disk is told, nothing of theirs is kept, and once there is
+// room the next write goes through.
+func TestFailedTransactionIsToldToEverybodyInIt(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(tx *db.Tx) error{
+		"full disk": func(tx *db.Tx) error {
+			if _, err := tx.Exec("PRAGMA max_page_count = 1"); err != nil { // that is: as many as there are
+				return err
+			}
+			_, err := tx.Exec("INSERT INTO settings (name, value) VALUES ('big', CAST(zeroblob($1) AS TEXT))", 4<<20)
+			return err
+		},
+		"rolled back by SQLite itself": func(tx *db.Tx) error {
+			if _, err := tx.Exec("ROLLBACK"); err != nil {
+				return err
+			}
+			return errors.New("disk I/O error")
+		},
+		"rolled back and not noticed": func(tx *db.Tx) error {
+			_, err := tx.Exec("ROLLBACK")
+			return err
+		},
+		"broken connection": func(tx *db.Tx) error {
+			tx.BreakConnection()
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := dbtest.Open(t, "sqlite")
+			hooked := false
+			errs := together(t, d,
+				func(tx *db.Tx) error {
+					tx.AfterCommit(func() { hooked = true })
+					return insertSetting(tx, "first", "x")
+				},
+				spoil,
+				func(tx *db.Tx) error { return insertSetting(tx, "last", "x") },
+			)
+			if errs[1] == nil {
+				t.Error("the one that failed was told that it did not")
+			}
+			for i, name := range map[int]string{0: "first", 2: "last"} {
+				stored := setting(t, d.Read(t.Context()), name) == "x"
+				if stored != (errs[i] == nil) {
+					t.Errorf("%s: told %v, stored %v", name, errs[i], stored)
+				}
+			}
+			if hooked != (errs[0] == nil) {
+				t.Errorf("the hook ran: %v, told %v", hooked, errs[0])
+			}
+			for i := range 3 {
+				name := fmt.Sprint("after", i)
+				err := d.Write(t.Context(), func(tx *db.Tx) error {
+					if _, err := tx.Exec("PRAGMA max_page_count = 1000000"); err != nil {
+						return err
+					}
+					return insertSetting(tx, name, "x")
+				})
+				if err != nil || setting(t, d.Read(t.Context()), name) != "x" {
+					t.Fatalf("write %d after it: %v", i, err)
+				}
+			}
+		})
+	}
+}
+
+func TestLogIsEmptiedAlthoughReadersOverlap(t *testing.T) {
+	t.Parallel()
+	cfg := dbtest.Config(t, "sqlite")
+	d, err := db.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	read := func() (end func() error) {
+		rows, err := d.Read(t.Context()).Query("SELECT name FROM settings UNION ALL SELECT id FROM entries")
+		if err != nil || !rows.Next() {
+			t.Fatal("nothing to read", err)
+		}
+		return rows.Close
+	}
+	fill := func(from int) {
+		for i := range 300 {
+			if err := d.Write(t.Context(), func(tx *db.Tx) error { return insertSetting(tx, fmt.Sprint(from+i), fmt.Sprintf("%32000d", i)) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	size := func() int64 {
+		info, err := os.Stat(cfg.Path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	fill(0)
+	end := read()
+	fill(1000)
+	other := read()
+	fill(2000)
+	if size() < 15<<20 {
+		t.Fatalf("the log has %d bytes beside readers, too few to show anything", size())
+	}
+	emptied := make(chan error, 1)
+	go func() { emptied <- d.TidyOver(context.Background(), 8<<20) }()
+	if err := errors.Join(end(), other()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-emptied; err != nil || size() != 0 {
+		t.Errorf("%d bytes left, %v", size(), err)
+	}
+	fill(3000)
+	if got := setting(t, d.Read(t.Context()), "2299"); got != fmt.Sprintf("%32000d", 299) {
+		t.Error("content is gone")
+	}
+}

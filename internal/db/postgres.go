@@ -1,0 +1,84 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Reads have connections of their own: writes that wait for each other, all of them for whoever deletes a large folder, hold up no download.
+const (
+	readConns  = 8
+	writeConns = 16
+)
+
+func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
+	d := &DB{dialect: postgres, log: cfg.Log}
+	var err error
+	if d.reads, err = postgresPool(cfg.URL, readConns); err != nil {
+		return nil, err
+	}
+	if d.writes, err = postgresPool(cfg.URL, writeConns); err != nil {
+		return nil, errors.Join(err, d.reads.Close())
+	}
+	if err := d.askDurability(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to PostgreSQL: %w", err), d.Close())
+	}
+	return d, nil
+}
+
+func postgresPool(url string, size int) (*sql.DB, error) {
+	pool, err := sql.Open("pgx", url)
+	if err != nil {
+		return nil, fmt.Errorf("open PostgreSQL: %w", err)
+	}
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(size)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	return pool, nil
+}
+
+// askDurability learns whether the server acknowledges commits before they are durable. Then each transaction asks for it by itself, which
+// holds behind a connection pooler too. A server that never syncs is not ours to change.
+func (d *DB) askDurability(ctx context.Context) error {
+	var commits, fsync string
+	if err := d.writes.QueryRowContext(ctx, "SELECT current_setting('synchronous_commit'), current_setting('fsync')").Scan(&commits, &fsync); err != nil {
+		return err
+	}
+	if d.sync = commits == "off"; d.sync {
+		d.log.Warn("PostgreSQL is set to synchronous_commit = off; Larder's transactions turn it on for themselves")
+	}
+	if fsync == "off" {
+		d.log.Warn("PostgreSQL is set to fsync = off: a power cut can lose or destroy everything in it")
+	}
+	return nil
+}
+
+// writeAlone is one attempt at a transaction of its own. What tx does relies on statements that see what was committed before each of them,
+// after waiting for a lock above all; a default of the server must not change that.
+func (d *DB) writeAlone(ctx context.Context, fn func(tx *Tx) error) (err error) {
+	conn, err := d.writes.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return translate(err)
+	}
+	tx := &Tx{ctx: ctx, on: conn, db: d}
+	if d.sync {
+		_, err = tx.Exec("SET LOCAL synchronous_commit = on")
+	}
+	if err == nil {
+		err = call(fn, tx)
+	}
+	if err != nil {
+		if rollback := conn.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
+			d.log.Warn("roll back", "error", rollback)
+		}
+		return err
+	}
+	if err := conn.Commit(); err != nil {
+		return translate(err)
+	}
+	tx.committed()
+	return nil
+}

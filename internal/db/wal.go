@@ -1,0 +1,48 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// walMax is the size of SQLite's log, in bytes, from which Tidy empties it. Left alone it stays at 4 MiB or so; but it is only begun anew at
+// a moment when nobody reads from it, and where readers always overlap there is none.
+const walMax = 64 << 20
+
+// Tidy keeps SQLite's log from growing without end; to be called now and then. It may hold writes up for two seconds. On PostgreSQL there
+// is nothing to do.
+func (d *DB) Tidy(ctx context.Context) error { return d.tidy(ctx, walMax) }
+
+func (d *DB) tidy(ctx context.Context, most int64) error {
+	if d.dialect != sqlite {
+		return nil
+	}
+	info, err := os.Stat(d.path + "-wal")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= most {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at the database's log: %w", err)
+	}
+	conn, err := d.writes.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("empty the database's log: %w", translate(err))
+	}
+	defer discard(conn)
+	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 2000"); err != nil {
+		return fmt.Errorf("empty the database's log: %w", translate(err))
+	}
+	// Readers that begin once all is copied read the database file, so that it need wait only for those that are there now. When they
+	// take longer the next call tries again.
+	var busy, frames, copied int64
+	if err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &copied); err != nil {
+		return fmt.Errorf("empty the database's log: %w", translate(err))
+	}
+	if busy != 0 {
+		d.log.Warn("the database's log could not be emptied: somebody reads all the time", "bytes", info.Size())
+	}
+	return nil
+}
