@@ -15,6 +15,8 @@ const (
 	// garbagePiece is how many objects one piece deletes at most, and retry how long one that could not be deleted is left alone.
 	garbagePiece = 200
 	retry        = time.Minute
+	// enough failures in one piece, and a store is taken for unavailable.
+	enough = 3
 )
 
 // Collect takes the next piece of deleted folders and the next piece of garbage away, and tells whether there is more to do at once. Nothing else
@@ -110,23 +112,23 @@ func (t *Tree) collectGarbage(ctx context.Context) (more bool, err error) {
 		return false, fmt.Errorf("collect garbage: %w", err)
 	}
 	var deleted []garbage
-	failing := map[string]bool{} // providers not to be asked again for now
+	failures := map[string]int{} // by provider: after some it is not asked again for now, yet one bad object does not hold up the others
 	for _, g := range claimed {
-		if failing[g.provider] {
+		if failures[g.provider] == enough {
 			continue
 		}
 		if err := t.deleteObject(ctx, g); err != nil {
 			if ctx.Err() != nil {
 				break
 			}
-			failing[g.provider] = true
+			failures[g.provider]++
 			t.Log.Warn("delete an object that nothing refers to", "provider", g.provider, "key", g.key, "error", err)
 			continue
 		}
 		deleted = append(deleted, g)
 	}
-	if len(deleted) == 0 {
-		return false, ctx.Err()
+	if len(deleted) == 0 { // what fails is set aside for a while, and what comes behind it has its turn
+		return len(claimed) == garbagePiece, ctx.Err()
 	}
 	err = t.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return forget(tx, deleted) })
 	if err != nil {
