@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,7 +39,8 @@ type Deps struct {
 	Now    func() time.Time
 	Random io.Reader
 	Log    *slog.Logger
-	Out    io.Writer // the address and, on first start, the administrator's password are printed here
+	Out    io.Writer     // the address and, on first start, the administrator's password are printed here
+	Drain  time.Duration // how long requests in flight may take to finish at a stop, 0 for 30 s
 }
 
 // App is the service, put together. Its parts are exported for the command line.
@@ -65,6 +67,7 @@ type App struct {
 	listener  net.Listener
 	ops       net.Listener
 	server    *http.Server
+	serving   sync.RWMutex // held by each request that is served
 	unlock    func() error
 }
 
@@ -171,7 +174,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		return err
 	}
 	a.server = &http.Server{
-		Handler:           handler,
+		Handler:           a.counted(handler),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64<<10 - 4096, // net/http allows 4 KiB more than it is told

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 const (
 	// drainTime is how long requests in flight may take to finish at a stop.
 	drainTime = 30 * time.Second
+	// cutTime is how long those that did not may take to tidy up once their connections are cut.
+	cutTime = 5 * time.Second
 	// sweepEvery keeps what a sweep has to bring about "within a minute".
 	sweepEvery = 15 * time.Second
 	// readyTime bounds what the readiness probe waits for.
@@ -42,7 +45,9 @@ func (a *App) Run(ctx context.Context) error {
 		})
 	}
 	err := a.seed(ctx)
-	if err == nil {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = nil // stopped before it began: the next start begins again
+	} else if err == nil {
 		running.Go(func() { a.sweepUntil(background) })
 		select {
 		case <-ctx.Done():
@@ -50,16 +55,41 @@ func (a *App) Run(ctx context.Context) error {
 		}
 	}
 	a.deps.Log.Info("stopping")
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(a.deps.Drain, drainTime))
 	defer cancel()
 	if late := a.server.Shutdown(drain); late != nil {
 		a.deps.Log.Warn("some requests did not finish in time", "error", late)
 		err = errors.Join(err, a.server.Close())
+		a.waitForHandlers()
 	}
 	err = errors.Join(err, ops.Close())
 	stop()
 	running.Wait()
 	return errors.Join(err, a.Keys.Sweep(context.WithoutCancel(ctx)), a.Close())
+}
+
+// counted has waitForHandlers wait for those that are being served.
+func (a *App) counted(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.serving.RLock()
+		defer a.serving.RUnlock()
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// waitForHandlers gives handlers whose connections were cut the time to give back what they hold, before the database closes.
+func (a *App) waitForHandlers() {
+	done := make(chan struct{})
+	go func() {
+		a.serving.Lock()
+		defer a.serving.Unlock()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(cutTime):
+		a.deps.Log.Warn("some requests did not end when they were cut")
+	}
 }
 
 // seed makes what a first start makes and prints what a person must know.
@@ -120,7 +150,7 @@ func (a *App) sweepUntil(ctx context.Context) {
 
 // Sweep does every chore once: expired sessions and tokens, the rows and objects of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
-	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.DB.Tidy(ctx)}
+	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Providers.Sweep(ctx), a.DB.Tidy(ctx)}
 	for ctx.Err() == nil {
 		more, err := a.Tree.Collect(ctx)
 		if err != nil {

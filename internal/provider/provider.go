@@ -152,6 +152,28 @@ func (r *Registry) Check(ctx context.Context) error {
 	return nil
 }
 
+// tempAge is how old a temporary file is when no upload writes to it any more: the pauses of a body end with its session, after an hour.
+const tempAge = 3 * time.Hour
+
+// Sweep removes what crashes left in the stores of all providers that mounts use, half-written objects that no row knows. A store that is not
+// available is passed over.
+func (r *Registry) Sweep(ctx context.Context) error {
+	ids, err := r.used(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		store, err := r.Store(ctx, id)
+		if onDisk, ok := store.(*disk.Store); ok && err == nil {
+			_, err = onDisk.SweepTemp(r.cfg.Now().Add(-tempAge))
+		}
+		if err != nil && !errors.Is(err, blob.ErrUnavailable) && !fault.Is(err, fault.Unavailable) {
+			return fmt.Errorf("sweep provider %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
 // Fault says what a client is told about an error of a store: a body that is not as announced is Unverified, one over the limit TooLarge, a
 // store that is missing, failing or full Unavailable. Others come back as they are.
 func Fault(err error) error {

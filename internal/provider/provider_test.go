@@ -91,6 +91,39 @@ func TestMissingMarker(t *testing.T) {
 	})
 }
 
+// What a crash leaves in a store is no row's: it goes by its age.
+func TestSweepRemovesWhatCrashesLeft(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		dir := filepath.Join(t.TempDir(), "objects")
+		now := time.Now()
+		r := provider.New(provider.Config{DB: d, ObjectDir: dir, Now: func() time.Time { return now }})
+		defer r.Close()
+		if err := r.Prepare("default", "marker-1"); err != nil {
+			t.Fatal(err)
+		}
+		insert(t, d, r, provider.Provider{ID: "p", Name: "local", Type: provider.BuiltIn, Bucket: "default", Marker: "marker-1"})
+		insert(t, d, r, provider.Provider{ID: "gone", Name: "gone", Type: provider.BuiltIn, Bucket: "gone", Marker: "marker-2"})
+		half := filepath.Join(dir, "default", "tmp", "00112233445566778899aabbccddeeff-0")
+		if err := os.WriteFile(half, []byte("half an upload"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			age  time.Duration
+			gone bool
+		}{{2 * time.Hour, false}, {4 * time.Hour, true}} {
+			if err := os.Chtimes(half, time.Time{}, now.Add(-step.age)); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(half); errors.Is(err, os.ErrNotExist) != step.gone {
+				t.Errorf("after %v: %v", step.age, err)
+			}
+		}
+	})
+}
+
 func TestStoresThatCannotBeOpened(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r, _ := newRegistry(t, d)

@@ -1,0 +1,120 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apikey"
+	"larder/internal/app"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+)
+
+// Abuse case C131: an upload that does not end in time is cut; the stop is clean all the same, and nothing of the upload is left.
+func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			cfg := settings(t, engine)
+			ctx, stop := context.WithCancel(context.Background())
+			defer stop()
+			d := deps(io.Discard)
+			d.Drain = 50 * time.Millisecond
+			a, err := app.New(ctx, cfg, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- a.Run(ctx) }()
+			token := adminKey(t, a)
+			conn, err := net.Dial("tcp", a.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			const size = 1 << 20
+			fmt.Fprintf(conn, "POST /api/upload HTTP/1.1\r\nHost: larder\r\nAuthorization: Bearer %s\r\nX-File-Name: cut.bin\r\nContent-Length: %d\r\n\r\n", token, size)
+			if _, err := conn.Write(make([]byte, size/2)); err != nil {
+				t.Fatal(err)
+			}
+			for reserved(t, a.DB) != size {
+				<-time.After(time.Millisecond)
+			}
+			stop()
+			if err := <-done; err != nil {
+				t.Errorf("the stop returned %v", err)
+			}
+			if answer, _ := io.ReadAll(conn); strings.Contains(string(answer), " 200 ") {
+				t.Errorf("half an upload was answered %q", answer)
+			}
+			b, err := app.Open(context.Background(), cfg, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			if n := reserved(t, b.DB); n != 0 {
+				t.Errorf("%d bytes are still reserved", n)
+			}
+		})
+	}
+}
+
+// adminKey waits for the first start and makes a key of the administrator.
+func adminKey(t *testing.T, a *app.App) string {
+	t.Helper()
+	for {
+		user, err := a.Accounts.ByName(a.DB.Read(t.Context()), "admin")
+		if fault.Is(err, fault.NotFound) {
+			<-time.After(time.Millisecond)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, secret, err := a.Keys.Create(t.Context(), user.ID, apikey.NewKey{Name: "k", Permissions: []string{"read", "write"}, Protocols: []string{"api"}, UploadPath: "/uploads"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key.ID + "." + secret.Reveal()
+	}
+}
+
+func reserved(t *testing.T, d *db.DB) (bytes int64) {
+	t.Helper()
+	if err := d.Read(t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(reserved_storage), 0) AS BIGINT) FROM quotas").Scan(&bytes); err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
+
+// A stop before the first start is through is a clean one.
+func TestStopBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			cfg := settings(t, engine)
+			ctx, stop := context.WithCancel(context.Background())
+			var out bytes.Buffer
+			a, err := app.New(ctx, cfg, deps(&out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			if err := a.Run(ctx); err != nil {
+				t.Errorf("got %v", err)
+			}
+			if printed := run(t, cfg, func(string) {}); !strings.Contains(printed, "First start") {
+				t.Errorf("the next start printed %q", printed)
+			}
+		})
+	}
+}
