@@ -17,7 +17,7 @@ import (
 	"larder/internal/fault"
 )
 
-// Abuse case C131: an upload that does not end in time is cut; the stop is clean all the same, and nothing of the upload is left.
+// Abuse case C131: uploads that do not end in time are cut; the stop is clean all the same, and nothing of them is left.
 func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -35,25 +35,29 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- a.Run(ctx) }()
 			token := adminKey(t, a)
-			conn, err := net.Dial("tcp", a.Addr().String())
-			if err != nil {
-				t.Fatal(err)
+			const size, uploads = 1 << 20, 20
+			conns := make([]net.Conn, uploads)
+			for i := range conns {
+				if conns[i], err = net.Dial("tcp", a.Addr().String()); err != nil {
+					t.Fatal(err)
+				}
+				defer conns[i].Close()
+				fmt.Fprintf(conns[i], "POST /api/upload HTTP/1.1\r\nHost: larder\r\nAuthorization: Bearer %s\r\nX-File-Name: cut.bin\r\nContent-Length: %d\r\n\r\n", token, size)
+				if _, err := conns[i].Write(make([]byte, size/2)); err != nil {
+					t.Fatal(err)
+				}
 			}
-			defer conn.Close()
-			const size = 1 << 20
-			fmt.Fprintf(conn, "POST /api/upload HTTP/1.1\r\nHost: larder\r\nAuthorization: Bearer %s\r\nX-File-Name: cut.bin\r\nContent-Length: %d\r\n\r\n", token, size)
-			if _, err := conn.Write(make([]byte, size/2)); err != nil {
-				t.Fatal(err)
-			}
-			for reserved(t, a.DB) != size {
+			for reserved(t, a.DB) != uploads*size {
 				<-time.After(time.Millisecond)
 			}
 			stop()
 			if err := <-done; err != nil {
 				t.Errorf("the stop returned %v", err)
 			}
-			if answer, _ := io.ReadAll(conn); strings.Contains(string(answer), " 200 ") {
-				t.Errorf("half an upload was answered %q", answer)
+			for _, conn := range conns {
+				if answer, _ := io.ReadAll(conn); strings.Contains(string(answer), " 200 ") {
+					t.Errorf("half an upload was answered %q", answer)
+				}
 			}
 			b, err := app.Open(context.Background(), cfg, d)
 			if err != nil {
