@@ -1,0 +1,265 @@
+package upload_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/upload"
+	"larder/internal/vpath"
+)
+
+// worker does random things in a folder of its own and remembers what it was told.
+type worker struct {
+	*world
+	actor access.Actor
+	dir   vpath.Path
+	r     *rand.Rand
+	// may holds, by name, what a file may contain now; "" stands for no file. Of more than one the service said neither yes nor no.
+	may map[string][]string
+	ids map[string]string
+}
+
+// Abuse cases C93, C123 and C125, and the promise of the whole: whatever fails in between, what was acknowledged is there, what was deleted
+// is gone, quotas are the sums of what there is, each object is a file's or known as garbage, and in the end nothing is left over.
+func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		if err := errors.Join(w.setLimits(w.ann, 4*mega, 20), w.setLimits(w.ben, 4*mega, 20)); err != nil {
+			t.Fatal(err)
+		}
+		var workers []*worker
+		for i := range 4 {
+			k := &worker{world: w, actor: w.ann, r: rand.New(rand.NewPCG(seed, uint64(i))), may: map[string][]string{}, ids: map[string]string{}}
+			home := "/home/ann"
+			if i%2 == 1 {
+				k.actor, home = w.ben, "/home/ben"
+			}
+			k.dir = path(fmt.Sprintf("%s/w%d", home, i))
+			workers = append(workers, k)
+		}
+		for range 4 {
+			var working, chores sync.WaitGroup
+			done := make(chan struct{})
+			chores.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					w.advance(time.Minute)
+					w.chores()
+				}
+			})
+			for _, k := range workers {
+				working.Go(func() {
+					for range 25 {
+						k.step()
+					}
+				})
+			}
+			working.Wait()
+			close(done)
+			chores.Wait()
+			w.chores()
+			w.checkInvariants()
+			for _, k := range workers {
+				k.check()
+			}
+		}
+		w.advance(72 * time.Hour)
+		w.chores()
+		w.advance(72 * time.Hour)
+		w.chores()
+		if n := w.number("SELECT (SELECT count(*) FROM garbage) + (SELECT count(*) FROM upload_sessions)"); n != 0 {
+			t.Errorf("%d keys and sessions left over", n)
+		}
+		if objects, n := w.stored(), w.number("SELECT count(*) FROM objects"); int64(len(objects)) != n {
+			t.Errorf("%d objects in the store, %d known", len(objects), n)
+		}
+		if n := w.number("SELECT count(*) FROM objects o WHERE refs <> (SELECT count(*) FROM entries e WHERE e.object_id = o.id)"); n != 0 {
+			t.Errorf("%d objects have a wrong number of references", n)
+		}
+	})
+}
+
+// chores are those of the sweep.
+func (w *world) chores() {
+	if err := w.up.Sweep(ctx); err != nil {
+		w.t.Error(err)
+	}
+	for {
+		more, err := w.tree.Collect(ctx)
+		if err != nil {
+			w.t.Error(err)
+		}
+		if !more || err != nil {
+			return
+		}
+	}
+}
+
+func (k *worker) step() {
+	name := fmt.Sprint("f", k.r.IntN(4))
+	if k.r.IntN(4) == 0 { // whoever puts next meets it, this worker or another
+		k.store.Next(blobtest.Put, []blobtest.Fault{
+			{Err: blob.Unavailable("put", errors.New("down"))},
+			{Err: blob.Unavailable("put", errors.New("its answer was lost")), Late: true},
+			{Err: blob.NoSpace("put", errors.New("full")), Short: 100},
+		}[k.r.IntN(3)])
+	}
+	switch k.r.IntN(8) {
+	case 0, 1, 2:
+		k.putOnce(name, 1+k.r.IntN(2000))
+	case 3:
+		k.putOnce(name, 256<<10+k.r.IntN(mega))
+	case 4, 5:
+		k.session(name)
+	case 6:
+		k.delete(name)
+	case 7:
+		k.move(name)
+	}
+}
+
+func (k *worker) content(size int) string {
+	unit := fmt.Sprintf("%016x", k.r.Uint64())
+	return strings.Repeat(unit, size/len(unit)+1)[:size]
+}
+
+// context ends at some time in one call of four.
+func (k *worker) context() (context.Context, context.CancelFunc) {
+	if k.r.IntN(4) > 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Duration(k.r.IntN(20))*time.Millisecond)
+}
+
+// told keeps what a change of name to content may have come to. Only a fault says that nothing came of it.
+func (k *worker) told(name, content, id string, err error) {
+	switch {
+	case err == nil:
+		k.may[name], k.ids[name] = []string{content}, id
+	case fault.KindOf(err) == fault.Internal:
+		k.may[name] = append(k.now(name), content)
+	}
+}
+
+func (k *worker) now(name string) []string {
+	if may := k.may[name]; may != nil {
+		return may
+	}
+	return []string{""}
+}
+
+func (k *worker) putOnce(name string, size int) {
+	ctx, cancel := k.context()
+	defer cancel()
+	content := k.content(size)
+	o := upload.OneShot{Dir: k.dir, Name: vpath.Name(name), Size: int64(size), Conflict: files.Replace, Body: strings.NewReader(content)}
+	switch k.r.IntN(6) {
+	case 0:
+		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), broken{}) // the client goes away
+	case 1:
+		o.Size = -1
+	}
+	result, err := k.up.Put(ctx, k.actor, o)
+	k.told(name, content, result.File.ID, err)
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func (k *worker) session(name string) {
+	ctx, cancel := k.context()
+	defer cancel()
+	content := k.content(1 + k.r.IntN(3000))
+	session, err := k.up.Create(ctx, k.actor, upload.NewSession{Dir: k.dir, Name: vpath.Name(name), Size: int64(len(content)), Conflict: files.Replace})
+	if err != nil {
+		return
+	}
+	var etag string
+	for range 1 + k.r.IntN(2) {
+		if etag, _, err = k.up.PutRaw(ctx, k.actor, session.ID, strings.NewReader(content), -1, ""); err != nil && k.r.IntN(2) == 0 {
+			return // left to the sweep
+		}
+	}
+	if k.r.IntN(3) == 0 {
+		_ = k.up.Abort(ctx, k.actor, session.ID) // also when it fails: the sweep has it then
+		return
+	}
+	if err == nil {
+		file, _, err := k.up.Complete(ctx, k.actor, session.ID, etag)
+		k.told(name, content, file.ID, err)
+	}
+}
+
+func (k *worker) delete(name string) {
+	id := k.ids[name]
+	if id == "" {
+		return
+	}
+	ctx, cancel := k.context()
+	defer cancel()
+	_, _, err := k.tree.Delete(ctx, k.actor, id)
+	k.told(name, "", "", err)
+}
+
+// move renames a file to another of the names.
+func (k *worker) move(name string) {
+	id, other := k.ids[name], vpath.Name(fmt.Sprint("f", k.r.IntN(4)))
+	if id == "" {
+		return
+	}
+	if _, err := k.tree.Move(ctx, k.actor, id, k.dir, &other); err == nil {
+		k.may[string(other)], k.ids[string(other)] = k.now(name), id
+		k.may[name], k.ids[name] = nil, ""
+	}
+}
+
+// check compares what is there with what was told, and settles what was uncertain.
+func (k *worker) check() {
+	k.t.Helper()
+	found := map[string]string{}
+	list, err := k.tree.List(ctx, k.actor, files.ListQuery{Path: k.dir, Page: 1, Limit: 100})
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		k.t.Fatal(err)
+	}
+	for _, e := range list.Items {
+		found[e.Name] = k.world.content(k.actor, e.ID)
+		k.ids[e.Name] = e.ID
+		if k.may[e.Name] == nil {
+			k.t.Errorf("%s: a file that should not be there", e.Name)
+		}
+	}
+	for name, may := range k.may {
+		if may == nil {
+			continue
+		}
+		fits := false
+		for _, content := range may {
+			fits = fits || found[name] == content
+		}
+		if !fits {
+			k.t.Errorf("%s: %d bytes that are none of the %d it may have", name, len(found[name]), len(may))
+		}
+		k.may[name] = []string{found[name]}
+		if found[name] == "" {
+			k.ids[name] = ""
+		}
+	}
+}
