@@ -1,0 +1,129 @@
+package db_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+)
+
+// cutter stands between a client and PostgreSQL. While armed it breaks the connection that brings the next COMMIT: once the server has
+// answered, or before the server hears of it.
+type cutter struct {
+	server   *pgconn.Config
+	armed    atomic.Bool
+	delivers bool
+}
+
+func (c *cutter) listen(t *testing.T) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go c.serve(client)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func (c *cutter) serve(client net.Conn) {
+	defer client.Close()
+	network, address := pgconn.NetworkAddress(c.server.Host, c.server.Port)
+	server, err := net.Dial(network, address)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	var cut atomic.Bool
+	go func() {
+		defer client.Close()
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := server.Read(buf)
+			if err != nil || cut.Load() {
+				return
+			}
+			if _, err := client.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		if bytes.Contains(bytes.ToLower(buf[:n]), []byte("commit\x00")) && c.armed.CompareAndSwap(true, false) {
+			cut.Store(true)
+			if !c.delivers {
+				return
+			}
+			_, _ = server.Write(buf[:n])
+			_, _ = io.Copy(io.Discard, client) // until the other direction has read the answer and closed
+			return
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// Abuse case C125: when the answer to a commit is lost nobody knows what came of it. It is told as a failure and never run a second time.
+func TestCommitWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	for name, delivers := range map[string]bool{"committed": true, "not committed": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := dbtest.Config(t, "postgres")
+			server, err := pgconn.ParseConfig(cfg.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &cutter{server: server, delivers: delivers}
+			u := url.URL{Scheme: "postgres", User: url.UserPassword(server.User, server.Password), Host: c.listen(t), Path: "/" + server.Database, RawQuery: "sslmode=disable"}
+			cfg.URL = u.String()
+			d, err := db.Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			if err := d.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			runs, hooked := 0, false
+			c.armed.Store(true)
+			err = d.Write(t.Context(), func(tx *db.Tx) error {
+				runs++
+				tx.AfterCommit(func() { hooked = true })
+				return insertSetting(tx, "run"+strconv.Itoa(runs), "x")
+			})
+			if err == nil || runs != 1 || hooked {
+				t.Errorf("told %v after %d runs, hook %v", err, runs, hooked)
+			}
+			if stored := setting(t, d.Read(t.Context()), "run1") == "x"; stored != delivers {
+				t.Errorf("stored %v", stored)
+			}
+			if err := d.Write(t.Context(), func(tx *db.Tx) error { return insertSetting(tx, "after", strings.Repeat("x", 3)) }); err != nil {
+				t.Errorf("the next write: %v", err)
+			}
+		})
+	}
+}
