@@ -39,6 +39,11 @@ func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error
 		if n.folder {
 			return fault.New(fault.Invalid, "Only a file can have a permanent link.")
 		}
+		if there, err := lockEntry(tx, id); err != nil {
+			return err
+		} else if !there { // deleted meanwhile, with the link that it had
+			return noEntry()
+		}
 		link, err = t.insertLink(tx, &n.row)
 		return err
 	})

@@ -172,7 +172,7 @@ func (w *put) replace(n *node, there row) (e Entry, done bool, err error) {
 // free returns a name with a number that nothing has: the first that doubling finds free, then the lowest that halving back finds. With a gap
 // in the numbers this need not be the lowest of all, but it stays cheap among thousands of files of one name.
 func (w *put) free(n *node) (vpath.Name, error) {
-	if err := lockFolder(w.tx, n.id); err != nil { // or many at once would run after the same number again and again
+	if _, err := lockEntry(w.tx, n.id); err != nil { // or many at once would run after the same number again and again
 		return "", err
 	}
 	taken := func(number int) (bool, error) {

@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -161,6 +162,31 @@ func TestReplaceAtOnce(t *testing.T) {
 		}
 		if n := h.count("objects"); n != 1 {
 			t.Errorf("%d objects are referred to", n)
+		}
+	})
+}
+
+// A link is made of a file that is there, or goes with it.
+func TestLinkAgainstDelete(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		for i := range 60 {
+			f := h.file(h.ann, fmt.Sprintf("/home/ann/f%d", i), "x")
+			var both sync.WaitGroup
+			both.Go(func() {
+				if _, err := h.tree.Link(context.Background(), h.ann, f.ID); err != nil && !fault.Is(err, fault.NotFound) {
+					t.Error(err)
+				}
+			})
+			both.Go(func() {
+				if _, _, err := h.tree.Delete(context.Background(), h.ann, f.ID); err != nil {
+					t.Error(err)
+				}
+			})
+			both.Wait()
+		}
+		if n := h.count("links"); n != 0 {
+			t.Errorf("%d links to files that are gone", n)
 		}
 	})
 }

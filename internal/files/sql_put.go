@@ -27,12 +27,13 @@ func childNamed(q db.Querier, parent string, name vpath.Name) (row, error) {
 	return s.done(), nil
 }
 
-// lockFolder has whoever else locks the folder wait until the transaction ends.
-func lockFolder(tx *db.Tx, id string) error {
-	if _, err := tx.Exec("UPDATE entries SET updated_at = updated_at WHERE id = $1", id); err != nil {
-		return fmt.Errorf("lock folder: %w", err)
+// lockEntry has whoever else locks or changes the entry wait until the transaction ends, and reports whether it is there.
+func lockEntry(tx *db.Tx, id string) (there bool, err error) {
+	n, err := tx.Exec("UPDATE entries SET updated_at = updated_at WHERE id = $1", id)
+	if err != nil {
+		return false, fmt.Errorf("lock entry: %w", err)
 	}
-	return nil
+	return n == 1, nil
 }
 
 // insertEntry makes an entry, with both times now, unless its name is taken.
