@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"larder/internal/blob/disk"
 	"larder/internal/config"
 	"larder/internal/ident"
 	"larder/internal/kv"
@@ -24,7 +25,7 @@ import (
 
 // privateDir makes a directory that only its owner can look into. One that was there keeps its mode: it may be a mounted volume.
 func privateDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := disk.MakeDir(dir); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
 	return nil

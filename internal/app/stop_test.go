@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,9 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 				if answer, _ := io.ReadAll(conn); strings.Contains(string(answer), " 200 ") {
 					t.Errorf("half an upload was answered %q", answer)
 				}
+			}
+			if left, err := filepath.Glob(filepath.Join(cfg.DataDir, "*-wal")); err != nil || len(left) != 0 {
+				t.Errorf("left behind by the database: %v, %v", left, err)
 			}
 			b, err := app.Open(context.Background(), cfg, d)
 			if err != nil {

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"sync"
@@ -88,7 +87,7 @@ func (r *Registry) Prepare(bucket, marker string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(r.cfg.ObjectDir, 0o700); err != nil {
+	if err := disk.MakeDir(r.cfg.ObjectDir); err != nil {
 		return fmt.Errorf("make the object directory: %w", err)
 	}
 	return disk.Create(dir, marker)

@@ -63,6 +63,27 @@ func Create(dir, id string) error {
 	return nil
 }
 
+// MakeDir makes a directory with those above it that are missing, mode 0700, and returns when their names are durable. One that is there
+// keeps its mode.
+func MakeDir(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		if err := MakeDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o700)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(dir))
+}
+
 // writeMarker puts the marker in place whole or not at all.
 func writeMarker(root *os.File, id string) error {
 	f, err := openAt(root, markerNewName, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o600)
@@ -82,10 +103,10 @@ func writeMarker(root *os.File, id string) error {
 func syncPath(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
-		return fmt.Errorf("create store: %w", err)
+		return fmt.Errorf("sync directory: %w", err)
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("create store: %w", err)
+		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil
 }

@@ -187,3 +187,29 @@ func TestCreateMakesNoParents(t *testing.T) { // a mount point that is missing m
 		t.Errorf("made %v", left)
 	}
 }
+
+func TestMakeDir(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	dir := filepath.Join(base, "a", "b")
+	for range 2 {
+		if err := MakeDir(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, made := range []string{dir, filepath.Dir(dir)} {
+		if info, err := os.Stat(made); err != nil || info.Mode() != os.ModeDir|0o700 {
+			t.Errorf("%s: %v, %v", made, info, err)
+		}
+	}
+	file := filepath.Join(base, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := MakeDir(file); err == nil {
+		t.Error("a file was taken for a directory")
+	}
+	if err := MakeDir(filepath.Join(file, "below")); err == nil {
+		t.Error("made a directory below a file")
+	}
+}
