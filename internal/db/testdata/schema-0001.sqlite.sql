@@ -5,6 +5,7 @@ INSERT INTO schema_version (version) VALUES (1);
 
 -- Single numbers by name. `config`: every change of users, keys, mounts, rules or settings raises it, and what replicas keep in memory is
 -- valid for one value of it. `seeded`: there once the first start is done. `first store`: the id of the store that it makes.
+-- `key`: the fingerprint of the master key.
 CREATE TABLE versions (
     name  TEXT PRIMARY KEY,
     value BIGINT NOT NULL
