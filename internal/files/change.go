@@ -54,7 +54,8 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 }
 
 // Rename gives an entry another name in its folder. It takes the permission to update, under the old name and the new one; for a folder, all
-// through it. Faults: NotFound, Forbidden, PasswordRequired, Invalid, AlreadyExists, Conflict for a mount's root and what is above one.
+// through it, and to see all of it. No rule is shed by it. Faults: NotFound, Forbidden, PasswordRequired, Invalid, AlreadyExists, Conflict for a
+// mount's root and what is above one.
 func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath.Name) (Entry, error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
 	if err != nil {
@@ -93,6 +94,9 @@ func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath
 		if string(name) == n.name {
 			renamed = v.entry(a, &n.row, before)
 			return nil
+		}
+		if err := v.keeps(tx, a, &n, before, after); err != nil {
+			return err
 		}
 		if v.covered(&n, path) {
 			return nameTaken()

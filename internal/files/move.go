@@ -12,7 +12,7 @@ import (
 
 // Move puts an entry into the folder target, under newName unless that is nil. Inside one provider no byte moves: it is done when Move returns,
 // and the job was completed from the start. It takes the permission to delete at the old place (for a folder, all through it) and to write at
-// the new one. Ids, owners, passwords and links go along.
+// the new one; a folder one must be able to see all of, and no rule is shed by it. Ids, owners, passwords and links go along.
 //
 // Faults: NotFound (no such entry, no such folder, a file as target), Forbidden, PasswordRequired, Invalid (a path that is reserved, too deep
 // or too long), Conflict (the name is taken there, into itself, a mount's root or what is above one, another provider).
@@ -97,6 +97,9 @@ func (m *move) judge(target vpath.Path) error {
 	// What is in the folder comes into being below the new path; there it lies in the actor's own folder or where a rule lets them write.
 	if m.source.folder && v.policy.Uniform(a, to, access.Write) == access.Refused {
 		return forbidden()
+	}
+	if err := v.keeps(m.tx, a, &m.source, from, to); err != nil {
+		return err
 	}
 	switch {
 	case !m.dest.isFolder():

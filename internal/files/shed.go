@@ -1,0 +1,57 @@
+package files
+
+import (
+	"larder/internal/access"
+	"larder/internal/db"
+)
+
+// permissions are all six, one by one.
+var permissions = [...]access.Permission{access.Read, access.Write, access.Update, access.Delete, access.Share, access.Download}
+
+// hides reports whether a rule about p keeps something from being seen.
+func hides(p access.Permission) bool { return p == access.Read || p == access.Download }
+
+// keeps refuses a new place or name that would shed a rule (abuse case C26): whoever may take something away need not be allowed to see it, and
+// must not get to see it by taking it to where they may. to are the facts at the new place. Fault: Forbidden.
+//
+// A key is held against its owner's rights too, since it is the owner who finds the thing at the new place. Passwords of entries don't matter:
+// they go along, and what lies behind somebody else's could not be taken away in the first place.
+func (v *view) keeps(tx *db.Tx, a access.Actor, n *node, from, to access.Target) error {
+	from.Guard, from.Above, to.Guard, to.Above = nil, nil, nil, nil
+	to.OwnerID = n.owner
+	owner := a
+	owner.Key = nil
+	for _, p := range permissions {
+		if err := v.keepsOne(tx, owner, n, from, to, p); err != nil {
+			return err
+		}
+		if a.Key != nil && a.Key.Permissions.Has(p) {
+			if err := v.keepsOne(tx, a, n, from, to, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keepsOne is keeps for one permission. A file must not gain what hides, nor anything that a rule withholds. Of a folder all must be open to
+// the actor, whatever the new place is like, since it can be like the old one in part; and what a rule withholds in it must stay withheld.
+func (v *view) keepsOne(tx *db.Tx, a access.Actor, n *node, from, to access.Target, p access.Permission) error {
+	if !n.folder {
+		before, after := v.policy.Decide(a, from, p), v.policy.Decide(a, to, p)
+		gained := before.Outcome != access.Allowed && after.Outcome == access.Allowed
+		if gained && (hides(p) || before.DecidedBy != access.ByDefault) {
+			return forbidden()
+		}
+		return nil
+	}
+	switch before := v.policy.Uniform(a, from, p); {
+	case before == access.Everything:
+		return nil
+	case hides(p) && before == access.OwnOnly:
+		return below(tx, foreignBelow, n.id, a.UserID)
+	case before == access.Refused && (hides(p) || v.policy.Uniform(a, to, p) != access.Refused):
+		return forbidden()
+	}
+	return nil
+}
