@@ -56,6 +56,8 @@ type Config struct {
 	Log *slog.Logger
 	// Spool opens an unnamed temporary file for a form whose path comes after a big file.
 	Spool func() (*os.File, error)
+	// SpoolRoom refuses with fault.Unavailable when the disk of such files is nearly full.
+	SpoolRoom func() error
 	// Started is false until the first start is seeded; until then only the health probes answer.
 	Started func() bool
 	// Ready says whether the service can work, and in a sentence why not. It tells no versions, paths or errors (abuse case C122).

@@ -72,11 +72,16 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 // Unwrap serves http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// logged is the path as it may stand in the log: tokens and link ids are secrets.
+// logged is the path as it may stand in the log: tokens and link ids are secrets, in whatever way and place they are written.
 func logged(r *http.Request) string {
 	path := r.URL.EscapedPath()
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		plain = path
+	}
+	plain = strings.ToLower(plain)
 	for _, secret := range []string{"/api/gateway/download/", "/api/i/"} {
-		if rest, found := strings.CutPrefix(path, secret); found && rest != "" {
+		if _, rest, found := strings.Cut(plain, secret); found && rest != "" {
 			return secret + "[redacted]"
 		}
 	}

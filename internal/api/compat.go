@@ -2,14 +2,11 @@ package api
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"os"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
@@ -175,6 +172,9 @@ func (a *API) compatiblePreflight(c *call) error {
 	return nil
 }
 
+// maxParts is how many fields of a form are looked at.
+const maxParts = 1000
+
 // uploadForm walks through a form once. The file field is `file`, else the first file whatever its name. When the path is known before the file
 // comes, the bytes go straight to the store; else they wait, in memory while they are few, on disk otherwise.
 func (c *call) uploadForm(boundary string) error {
@@ -185,9 +185,11 @@ func (c *call) uploadForm(boundary string) error {
 	path, pathKnown := c.r.Header.Get("X-Path"), c.r.Header.Get("X-Path") != ""
 	var waiting *spool
 	defer func() { waiting.discard() }()
-	for {
+	for count := 0; ; count++ {
 		part, err := form.NextRawPart()
 		switch {
+		case count > maxParts:
+			return fault.Newf(fault.Invalid, "A form has at most %d fields.", maxParts)
 		case err == io.EOF: // not errors.Is: of a form that ends early the error wraps io.EOF
 			if waiting == nil {
 				return fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
@@ -237,48 +239,4 @@ func (b formBody) Read(p []byte) (int, error) {
 		err = bodyError(err)
 	}
 	return n, err
-}
-
-// spoolMemory is how many bytes of a waiting file stay in memory.
-const spoolMemory = 1 << 20
-
-// spool is a file of a form that waits for the rest of the form.
-type spool struct {
-	in    incoming
-	named bool // the field is called `file`
-	file  *os.File
-}
-
-func (s *spool) discard() {
-	if s != nil && s.file != nil {
-		_ = s.file.Close() // it has no name any more: closing it frees it
-	}
-}
-
-func (c *call) spool(part *multipart.Part, name string, named bool) (*spool, error) {
-	s := &spool{in: incoming{name: name, mimeType: part.Header.Get("Content-Type")}, named: named}
-	head, err := io.ReadAll(io.LimitReader(part, spoolMemory+1))
-	if err != nil {
-		return nil, bodyError(err)
-	}
-	if len(head) <= spoolMemory {
-		s.in.body, s.in.size = bytes.NewReader(head), int64(len(head))
-		return s, nil
-	}
-	if s.file, err = c.a.Spool(); err != nil {
-		return nil, fmt.Errorf("spool a form: %w", err)
-	}
-	size, err := io.Copy(s.file, io.LimitReader(io.MultiReader(bytes.NewReader(head), formBody{part}), upload.MaxFileSize+1))
-	if err == nil && size > upload.MaxFileSize {
-		err = fault.New(fault.TooLarge, "A file has at most 20 GiB.")
-	}
-	if err == nil {
-		_, err = s.file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		s.discard()
-		return nil, err
-	}
-	s.in.body, s.in.size = s.file, size
-	return s, nil
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"larder/internal/access"
@@ -168,7 +169,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Downloads: a.Downloads,
 		Lifecycle: a.Lifecycle, Counters: a.counters, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies,
 		AuthRateLimit: a.Config.AuthRateLimit, LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, Development: a.Config.Development,
-		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, Started: a.seeded.Load, Ready: a.ready,
+		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, SpoolRoom: a.spoolRoom, Started: a.seeded.Load, Ready: a.ready,
 	})
 	if err != nil {
 		return err
@@ -212,4 +213,16 @@ func (a *App) spool() (*os.File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// spoolRoom holds the disk of the data directory to the floor of free space that stores keep.
+func (a *App) spoolRoom() error {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(a.Config.DataDir, &disk); err != nil {
+		return fmt.Errorf("ask for free space: %w", err)
+	}
+	if int64(disk.Bavail)*int64(disk.Bsize) < a.Config.MinFree {
+		return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.")
+	}
+	return nil
 }
