@@ -7,4 +7,4 @@ build: ; go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VE
 run: build ; bin/larder serve
 test: ; scripts/test
 check: ; scripts/check
-bench: ; scripts/bench
+bench: build ; scripts/bench
