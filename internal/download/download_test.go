@@ -293,6 +293,41 @@ func TestTokenEndsWithTheRightsOfWhomItWasIssuedTo(t *testing.T) {
 	})
 }
 
+// A token carries the passwords that were given when it was issued, and nobody else's.
+func TestTokenCarriesProofOfPasswords(t *testing.T) {
+	const ruleID = "7d3f9a52-0000-4000-8000-000000000001"
+	each(t, func(t *testing.T, w *world) {
+		err := w.db.Write(ctx, func(tx *db.Tx) error {
+			if _, err := tx.Exec("UPDATE entries SET password_hash = 'hash' WHERE id = $1", w.file.ID); err != nil {
+				return err
+			}
+			return w.policies.Insert(tx, access.Stored{PasswordHash: "hash", Rule: access.Rule{
+				ID: ruleID, Pattern: "/home/ann/**", Effect: access.Allow, UserID: w.ann.UserID, Permissions: access.All, RequirePassword: true, Priority: 1,
+			}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := w.ann
+		for _, unlocked := range [][]string{nil, {ruleID}, {"another-entry"}} {
+			given.Unlocked = unlocked
+			_, _, err := w.tokens.Issue(ctx, given, w.file.ID)
+			w.want(err, fault.PasswordRequired, "not the file's password")
+		}
+		given.Unlocked = []string{ruleID, w.file.ID}
+		token := w.issue(given, w.file.ID)
+		w.works(token, "with proof")
+		if err := w.db.Write(ctx, func(tx *db.Tx) error {
+			_, err := tx.Exec("UPDATE download_tokens SET proof = NULL")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.look(token)
+		w.want(err, fault.PasswordRequired, "without its proof")
+	})
+}
+
 func TestTokenOfAKeyEndsWithTheKey(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		minute := int64(60)

@@ -1,0 +1,87 @@
+package api_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"larder/internal/apptest"
+	"larder/internal/db"
+)
+
+// guard puts an access password on an entry, or takes it off, in the database: no endpoint of this release does.
+func guard(t *testing.T, l *apptest.Larder, id string, on bool) {
+	t.Helper()
+	hash := sql.NullString{String: "a hash that no password has", Valid: on}
+	err := l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
+		n, err := tx.Exec("UPDATE entries SET password_hash = $1 WHERE id = $2", hash, id)
+		if n != 1 {
+			t.Errorf("%d entries have the id %s", n, id)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Specification: File or folder entry (hasPassword); PASSWORD_REQUIRED of the download endpoint, the gateway and public path serving. Abuse case C79.
+func TestFileWithAPassword(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
+		private := alice.Upload("/home/alice", "a.txt", []byte("alice's"))
+		public := admin.Upload("/public", "p.txt", []byte("everybody's"))
+		folder := mkdir(admin, "/public", "shut")
+		below := admin.Upload("/public/shut", "in.txt", []byte("below"))
+		link := alice.Post("/api/files/"+private+"/link", m{}).OK(200).Text("link.url")
+		address := func(c *apptest.Client, id string) string {
+			return c.Get("/api/files/" + id + "/download").OK(200).Text("url")
+		}
+		waiting := address(alice, private)
+		shows := func(want bool) {
+			t.Helper()
+			details, item := alice.Get("/api/files/"+private).OK(200), listing(alice, "/home/alice").OK(200)
+			equal(t, "hasPassword of the details", details.Value("hasPassword"), want)
+			equal(t, "file.hasPassword", details.Value("file.hasPassword"), want)
+			equal(t, "hasPassword in the listing", item.Value("items.0.hasPassword"), want)
+		}
+		shows(false)
+		seen := visitor.Get("/public/p.txt").OK(200)
+		bodyIs(t, seen, "everybody's")
+
+		for _, id := range []string{private, public, folder} {
+			guard(t, l, id, true)
+		}
+		shows(true)
+		equal(t, "hasPassword after a new name", alice.Put("/api/files/"+private, m{"name": "b.txt"}).OK(200).Value("file.hasPassword"), true)
+		for what, r := range map[string]*apptest.Reply{
+			"the owner asks for an address": alice.Get("/api/files/" + private + "/download"),
+			"the owner's <img>":             alice.Get("/api/files/"+private+"/download", "Sec-Fetch-Dest", "image"),
+			"the owner at the path":         alice.Get("/home/alice/b.txt"),
+			"the owner's key":               alice.Key(m{}).Get("/api/files/" + private + "/download"),
+			"an administrator":              admin.Get("/api/files/" + private + "/download"),
+			"a token from before":           visitor.Get(waiting),
+			"a visitor at a public path":    visitor.Get("/public/p.txt"),
+			"HEAD of a public path":         visitor.Head("/public/p.txt"),
+			"a copy to be validated":        visitor.Get("/public/p.txt", "If-None-Match", seen.Header.Get("ETag")),
+			"a range":                       visitor.Get("/public/p.txt", "Range", "bytes=0-3"),
+			"a range of the token":          visitor.Get(waiting, "Range", "bytes=0-3"),
+			"a public path below a folder":  visitor.Get("/public/shut/in.txt"),
+			"an address below a folder":     admin.Get("/api/files/" + below + "/download"),
+		} {
+			status(t, what, r, 403, "PASSWORD_REQUIRED")
+		}
+		status(t, "the permanent link", visitor.Get(link), 404, "NOT_FOUND")
+		status(t, "the pasted address", visitor.Get("/api/files/"+public+"/download", "Accept", "image/*"), 401, "UNAUTHORIZED")
+
+		for _, id := range []string{private, public, folder} {
+			guard(t, l, id, false)
+		}
+		shows(false)
+		bodyIs(t, visitor.Get(waiting).OK(200), "alice's") // the refusal has not used the token up
+		bodyIs(t, visitor.Get("/public/p.txt").OK(200), "everybody's")
+		bodyIs(t, visitor.Get("/public/shut/in.txt").OK(200), "below")
+		bodyIs(t, visitor.Get(link).OK(200), "alice's")
+	})
+}
