@@ -181,3 +181,49 @@ func TestKeysMayChange(t *testing.T) {
 		key.Get("/api/admin/rules").Fails(401, "UNAUTHORIZED")
 	})
 }
+
+// A key's permission comes first: without it the key does not learn what the request would come to.
+func TestKeyWithoutAPermission(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice := l.User(t, "alice")
+		const home = "/home/alice"
+		file := alice.Upload(home, "a.txt", []byte("x"))
+		full := alice.Key(m{"uploadPath": home})
+		only := func(permission string) *apptest.Client {
+			return alice.Key(m{"uploadPath": home, "permissions": []string{permission}})
+		}
+		reads, writes, deletes := only("read"), only("write"), only("delete")
+		for what, test := range map[string]struct {
+			key    *apptest.Client // lacks what the call needs
+			call   func(c *apptest.Client) *apptest.Reply
+			status int // for a key with all permissions
+		}{
+			"a folder with a name of two": {reads, func(c *apptest.Client) *apptest.Reply {
+				return c.Post("/api/files/folder", m{"path": home, "name": "a/b"})
+			}, 400},
+			"a folder in a file": {reads, func(c *apptest.Client) *apptest.Reply {
+				return c.Post("/api/files/folder", m{"path": home + "/a.txt", "name": "b"})
+			}, 404},
+			"a change of nothing":              {reads, func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/"+file, m{}) }, 200},
+			"another name for what is not":     {reads, func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/none", m{"name": "b"}) }, 404},
+			"a session for a name of two":      {reads, func(c *apptest.Client) *apptest.Reply { return begin(c, home, "a/b", 1) }, 400},
+			"the bytes of no session":          {reads, func(c *apptest.Client) *apptest.Reply { return putRaw(c, "none", "x") }, 404},
+			"the completion of no session":     {reads, func(c *apptest.Client) *apptest.Reply { return complete(c, "none", "x") }, 404},
+			"the end of no session":            {reads, func(c *apptest.Client) *apptest.Reply { return abort(c, "none") }, 404},
+			"a compatible upload of nothing":   {reads, func(c *apptest.Client) *apptest.Reply { return c.Post("/api/upload", nil) }, 400},
+			"the deletion of what is not":      {writes, func(c *apptest.Client) *apptest.Reply { return c.Delete("/api/files/none") }, 404},
+			"a move of what is not":            {writes, func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", m{"targetPath": home}) }, 404},
+			"a move without the right to move": {deletes, func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", m{"targetPath": home}) }, 404},
+			"a move to a path that is none": {reads, func(c *apptest.Client) *apptest.Reply {
+				return c.Post("/api/files/"+file+"/move", m{"targetPath": "x/.."})
+			}, 400},
+			"the details of what is not":       {writes, func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/none") }, 404},
+			"a listing of what is not":         {writes, func(c *apptest.Client) *apptest.Reply { return listing(c, home+"/none") }, 404},
+			"an address for what is not there": {writes, func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/none/download") }, 404},
+		} {
+			status(t, what+", by a key that may not", test.call(test.key), 403, "FORBIDDEN")
+			status(t, what, test.call(full), test.status, "")
+		}
+	})
+}
