@@ -149,7 +149,7 @@ func (c *call) defend() error {
 	case c.r.Method == http.MethodGet, c.r.Method == http.MethodHead, c.r.Method == http.MethodOptions, c.key != nil:
 		return nil
 	}
-	if c.r.Header.Get("Sec-Fetch-Site") == "cross-site" && c.route.who != byUploadKey {
+	if c.r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return fault.New(fault.Forbidden, "This request came from another site.")
 	}
 	if c.session == nil {
