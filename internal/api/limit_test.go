@@ -293,6 +293,9 @@ func TestAllowedIPs(t *testing.T) {
 		from    map[string]bool
 	}{
 		{"an address", []string{"203.0.113.5"}, map[string]bool{"203.0.113.5": true, "203.0.113.6": false, "::ffff:203.0.113.5": true, "2001:db8::1": false, "198.51.100.1, 203.0.113.5": true, "203.0.113.5, 198.51.100.1": false}},
+		{"an address behind two proxies", []string{"203.0.113.5"}, map[string]bool{"203.0.113.5, 127.0.0.9": true, "203.0.113.5:4711, 127.0.0.9": true, "203.0.113.5, 198.51.100.1, 127.0.0.9": false}},
+		{"an address left of what nobody said", []string{"203.0.113.5"}, map[string]bool{"203.0.113.5, unknown": false, "203.0.113.5, ": false, "203.0.113.5, unknown, 127.0.0.9": false}},
+		{"the proxy, for what nobody said", []string{"127.0.0.9"}, map[string]bool{"203.0.113.5, unknown, 127.0.0.9": true, "127.0.0.9": true, "203.0.113.5": false}},
 		{"a mapped address", []string{"::ffff:203.0.113.5"}, map[string]bool{"203.0.113.5": true, "203.0.113.6": false}},
 		{"a network", []string{"203.0.113.0/24", "2001:db8:5::/48"}, map[string]bool{"203.0.113.255": true, "203.0.114.0": false, "2001:db8:5:1::9": true, "2001:db8:6::": false}},
 		{"a network with host bits", []string{"203.0.113.77/24"}, map[string]bool{"203.0.113.1": true, "203.0.114.1": false}},

@@ -147,6 +147,17 @@ func TestPermanentLink(t *testing.T) {
 				admin.Delete("/api/admin/rules/" + made).OK(200)
 				works("after: "+what, true)
 			}
+			for what, first := range map[string]m{
+				"a deny with addresses before an allow": {"effect": "deny", "allowedIps": []string{"198.51.100.7"}},
+				"a plain deny before an allow":          {"effect": "deny"},
+			} {
+				open := addRule(admin, m{"pathPattern": home + "/cond*", "effect": "allow", "role": "guest", "permissions": []string{"download"}})
+				first["pathPattern"], first["role"], first["priority"] = home+"/cond*", "guest", 1
+				made := addRule(admin, first)
+				works(what, first["allowedIps"] == nil)
+				admin.Delete("/api/admin/rules/" + made).OK(200)
+				admin.Delete("/api/admin/rules/" + open).OK(200)
+			}
 			made := addRule(admin, m{"pathPattern": home + "/**", "effect": "deny", "role": "user", "permissions": []string{"write", "update", "delete"}})
 			works("owner may still share and download", true)
 			admin.Delete("/api/admin/rules/" + made).OK(200)

@@ -142,6 +142,7 @@ func TestPublicPath(t *testing.T) {
 				if r.Status != status || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
 					t.Errorf("%d %s %s", r.Status, r.Header.Get("Content-Type"), r.Body)
 				}
+				headerIs(t, r, "X-Content-Type-Options", "nosniff")
 				if cc := r.Header.Get("Cache-Control"); strings.Contains(cc, "public") {
 					t.Errorf("cached: %s", cc)
 				}
