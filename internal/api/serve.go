@@ -21,7 +21,7 @@ type manner struct {
 
 }
 
-// serveContent is the one place that serves bytes (DECISIONS: files): type, disposition, policy, caching, validators, ranges, HEAD. A file of the
+// serveContent is the one place that serves bytes (docs/decisions.md: Serving files): type, disposition, policy, caching, validators, ranges, HEAD. A file of the
 // local store reaches the socket by sendfile.
 func (c *call) serveContent(content files.Content, m manner) error {
 	if c.r.Header.Get("Service-Worker") == "script" {
