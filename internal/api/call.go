@@ -28,7 +28,7 @@ type call struct {
 	user    account.User     // of a session or of a key's owner
 	session *account.Session // nil unless the cookie is the credential
 	key     *apikey.Key      // nil unless an API key is the credential
-	refused error            // byAnyone: why the credential that came along does not count
+	refused error            // byAnyone: why the credential that came along does not count, or does not do
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }

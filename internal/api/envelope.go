@@ -97,14 +97,15 @@ func (c *call) fail(err error) {
 	if f.Kind == fault.RateLimited {
 		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
 	}
+	message := f.Message
+	if f.Kind == fault.Internal {
+		message = internalMessage
+	}
 	if c.page && browsing(c.r) {
-		c.writePage(known.status, f.Message)
+		c.writePage(known.status, message)
 		return
 	}
-	body := failure{Error: failureError{Code: known.code, Message: f.Message}, Timestamp: c.a.Now().UnixMilli()}
-	if f.Kind == fault.Internal {
-		body.Error.Message = internalMessage
-	}
+	body := failure{Error: failureError{Code: known.code, Message: message}, Timestamp: c.a.Now().UnixMilli()}
 	if c.a.Development && f.Cause != nil {
 		body.Error.Details = map[string]any{"cause": f.Cause.Error()}
 	}

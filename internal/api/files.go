@@ -306,7 +306,7 @@ func (a *API) fileDownload(c *call) error {
 	case signedIn && embedded(c.r):
 		content, err := a.Tree.ByID(c.ctx(), c.actor, id)
 		if err != nil {
-			return err
+			return c.publishedInstead(id, err)
 		}
 		return c.serveContent(content, manner{})
 	case signedIn:
@@ -322,6 +322,15 @@ func (a *API) fileDownload(c *call) error {
 		return c.refused
 	}
 	return fault.New(fault.Unauthorized, "Please sign in.")
+}
+
+// publishedInstead shows to those who are signed in and refused what any visitor gets to see.
+func (c *call) publishedInstead(id string, refusal error) error {
+	if c.key != nil || !fault.Is(refusal, fault.Forbidden) && !fault.Is(refusal, fault.PasswordRequired) {
+		return refusal
+	}
+	c.refused = refusal
+	return c.redirectToPublished(id)
 }
 
 func (c *call) redirectToPublished(id string) error {

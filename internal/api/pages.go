@@ -73,6 +73,9 @@ func (c *call) writePage(status int, text string) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-cache")
+	if status != http.StatusOK { // it depends on who asks, and how
+		h.Set("Cache-Control", "private, no-store")
+	}
 	h.Set("Content-Length", strconv.Itoa(b.Len()))
 	c.w.WriteHeader(status)
 	_, _ = c.w.Write([]byte(b.String())) // a client that has gone reads nothing

@@ -69,3 +69,37 @@ func TestAddressesThatAreSecretsAreNotLogged(t *testing.T) {
 		}
 	})
 }
+
+// Whoever signs in never sees less than a visitor: an embed whose bytes the account may not have leads to where they are published.
+func TestAnEmbedOfWhatIsPublished(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, bob := l.User(t, "alice"), l.User(t, "bob")
+		id := alice.Upload("/home/alice", "a.png", []byte("\x89PNG\r\n\x1a\n"))
+		address := "/api/files/" + id + "/download"
+		bob.Get(address, "Sec-Fetch-Dest", "image").Fails(403, "FORBIDDEN")
+		link := alice.Post("/api/files/"+id+"/link", nil).OK(200).Text("link.url")
+		r := bob.Get(address, "Sec-Fetch-Dest", "image").OK(302)
+		headerIs(t, r, "Location", link)
+		headerIs(t, r, "Cache-Control", "no-store")
+		headerIs(t, r, "Vary", "Accept, Sec-Fetch-Dest, Cookie, Authorization")
+		bob.Get(address).Fails(403, "FORBIDDEN")                                                              // the address that can be used up is for who may download
+		bob.Key(m{"permissions": []string{"read"}}).Get(address, "Accept", "image/*").Fails(403, "FORBIDDEN") // a key is judged alone
+		headerIs(t, alice.Get(address, "Sec-Fetch-Dest", "image").OK(200), "Cache-Control", "private, no-store")
+		alice.Delete("/api/files/" + id + "/link").OK(200)
+		bob.Get(address, "Sec-Fetch-Dest", "image").Fails(403, "FORBIDDEN")
+	})
+}
+
+// Abuse case C77: the page that a refused navigation gets is nobody else's, like the envelope in its place.
+func TestRefusedPagesAreNotKept(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	for path, status := range map[string]int{"/home/alice/x": 401, "/public/absent": 404, "/api": 404} {
+		r := l.Client(t).Get(path, "Accept", "text/html")
+		if r.Status != status {
+			t.Errorf("%s: %d", path, r.Status)
+		}
+		headerIs(t, r, "Cache-Control", "private, no-store")
+	}
+}
