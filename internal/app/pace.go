@@ -1,0 +1,97 @@
+package app
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// pace hangs up on clients that keep a connection without using it (abuse case C105). A body, in whichever direction, may take its time for as
+// long as it moves: 20 GiB over a slow line are fine, a byte a minute is not. Only the time that is spent waiting for the client counts, so
+// that a store or database that is slow is nobody's fault.
+type pace struct {
+	next  http.Handler
+	grace time.Duration // what one read or write may wait, and what a body may wait beyond what its length is worth
+	rate  int64         // bytes a second that a body has to bring on average
+}
+
+// writeStep is how many bytes have to go out within one grace.
+const writeStep = 512 << 10
+
+// ServeHTTP implements http.Handler.
+func (p pace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	conn := http.NewResponseController(w)
+	_ = conn.SetWriteDeadline(time.Time{}) // of the connection's last request; what can't have deadlines goes without
+	if r.Body != nil && r.Body != http.NoBody {
+		_ = conn.SetReadDeadline(time.Now().Add(p.grace)) // for a body that nobody reads but the server, at the end
+		r.Body = &pacedBody{ReadCloser: r.Body, pace: p, conn: conn}
+	}
+	p.next.ServeHTTP(&pacedWriter{ResponseWriter: w, pace: p, conn: conn}, r)
+}
+
+// pacedBody is a request's body.
+type pacedBody struct {
+	io.ReadCloser
+	pace
+	conn   *http.ResponseController
+	waited time.Duration
+	read   int64
+}
+
+// Read implements io.Reader.
+func (b *pacedBody) Read(p []byte) (int, error) {
+	began := time.Now()
+	worth := time.Duration(b.read/b.rate) * time.Second
+	_ = b.conn.SetReadDeadline(began.Add(min(b.grace, b.grace+worth-b.waited)))
+	n, err := b.ReadCloser.Read(p)
+	b.waited += time.Since(began)
+	b.read += int64(n)
+	if err == io.EOF { // what the server waits for now is the end of the connection, which must not be made up
+		_ = b.conn.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// pacedWriter is a reply.
+type pacedWriter struct {
+	http.ResponseWriter
+	pace
+	conn *http.ResponseController
+}
+
+// Unwrap serves http.ResponseController.
+func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *pacedWriter) extend() { _ = w.conn.SetWriteDeadline(time.Now().Add(w.grace)) }
+
+// Write implements io.Writer.
+func (w *pacedWriter) Write(p []byte) (written int, err error) {
+	for {
+		step := p[:min(len(p), writeStep)]
+		w.extend()
+		n, err := w.ResponseWriter.Write(step)
+		written += n
+		if p = p[len(step):]; err != nil || len(p) == 0 {
+			return written, err
+		}
+	}
+}
+
+// ReadFrom hands files on step by step, so that they still go out by sendfile.
+func (w *pacedWriter) ReadFrom(r io.Reader) (written int64, err error) {
+	limited, ok := r.(*io.LimitedReader)
+	if !ok {
+		return io.Copy(struct{ io.Writer }{w}, r)
+	}
+	for limited.N > 0 {
+		step := &io.LimitedReader{R: limited.R, N: min(limited.N, writeStep)}
+		w.extend()
+		n, err := io.Copy(w.ResponseWriter, step)
+		written += n
+		limited.N -= n
+		if err != nil || step.N > 0 {
+			return written, err
+		}
+	}
+	return written, nil
+}

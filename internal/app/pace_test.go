@@ -1,0 +1,144 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func paced(t *testing.T, grace time.Duration, rate int64, handle http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(pace{next: handle, grace: grace, rate: rate})
+	t.Cleanup(server.Close)
+	return server
+}
+
+func dial(t *testing.T, server *httptest.Server) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// Abuse case C105: a body that stands still is cut, whether anybody reads it or not.
+func TestABodyThatStandsStillIsCut(t *testing.T) {
+	t.Parallel()
+	read := make(chan error, 1)
+	reading := paced(t, 50*time.Millisecond, 1, func(_ http.ResponseWriter, r *http.Request) {
+		_, err := io.ReadAll(r.Body)
+		read <- err
+	})
+	conn := dial(t, reading)
+	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+	if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the body ends with %v", err)
+	}
+	for name, server := range map[string]*httptest.Server{"read": reading, "not read": paced(t, 50*time.Millisecond, 1, func(http.ResponseWriter, *http.Request) {})} {
+		conn := dial(t, server)
+		fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+		if _, err := io.ReadAll(conn); err != nil { // until the server hangs up
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A byte now and then is not enough, however often it comes: the average counts.
+func TestABodyThatCreepsIsCut(t *testing.T) {
+	t.Parallel()
+	read := make(chan error, 1)
+	server := paced(t, 100*time.Millisecond, 1<<20, func(_ http.ResponseWriter, r *http.Request) {
+		_, err := io.ReadAll(r.Body)
+		read <- err
+	})
+	conn := dial(t, server)
+	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+	beat := time.NewTicker(10 * time.Millisecond)
+	defer beat.Stop()
+	for {
+		select {
+		case err := <-read:
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the body ends with %v", err)
+			}
+			return
+		case <-beat.C:
+			_, _ = conn.Write([]byte("a"))
+		}
+	}
+}
+
+// The time that the server takes itself is not the client's, neither before a body is read nor after.
+func TestTheServersOwnTimeDoesNotCount(t *testing.T) {
+	t.Parallel()
+	const grace = 50 * time.Millisecond
+	server := paced(t, grace, 1<<20, func(w http.ResponseWriter, r *http.Request) {
+		<-time.After(3 * grace)
+		text, err := io.ReadAll(r.Body)
+		<-time.After(3 * grace)
+		if err == nil {
+			err = r.Context().Err()
+		}
+		fmt.Fprintf(w, "%s %v", text, err)
+	})
+	for range 2 { // on one connection
+		reply, err := server.Client().Post(server.URL, "text/plain", strings.NewReader("words"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(reply.Body)
+		reply.Body.Close()
+		if string(text) != "words <nil>" || err != nil {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+}
+
+// Whoever asks for a file and does not take it is cut off, and a file arrives whole.
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	content := bytes.Repeat([]byte("0123456789abcdef"), 2<<20)
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{}, 2)
+	handle := func(w http.ResponseWriter, r *http.Request) {
+		defer func() { served <- struct{}{} }()
+		if r.URL.Path == "/memory" {
+			_, _ = w.Write(content)
+			return
+		}
+		http.ServeFile(w, r, path)
+	}
+	patient := paced(t, time.Minute, 1, handle)
+	for _, name := range []string{"/memory", "/other"} {
+		reply, err := patient.Client().Get(patient.URL + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(reply.Body)
+		reply.Body.Close()
+		if !bytes.Equal(got, content) || err != nil {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+		<-served
+	}
+	hasty := paced(t, 50*time.Millisecond, 1, handle)
+	for _, name := range []string{"/memory", "/other"} {
+		conn := dial(t, hasty)
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", name)
+		<-served // comes only when the server gives up, since nobody reads
+	}
+}
