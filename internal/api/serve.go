@@ -18,11 +18,14 @@ type manner struct {
 	public bool         // anybody may keep it; else private, no-store
 	attach bool         // as an attachment whatever the type is
 	spend  func() error // called once, after the object is open and just before a body goes out: a download token is used up here
-
 }
 
-// serveContent is the one place that serves bytes (docs/decisions.md: Serving files): type, disposition, policy, caching, validators, ranges, HEAD. A file of the
-// local store reaches the socket by sendfile.
+// maxRanges is how many ranges of a file are sent in one reply. Who asks for more gets the whole (RFC 9110, sections 14.2 and 17.15): each costs a
+// seek, a read and a header, however short it is.
+const maxRanges = 32
+
+// serveContent is the one place that serves bytes (docs/decisions.md: Serving files): type, disposition, policy, caching, validators, ranges,
+// HEAD. A file of the local store reaches the socket by sendfile.
 func (c *call) serveContent(content files.Content, m manner) error {
 	if c.r.Header.Get("Service-Worker") == "script" {
 		return fault.New(fault.Forbidden, "Stored files are no service workers.")
@@ -50,6 +53,9 @@ func (c *call) serveContent(content files.Content, m manner) error {
 	var seeker io.ReadSeeker = object
 	if local, ok := object.(interface{ File() *os.File }); ok {
 		seeker = local.File()
+	}
+	if strings.Count(c.r.Header.Get("Range"), ",") >= maxRanges {
+		c.r.Header.Del("Range")
 	}
 	gate := &bodyGate{recorder: c.w, call: c, spend: m.spend}
 	http.ServeContent(gate, c.r, "", content.Modified, seeker)
