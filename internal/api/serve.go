@@ -27,8 +27,8 @@ const maxRanges = 32
 // serveContent is the one place that serves bytes (docs/decisions.md: Serving files): type, disposition, policy, caching, validators, ranges,
 // HEAD. A file of the local store reaches the socket by sendfile.
 func (c *call) serveContent(content files.Content, m manner) error {
-	if c.r.Header.Get("Service-Worker") == "script" {
-		return fault.New(fault.Forbidden, "Stored files are no service workers.")
+	if runs(c.r) {
+		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
 	}
 	object, err := content.Open(c.ctx())
 	if err != nil {
@@ -43,6 +43,9 @@ func (c *call) serveContent(content files.Content, m manner) error {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Content-Disposition", disposition(inline && !m.attach, content.Entry.Name))
 	h.Set("ETag", content.ETag)
+	if !inline { // scripts and styles are among these; a copy that was fetched otherwise must not be run either
+		h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
+	}
 	if m.public {
 		h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(c.a.LinkMaxAge.Seconds())))
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
@@ -101,6 +104,19 @@ func (g *bodyGate) ReadFrom(r io.Reader) (int64, error) {
 		return 0, http.ErrBodyNotAllowed
 	}
 	return g.recorder.ReadFrom(r)
+}
+
+// runs reports whether a page of this very site asks for something to run: a script, a worker, a style sheet. A policy of the site's pages that
+// trusts their own origin then trusts no stored file (abuse case C68). What other sites embed runs as theirs.
+func runs(r *http.Request) bool {
+	if r.Header.Get("Service-Worker") == "script" {
+		return true
+	}
+	switch r.Header.Get("Sec-Fetch-Dest") {
+	case "script", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet", "style", "xslt":
+		return r.Header.Get("Sec-Fetch-Site") == "same-origin"
+	}
+	return false
 }
 
 const (
