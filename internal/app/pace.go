@@ -24,7 +24,9 @@ func (p pace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = conn.SetWriteDeadline(time.Time{}) // of the connection's last request; what can't have deadlines goes without
 	if r.Body != nil && r.Body != http.NoBody {
 		_ = conn.SetReadDeadline(time.Now().Add(p.grace)) // for a body that nobody reads but the server, at the end
-		r.Body = &pacedBody{ReadCloser: r.Body, pace: p, conn: conn}
+		body := &pacedBody{ReadCloser: r.Body, pace: p, conn: conn}
+		r = r.WithContext(r.Context()) // a copy: by the body of its own request the server sees how much was left unread, and answers before it comes
+		r.Body = body
 	}
 	p.next.ServeHTTP(&pacedWriter{ResponseWriter: w, pace: p, conn: conn}, r)
 }
