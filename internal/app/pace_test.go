@@ -54,6 +54,21 @@ func TestABodyThatStandsStillIsCut(t *testing.T) {
 	}
 }
 
+// A body that is announced as long, and refused, is not waited for before the answer goes out.
+func TestARefusedBodyIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	server := paced(t, time.Minute, 1, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) })
+	conn := dial(t, server)
+	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+	got := make([]byte, len("HTTP/1.1 413"))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "HTTP/1.1 413" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // A byte now and then is not enough, however often it comes: the average counts.
 func TestABodyThatCreepsIsCut(t *testing.T) {
 	t.Parallel()
