@@ -70,6 +70,7 @@ func (c *call) rawUpload(media string) (incoming, error) {
 
 // store puts the file where the key's template or the request says and answers with its addresses.
 func (c *call) store(in incoming) error {
+	in.body = &stillAllowed{Reader: in.body, call: c}
 	name, body, err := c.nameOf(in)
 	if err != nil {
 		return err
