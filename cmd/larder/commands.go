@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func adminCreate(ctx context.Context, args, environ []string, out, errs io.Write
 	if err != nil {
 		return err
 	}
-	defer func() { err = join(err, a.Close()) }()
+	defer func() { err = errors.Join(err, a.Close()) }()
 	parsed, err := access.ParseRole(*role)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func adminCreate(ctx context.Context, args, environ []string, out, errs io.Write
 	if *email == "" {
 		*email = name + "@localhost"
 	}
-	password := app.RandomPassword(rand.Reader)
+	password := a.Lifecycle.RandomPassword()
 	user, err := a.Lifecycle.CreateUser(ctx, lifecycle.NewUser{NewUser: account.NewUser{Username: name, Email: *email, Password: password, Role: parsed, EmailVerified: true}})
 	if err != nil {
 		return err
@@ -100,9 +101,9 @@ func adminResetPassword(ctx context.Context, args, environ []string, out, errs i
 	if err != nil {
 		return err
 	}
-	defer func() { err = join(err, a.Close()) }()
-	password := app.RandomPassword(rand.Reader)
-	if _, err := a.Lifecycle.ResetPassword(ctx, name, password); err != nil {
+	defer func() { err = errors.Join(err, a.Close()) }()
+	password, err := a.Lifecycle.ResetPassword(ctx, name, "")
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "The new password of %s is %s; every session of the account has ended.\n", name, password.Reveal())

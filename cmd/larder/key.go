@@ -13,8 +13,6 @@ import (
 	"larder/internal/fault"
 )
 
-func join(errs ...error) error { return errors.Join(errs...) }
-
 // preset is what a kind of client needs of its key.
 type preset struct {
 	permissions, protocols []string
@@ -40,17 +38,14 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 	if err != nil {
 		return err
 	}
-	defer func() { err = join(err, a.Close()) }()
+	defer func() { err = errors.Join(err, a.Close()) }()
 	p, known := presets[*client]
 	if !known {
 		return fmt.Errorf("larder: --for %q: there is picgo, sharex, curl and webdav: %w", *client, errUsage)
 	}
 	base := a.BaseURL
-	if base == "" {
-		if _, port, _ := strings.Cut(a.Config.Listen, ":"); port == "0" {
-			return fmt.Errorf("larder: the port is chosen at start: say with --base-url how clients reach the service: %w", errUsage)
-		}
-		base = a.Config.BaseURLAt(a.Config.Listen)
+	if base == "" { // port 0
+		return fmt.Errorf("larder: the port is chosen at start: say with --base-url how clients reach the service: %w", errUsage)
 	}
 	user, err := a.Accounts.ByName(a.DB.Read(ctx), username)
 	if fault.Is(err, fault.NotFound) {

@@ -100,7 +100,7 @@ func (a *App) seed(ctx context.Context) error {
 	settings.RateLimitEnabled, settings.RateLimitRequestsPerMinute = cfg.RateLimitEnabled, cfg.RateLimitPerMinute
 	password := cfg.AdminPassword
 	if password == "" {
-		password = RandomPassword(a.deps.Random)
+		password = a.Lifecycle.RandomPassword()
 	}
 	first, err := a.Lifecycle.Seed(ctx, lifecycle.First{Username: cfg.AdminUsername, Email: cfg.AdminEmail, Password: password, Settings: settings})
 	if err != nil {

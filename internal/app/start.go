@@ -16,7 +16,6 @@ import (
 
 	"larder/internal/blob/disk"
 	"larder/internal/config"
-	"larder/internal/ident"
 	"larder/internal/kv"
 	"larder/internal/kv/memory"
 	"larder/internal/kv/redis"
@@ -64,9 +63,6 @@ func openCounters(cfg config.Config, deps Deps) (kv.Store, error) {
 	}
 	return memory.New(deps.Now, 0), nil
 }
-
-// RandomPassword draws a password of 119 bits.
-func RandomPassword(random io.Reader) secret.Text { return secret.Text(ident.New(random).Base62(20)) }
 
 // operations serves metrics and profiles; it is never reached through the public listener (abuse case C121).
 func operations() http.Handler {
