@@ -10,6 +10,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/fault"
 	"larder/internal/secret"
+	"larder/internal/vpath"
 )
 
 const (
@@ -58,8 +59,9 @@ func (n NewUser) checkIdentity() error {
 	default:
 		return fault.New(fault.Invalid, "A locale is zh-CN or en-US.")
 	}
-	if n.DefaultPath != "" && !strings.HasPrefix(n.DefaultPath, "/") {
-		return fault.New(fault.Invalid, "A default path starts with \"/\".")
+	if n.DefaultPath != "" {
+		_, err := vpath.Parse(n.DefaultPath)
+		return err
 	}
 	return nil
 }
