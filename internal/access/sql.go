@@ -79,9 +79,8 @@ func (s *Store) All(ctx context.Context) ([]Stored, error) {
 	return query(s.db.Read(ctx), "ORDER BY priority DESC, created_at, id")
 }
 
-// ByID returns one rule. Fault: NotFound.
-func (s *Store) ByID(ctx context.Context, id string) (Stored, error) {
-	rules, err := query(s.db.Read(ctx), "WHERE id = $1", id)
+func one(q db.Querier, id string) (Stored, error) {
+	rules, err := query(q, "WHERE id = $1", id)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -107,6 +106,14 @@ func (s *Store) Insert(tx *db.Tx, r Stored) error {
 		return fmt.Errorf("insert rule: %w", err)
 	}
 	return tx.BumpConfig()
+}
+
+// Lock returns one rule as it is in tx and keeps others from changing it until tx ends. Fault: NotFound.
+func (s *Store) Lock(tx *db.Tx, id string) (Stored, error) {
+	if _, err := tx.Exec("UPDATE rules SET updated_at = updated_at WHERE id = $1", id); err != nil {
+		return Stored{}, fmt.Errorf("lock rule: %w", err)
+	}
+	return one(tx, id)
 }
 
 // Replace gives the rule with r's id all of r's values, its age excepted, and raises the config version. Faults: Invalid, NotFound.

@@ -44,11 +44,18 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 		changed := plain
 		changed.Pattern, changed.Role, changed.KeyID = "/c", "", "k"
 		commit(t, d, func(tx *db.Tx) error { return s.Replace(tx, changed) })
-		if got, err := s.ByID(t.Context(), "plain"); err != nil || !reflect.DeepEqual(got, changed) {
+		lock := func(id string) (r access.Stored, err error) {
+			err = d.Write(t.Context(), func(tx *db.Tx) (err error) {
+				r, err = s.Lock(tx, id)
+				return err
+			})
+			return r, err
+		}
+		if got, err := lock("plain"); err != nil || !reflect.DeepEqual(got, changed) {
 			t.Errorf("replaced: %+v, %v", got, err)
 		}
 		commit(t, d, func(tx *db.Tx) error { return s.Delete(tx, "plain") })
-		if _, err := s.ByID(t.Context(), "plain"); !fault.Is(err, fault.NotFound) {
+		if _, err := lock("plain"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("deleted: %v", err)
 		}
 		for what, do := range map[string]func(tx *db.Tx) error{

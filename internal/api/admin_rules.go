@@ -107,28 +107,48 @@ func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
 		PathPattern: in.PathPattern, Effect: in.Effect, MountID: in.MountID, Role: in.Role, UserID: in.UserID, APIKeyID: in.APIKeyID,
 		Permissions: in.Permissions, RequirePassword: in.RequirePassword, Password: in.Password, AllowedIPs: in.AllowedIPs, Priority: in.Priority,
 	}
-	if err := c.changeRule(&rule, change); err != nil {
-		return oneRuleReply{}, err
-	}
-	err := a.DB.Write(c.ctx(), func(tx *db.Tx) error { return a.Rules.Insert(tx, rule) })
-	return oneRuleReply{viewRule(rule)}, err
-}
-
-func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
-	rule, err := a.Rules.ByID(c.ctx(), in.ID)
+	hash, err := c.prepareRule(change)
 	if err != nil {
 		return oneRuleReply{}, err
 	}
-	if err := c.changeRule(&rule, in); err != nil {
+	if err := change.apply(&rule, hash); err != nil {
 		return oneRuleReply{}, err
 	}
-	rule.UpdatedAt = a.Now().UnixMilli()
-	err = a.DB.Write(c.ctx(), func(tx *db.Tx) error { return a.Rules.Replace(tx, rule) })
+	err = a.DB.Write(c.ctx(), func(tx *db.Tx) error { return a.Rules.Insert(tx, rule) })
 	return oneRuleReply{viewRule(rule)}, err
 }
 
-// changeRule puts what was given into the rule and checks the whole.
-func (c *call) changeRule(rule *access.Stored, in updateRuleInput) error {
+// updateRule changes the rule as it is when nobody else changes it: of two administrators neither undoes what the other did.
+func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
+	hash, err := c.prepareRule(in)
+	if err != nil {
+		return oneRuleReply{}, err
+	}
+	var rule access.Stored
+	err = a.DB.Write(c.ctx(), func(tx *db.Tx) (err error) {
+		if rule, err = a.Rules.Lock(tx, in.ID); err != nil {
+			return err
+		}
+		if err := in.apply(&rule, hash); err != nil {
+			return err
+		}
+		rule.UpdatedAt = a.Now().UnixMilli()
+		return a.Rules.Replace(tx, rule)
+	})
+	return oneRuleReply{viewRule(rule)}, err
+}
+
+// prepareRule does what can't be done inside a transaction: it looks for what the change names, and hashes its password.
+func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
+	named := access.Stored{Rule: access.Rule{MountID: or(in.MountID.value, ""), UserID: or(in.UserID.value, ""), KeyID: or(in.APIKeyID.value, "")}}
+	if err := c.knownSubject(named); err != nil || in.Password == nil || *in.Password == "" {
+		return "", err
+	}
+	return c.a.Accounts.HashPassword(c.ctx(), secret.Text(*in.Password))
+}
+
+// apply puts what was given into the rule and checks the whole; hash is of the password given, if any. Fault: Invalid.
+func (in updateRuleInput) apply(rule *access.Stored, hash string) error {
 	rule.Pattern = or(in.PathPattern, rule.Pattern)
 	rule.Effect = access.Effect(or(in.Effect, string(rule.Effect)))
 	set := func(field *string, given nullable[string]) {
@@ -156,20 +176,13 @@ func (c *call) changeRule(rule *access.Stored, in updateRuleInput) error {
 		}
 		rule.AllowedIPs = prefixes
 	}
-	if in.Password != nil && *in.Password != "" {
-		hash, err := c.a.Accounts.HashPassword(c.ctx(), secret.Text(*in.Password))
-		if err != nil {
-			return err
-		}
+	if hash != "" {
 		rule.PasswordHash = hash
 	}
 	if !rule.RequirePassword {
 		rule.PasswordHash = ""
 	}
-	if err := rule.Check(); err != nil {
-		return err
-	}
-	return c.knownSubject(*rule)
+	return rule.Check()
 }
 
 // knownSubject refuses a rule for somebody or something that does not exist: it would silently never match.

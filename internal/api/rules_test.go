@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -273,6 +274,32 @@ func TestExplainRules(t *testing.T) {
 			"nobody": {"path": "/a", "permission": "read", "userId": "nobody"}, "no key": {"path": "/a", "permission": "read", "apiKeyId": "pk_aaaaaaaaaaaaaaaaaaaaaaaa"}, "role": {"path": "/a", "permission": "read", "role": "root"},
 		} {
 			status(t, "explain: "+name, admin.Post("/api/admin/rules/explain", bad), 400, "VALIDATION_ERROR")
+		}
+	})
+}
+
+// Of two administrators who change different fields of a rule at once, neither undoes what the other did.
+func TestRulesChangedAtOnce(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		id := admin.Post("/api/admin/rules", M{"pathPattern": "/a/**", "effect": "allow", "role": "user"}).OK(201).Text("rule.id")
+		for round := range 20 {
+			pattern := fmt.Sprintf("/a%d/**", round)
+			var both sync.WaitGroup
+			for _, change := range []M{{"priority": round + 1}, {"pathPattern": pattern}} {
+				one := admin.Fork()
+				both.Go(func() {
+					if r := one.Put("/api/admin/rules/"+id, change); r.Status != 200 {
+						t.Errorf("%v: %d %s", change, r.Status, r.Body)
+					}
+				})
+			}
+			both.Wait()
+			after := admin.Put("/api/admin/rules/"+id, M{}).OK(200)
+			if after.Text("rule.pathPattern") != pattern || after.Int("rule.priority") != int64(round+1) {
+				t.Fatalf("round %d: %s", round, after.Body)
+			}
 		}
 	})
 }
