@@ -98,9 +98,9 @@ func saysNothing(name string) bool {
 	return slices.Contains(vague, singular) || strings.HasSuffix(singular, "util") || strings.HasSuffix(singular, "helper")
 }
 
-// within reports whether the slash-separated path is one of the roots or lies below one.
-func within(path string, roots ...string) bool {
-	return slices.ContainsFunc(roots, func(root string) bool { return path == root || strings.HasPrefix(path, root+"/") })
+// within reports whether the slash-separated place in the tree is one of the roots or lies below one.
+func within(place string, roots ...string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return place == root || strings.HasPrefix(place, root+"/") })
 }
 
 // support reports whether a package exists for tests: apptest, blobtest, kvtest.

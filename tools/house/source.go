@@ -113,7 +113,8 @@ func (f *file) visit(node ast.Node) bool {
 
 // sqlForbidden reports whether the file may not hold SQL.
 func (f *file) sqlForbidden() bool {
-	return !f.exempt(sqlHomes) && !strings.HasPrefix(path.Base(f.path), "sql")
+	name := path.Base(f.path)
+	return !f.exempt(sqlHomes) && !strings.HasPrefix(name, "sql")
 }
 
 // selector checks time.Now and the like outside the composition root, and sleeps and skips in tests.
