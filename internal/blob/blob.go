@@ -50,6 +50,8 @@ type PutOptions struct {
 
 // Store keeps objects. All methods are safe for concurrent use. A key that ParseKey would refuse is answered with ErrKey.
 type Store interface {
+	PartStore
+
 	// Put takes body until its end and stores it under key. Errors: ErrExists, ErrSize, ErrTooLarge, ErrNoSpace, ErrUnavailable,
 	// ErrReader around an error of body, and the context's error when it ends first.
 	Put(ctx context.Context, key Key, body io.Reader, opts PutOptions) (Info, error)

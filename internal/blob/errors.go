@@ -15,6 +15,10 @@ var (
 	ErrExists = errors.New("object exists")
 	// ErrKey: not a key that NewKey could have built.
 	ErrKey = errors.New("invalid object key")
+	// ErrPart: no such part, or parts are missing.
+	ErrPart = errors.New("parts missing or out of range")
+	// ErrBusy: somebody else is at it at this moment; try again.
+	ErrBusy = errors.New("object is being written")
 	// ErrTooLarge: the body goes on after PutOptions.Max.
 	ErrTooLarge = errors.New("object too large")
 	// ErrUnavailable: the store is missing, is another one than expected, or fails. Comes inside a fault.Unavailable.

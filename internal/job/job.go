@@ -7,8 +7,8 @@ package job
 // Job is one background job.
 type Job struct {
 	ID           string
-	Type         string // move
-	OwnerID      string // who may read it
+	Type         string // move, checksum
+	OwnerID      string // who may read it, "" for nobody: a chore of the service
 	Status       string // pending, running, completed or failed
 	Progress     int    // percent
 	ErrorMessage *string

@@ -21,6 +21,26 @@ func InsertCompleted(tx *db.Tx, j Job) error {
 	return nil
 }
 
+// New is a job to be done.
+type New struct {
+	ID, Type, OwnerID string
+	Payload           string // for whoever runs jobs of this type
+	TotalBytes        int64  // how much there is to do, as far as is known
+	CreatedAt         int64  // milliseconds
+}
+
+// Insert records a job that is to be run as soon as tx is committed.
+func Insert(tx *db.Tx, n New) error {
+	_, err := tx.Exec(`
+		INSERT INTO jobs (id, type, owner_id, status, progress, error_message, created_at, payload, total_bytes, due)
+		VALUES ($1, $2, $3, 'pending', 0, NULL, $4, $5, $6, $7)`,
+		n.ID, n.Type, n.OwnerID, n.CreatedAt, n.Payload, n.TotalBytes, n.CreatedAt)
+	if err != nil {
+		return fmt.Errorf("insert job: %w", err)
+	}
+	return nil
+}
+
 // ByID returns a job of that owner. Fault: NotFound, also for another user's.
 func ByID(q db.Querier, ownerID, id string) (Job, error) {
 	var j Job

@@ -23,6 +23,11 @@ const (
 	Stat
 	Delete
 	Check
+	Begin
+	PutPart
+	Parts
+	Finish
+	Abort
 )
 
 // Fault is what happens to one operation.

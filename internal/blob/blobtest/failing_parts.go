@@ -1,0 +1,78 @@
+package blobtest
+
+import (
+	"context"
+	"io"
+
+	"larder/internal/blob"
+)
+
+// Begin begins, unless told otherwise.
+func (f *Failing) Begin(ctx context.Context, key blob.Key, size, partSize int64) (blob.Upload, error) {
+	fault, err := f.begin(ctx, Begin)
+	if err != nil {
+		return blob.Upload{}, err
+	}
+	u, err := f.inner.Begin(ctx, key, size, partSize)
+	if err == nil {
+		err = fault.Err
+	}
+	return u, err
+}
+
+// PutPart puts a part, unless told otherwise; with Short so many bytes of the body pass first.
+func (f *Failing) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
+	fault, err := f.begin(ctx, PutPart)
+	if err != nil {
+		return blob.Part{}, err
+	}
+	if fault.Err != nil && fault.Short > 0 {
+		if _, err := io.CopyN(io.Discard, body, fault.Short); err != nil && err != io.EOF {
+			return blob.Part{}, blob.ErrReader{Err: err}
+		}
+		return blob.Part{}, fault.Err
+	}
+	part, err := f.inner.PutPart(ctx, u, number, body)
+	if err == nil && fault.Err != nil {
+		return blob.Part{}, fault.Err
+	}
+	return part, err
+}
+
+// Parts lists, unless told otherwise.
+func (f *Failing) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
+	fault, err := f.begin(ctx, Parts)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := f.inner.Parts(ctx, u)
+	if err == nil && fault.Err != nil {
+		return nil, fault.Err
+	}
+	return parts, err
+}
+
+// Finish finishes, unless told otherwise.
+func (f *Failing) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
+	fault, err := f.begin(ctx, Finish)
+	if err != nil {
+		return blob.Info{}, err
+	}
+	info, err := f.inner.Finish(ctx, u)
+	if err == nil && fault.Err != nil {
+		return blob.Info{}, fault.Err
+	}
+	return info, err
+}
+
+// Abort aborts, unless told otherwise.
+func (f *Failing) Abort(ctx context.Context, u blob.Upload) error {
+	fault, err := f.begin(ctx, Abort)
+	if err == nil {
+		err = f.inner.Abort(ctx, u)
+	}
+	if err == nil {
+		err = fault.Err
+	}
+	return err
+}
