@@ -14,3 +14,6 @@ func Lines() []Line {
 	}
 	return lines
 }
+
+// Disposition is how a file is named to a client.
+func Disposition(inline bool, name string) string { return disposition(inline, name) }

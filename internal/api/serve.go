@@ -57,12 +57,28 @@ func (c *call) serveContent(content files.Content, m manner) error {
 	if local, ok := object.(interface{ File() *os.File }); ok {
 		seeker = local.File()
 	}
-	if strings.Count(c.r.Header.Get("Range"), ",") >= maxRanges {
+	if asked := c.r.Header.Get("Range"); strings.Count(asked, ",") >= maxRanges {
 		c.r.Header.Del("Range")
+	} else if strings.Contains(asked, "-0") {
+		c.r.Header.Set("Range", withoutEmptySuffix(asked, object.Size()))
 	}
 	gate := &bodyGate{recorder: c.w, call: c, spend: m.spend}
 	http.ServeContent(gate, c.r, "", content.Modified, seeker)
 	return nil
+}
+
+// withoutEmptySuffix replaces ranges of the last 0 bytes, which nothing satisfies (RFC 9110, section 14.1.2), by ranges that begin at the end of the
+// file: net/http would answer 206 to the former, with a range that ends before it begins.
+func withoutEmptySuffix(asked string, size int64) string {
+	unit, list, _ := strings.Cut(asked, "=")
+	specs := strings.Split(list, ",")
+	for i, spec := range specs {
+		zeros, suffix := strings.CutPrefix(strings.Trim(spec, " \t"), "-")
+		if suffix && zeros != "" && strings.Trim(zeros, "0") == "" {
+			specs[i] = fmt.Sprintf("%d-", size)
+		}
+	}
+	return unit + "=" + strings.Join(specs, ",")
 }
 
 // bodyGate spends a single-use token at the last moment: when a GET is about to be answered with a body. HEAD, 304 and 416 don't reach it.

@@ -17,29 +17,50 @@ type badPath struct {
 	literal bool // it is a name like others once taken as it is: an encoded form, which nothing decodes a second time
 }
 
+// badPaths are the vectors: at least 300, of every kind that the abuse cases list for paths and names (abuse cases C1 to C11).
 func badPaths() []badPath {
 	var bad []badPath
-	for _, text := range []string{
-		"..", "../x", "a/..", "a/../b", "/..", "/../x", "/a/../b", "/a/b/../../c", "../../../../etc/passwd", "/home/alice/..", "/home/alice/../bob", "./..", "a/./..",
-	} { // C1
-		bad = append(bad, badPath{text: text, dots: true})
+	add := func(kind badPath, texts ...string) {
+		for _, text := range texts {
+			kind.text = text
+			bad = append(bad, kind)
+		}
 	}
-	for _, text := range []string{`\`, `a\b`, `..\..\x`, `\home\alice`, `C:\x`, `a/..\b`, `/home\bob`} { // C4
-		bad = append(bad, badPath{text: text})
+	// C1: every way out of a folder, in front, in the middle, at the end, with what hides it from a check by text.
+	for _, up := range []string{"..", "../..", "../../..", "./..", ".././..", "..//..", ".//.."} {
+		add(badPath{dots: true}, up, "/"+up, up+"/", up+"/x", "/"+up+"/x", "a/"+up, "a/"+up+"/b", "/a/"+up+"/b", "a//"+up, "a/./"+up+"/.")
 	}
-	for _, c := range []rune{0, 1, '\t', '\n', '\r', 0x1b, 0x1f, 0x7f, 0x80, 0x85, 0x9f, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069} { // C5
-		bad = append(bad, badPath{text: "a" + string(c) + "b"})
+	add(badPath{dots: true}, "../../../../etc/passwd", "/home/alice/..", "/home/alice/../bob", "/home/alice/../../home/bob/x", "a/b/c/../../../../bob/x")
+	// C4: the other slash.
+	for _, text := range []string{`\`, `\`, `a\b`, `..\`, `..\x`, `..\..\x`, `\home\alice`, `C:\x`, `\host\share`, `a/..\b`, `/home\bob`, `\..\bob`, `a\../b`, `\/..`, `.\x`} {
+		add(badPath{}, text)
 	}
-	for _, text := range []string{"\xc0\xae\xc0\xae", "\xff", "a\xffb", "\xed\xa0\x80", "\xc3\x28", "\xf8\x88\x80\x80\x80"} { // C6
-		bad = append(bad, badPath{text: text})
+	// C5: all controls, line and paragraph separators, text-direction overrides and isolates; alone, inside, at an end.
+	var unprintable []rune
+	for r := rune(0); r < 0x20; r++ {
+		unprintable = append(unprintable, r)
 	}
-	for _, text := range []string{" ", "a ", " a", "\u00a0a", "a\u3000"} { // C9
-		bad = append(bad, badPath{text: text, isName: true})
+	for r := rune(0x7f); r < 0xa0; r++ {
+		unprintable = append(unprintable, r)
 	}
-	bad = append(bad, badPath{text: strings.Repeat("语", 256)}, badPath{text: strings.Repeat("a", 5000)}, badPath{text: strings.Repeat("a/", 65) + "a"}, badPath{text: strings.Repeat("语语语/", 60) + strings.Repeat("x", 5000)}) // C11
-	for _, text := range []string{"%2e%2e", "..%2f", "%2e%2e%2fbob", "%252e%252e", "%c0%ae", "%00"} {                                                                                                                          // C3
-		bad = append(bad, badPath{text: text, literal: true})
+	unprintable = append(unprintable, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069)
+	for _, r := range unprintable {
+		add(badPath{}, "a"+string(r)+"b")
 	}
+	add(badPath{}, "\x00", "a\x00", "\x00a", "a.png\x00.txt", "..\x00", "\x00/..", "gpj\u202e.exe", "\u202e", "a/\u2067b/c")
+	// C6: what is not UTF-8: overlong forms, surrogates, lone and missing continuation bytes, beyond the last code point.
+	add(badPath{}, "\xc0\xae\xc0\xae", "\xc0\xae\xc0\xae/x", "\xc0\xaf", "\xe0\x80\xae", "\xf0\x80\x80\xae", "\xff", "\xfe", "a\xffb", "\xed\xa0\x80", "\xed\xbf\xbf", "\xed\xa0\x80\xed\xb0\x80",
+		"\xc3\x28", "\xc3", "a\xc3", "\xe2\x82", "\x80", "\xbf", "\xf8\x88\x80\x80\x80", "\xfc\x84\x80\x80\x80\x80", "\xf4\x90\x80\x80", "..\xff", "\xff/..x")
+	// C9: white space around a name, of every sort.
+	for _, space := range []string{" ", "\u00a0", "\u1680", "\u2000", "\u2003", "\u2009", "\u200a", "\u202f", "\u205f", "\u3000"} {
+		add(badPath{isName: true}, space, "a"+space, space+"a", space+space, ".."+space, space+"..", "."+space)
+	}
+	// C11: too long, too deep.
+	add(badPath{}, strings.Repeat("语", 256), strings.Repeat("a", 256), strings.Repeat("e\u0301", 256), strings.Repeat("😀", 256), strings.Repeat("a", 5000), strings.Repeat("a/", 65)+"a", strings.Repeat("a/", 1000)+"a",
+		strings.Repeat("语语语/", 60)+strings.Repeat("x", 5000), "ok/"+strings.Repeat("b", 256)+"/ok")
+	// C2, C3: encoded forms, which nothing decodes a second time.
+	add(badPath{literal: true}, "%2e%2e", "%2E%2E", "..%2f", "..%2F", "%2e%2e%2fbob", "%2e%2e/", ".%2e", "%2e.", "%252e%252e", "%252e%252e%252f", "%25252e", "%c0%ae", "%c0%ae%c0%ae", "%e0%80%ae", "%00", "a%00b", "%5c", "..%5c",
+		"%u002e%u002e", "&#46;&#46;", "..;", "..;x", "%ef%bc%8e%ef%bc%8e", "．．", "‥", "%2f", "%2f..", "a%2f..%2fb", "%3f", "%23", "file:%2f%2f")
 	return bad
 }
 
@@ -59,12 +80,21 @@ func TestPathVectors(t *testing.T) {
 		keys := 0
 
 		json := func(text string) string { // a JSON string that keeps broken UTF-8 as it is
-			return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\x00", `\u0000`, "\x01", `\u0001`, "\x1b", `\u001b`, "\x1f", `\u001f`).Replace(text) + `"`
+			var b strings.Builder
+			for i := range len(text) {
+				switch c := text[i]; {
+				case c < 0x20 || c == '"' || c == '\\':
+					fmt.Fprintf(&b, `\u%04x`, c)
+				default:
+					b.WriteByte(c)
+				}
+			}
+			return `"` + b.String() + `"`
 		}
 		send := func(c *apptest.Client, method, path, body string) *apptest.Reply {
 			return c.Do(apptest.Request{Method: method, Path: path, Body: body, Header: map[string][]string{"Content-Type": {"application/json"}}})
 		}
-		header := func(text string) bool { return !strings.ContainsAny(text, "\x00\n\r\x01\x1b\x1f\x7f") } // Go's client sends no others
+		header := headerValue // Go's client sends no others
 		sinks := []struct {
 			name   string
 			isName bool // takes one name, of which a compatible upload cuts off the directory
@@ -126,7 +156,7 @@ func TestPathVectors(t *testing.T) {
 				return admin.In(t).Get("/home/alice/" + url.PathEscape(bad.text))
 			}, func(badPath) []int { return []int{404, 400} }},
 			{"X-File-Name", true, func(t *testing.T, bad badPath) *apptest.Reply {
-				if !header(bad.text) || strings.TrimSpace(bad.text) != bad.text {
+				if !header(bad.text) {
 					return nil
 				}
 				return key.In(t).Post("/api/upload", "x", "X-File-Name", bad.text, "X-Path", "named")
@@ -140,6 +170,9 @@ func TestPathVectors(t *testing.T) {
 			}, nil},
 		}
 		vectors := badPaths()
+		if len(vectors) < 300 {
+			t.Fatalf("only %d vectors", len(vectors))
+		}
 		for _, sink := range sinks {
 			t.Run(sink.name, func(t *testing.T) {
 				for _, bad := range vectors {

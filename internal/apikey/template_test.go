@@ -211,3 +211,36 @@ func TestNoRequestLeavesTheRoot(t *testing.T) {
 		}
 	})
 }
+
+// FuzzTemplate: wherever a template, a request and a file name lead, it is a clean path inside the upload root (abuse cases C15 to C17).
+func FuzzTemplate(f *testing.F) {
+	for _, seed := range [][3]string{
+		{"/uploads/{year}/{month}", "", "cat.jpg"},
+		{"/uploads/{filename}", "", ".."},
+		{"/uploads/{ext}", "sub/{year}", "a.{../..}"},
+		{"/uploads", "/uploads-evil/x", "a"},
+		{"/uploads", "..", "a"},
+		{"/a/{username}/{random}{uuid}", "/a/./b//c", "x\u202e.png"},
+		{"{", "}", "{year}"},
+	} {
+		f.Add(seed[0], seed[1], seed[2])
+	}
+	f.Fuzz(func(t *testing.T, uploadPath, requestPath, fileName string) {
+		root, err := apikey.Root(uploadPath)
+		if err != nil {
+			return
+		}
+		v := values
+		v.FileName = fileName
+		target, err := apikey.Key{UploadPath: uploadPath}.Target(requestPath, v)
+		if err != nil {
+			if !fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.Invalid) {
+				t.Fatalf("%q, %q, %q: %v", uploadPath, requestPath, fileName, err)
+			}
+			return
+		}
+		if again, err := vpath.Parse(target.String()); err != nil || again != target || !target.Within(root) {
+			t.Fatalf("%q, %q, %q lead to %s, %v, with the root %s", uploadPath, requestPath, fileName, target, err, root)
+		}
+	})
+}
