@@ -62,7 +62,7 @@ type Store interface {
 	// Stat tells what is stored under key. Errors: ErrNotFound, ErrUnavailable.
 	Stat(ctx context.Context, key Key) (Info, error)
 
-	// Delete removes an object; one that is absent already is success. It works without free space. Error: ErrUnavailable.
+	// Delete removes an object, and what came in parts for its key; absent already is success. It works without free space. Error: ErrUnavailable.
 	// A power cut may undo it, which leaves an object that nothing refers to and never the reverse.
 	Delete(ctx context.Context, key Key) error
 

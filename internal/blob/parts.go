@@ -2,6 +2,7 @@ package blob
 
 import (
 	"context"
+	"fmt"
 	"io"
 )
 
@@ -13,8 +14,22 @@ type Upload struct {
 	PartSize int64  // bytes of every part but the last, which has what remains
 }
 
+// MaxParts is how many parts an object may have at most, as on S3.
+const MaxParts = 10_000
+
+// Check answers ErrKey or ErrPart for an upload that Begin cannot have returned.
+func (u Upload) Check() error {
+	if _, err := ParseKey(string(u.Key)); err != nil {
+		return err
+	}
+	if u.Size < 1 || u.PartSize < 1 || u.Parts() > MaxParts {
+		return fmt.Errorf("%w: %d bytes in parts of %d", ErrPart, u.Size, u.PartSize)
+	}
+	return nil
+}
+
 // Parts returns how many parts the object has.
-func (u Upload) Parts() int { return int((u.Size + u.PartSize - 1) / u.PartSize) }
+func (u Upload) Parts() int { return int((u.Size-1)/u.PartSize + 1) }
 
 // PartLength returns the bytes of part number, 0 for a number out of range.
 func (u Upload) PartLength(number int) int64 {
@@ -41,7 +56,8 @@ type Part struct {
 //   - nothing can be read at the key before Finish, and nothing changes it afterwards, a late PutPart included.
 type PartStore interface {
 	// Begin announces an object of size bytes in parts of partSize (both at least 1) and returns its name in the store. Beginning again
-	// with the same key is another upload or the same one, as the store likes. Errors: ErrExists, ErrNoSpace, ErrUnavailable.
+	// with the same key is another upload or the same one, as the store likes. Errors: ErrPart (sizes below 1, more than MaxParts),
+	// ErrExists, ErrNoSpace, ErrUnavailable.
 	Begin(ctx context.Context, key Key, size, partSize int64) (Upload, error)
 
 	// PutPart takes body, which must have exactly PartLength(number) bytes, as that part. Errors: ErrPart (number out of range),

@@ -129,7 +129,7 @@ func (s *Store) open(ctx context.Context, key blob.Key) (*os.File, int64, error)
 	return f, st.Size, nil
 }
 
-// Delete removes an object; absent is success. Error: blob.ErrUnavailable.
+// Delete removes an object, and what came in parts for its key; absent is success. Error: blob.ErrUnavailable.
 func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("delete object: %w", err)
@@ -139,6 +139,9 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 		return err
 	}
 	defer v.release()
+	if err := v.abort(ctx, key); err != nil {
+		return err
+	}
 	dir, err := v.walkTo(dirPath)
 	if err == nil {
 		defer dir.Close()

@@ -2,35 +2,369 @@ package disk
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"syscall"
 
 	"larder/internal/blob"
 )
 
-var errNoParts = errors.New("this store takes no parts yet")
+// An upload in parts is two files below tmp/parts/: one called like the object, into which every part is written at its place, so that
+// finishing is a rename, and its journal. A part counts when its bytes are synced and then its line of the journal is. Before bytes that
+// may count are overwritten, that line is made to say so and synced: a crash in between leaves the part missing. So does a body that
+// breaks off, once more of it has come than fits into one buffer; the part before stays otherwise.
+//
+// Who writes a part holds a lock on its bytes, who finishes one on the whole file, and both look afterwards whether the file still lies
+// where it lay: a part that comes late goes into no object. The locks hold between processes, too, and end with the process.
 
-// Begin implements blob.PartStore.
-func (s *Store) Begin(context.Context, blob.Key, int64, int64) (blob.Upload, error) {
-	return blob.Upload{}, blob.Unavailable("begin upload", errNoParts)
+// Begin implements blob.PartStore. Beginning again with the same sizes is the same upload; with others, what was there is dropped.
+func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64) (blob.Upload, error) {
+	_, name := key.Split()
+	u := blob.Upload{Key: key, ID: name, Size: size, PartSize: partSize}
+	v, err := s.upload(ctx, u)
+	if err != nil {
+		return blob.Upload{}, err
+	}
+	defer v.release()
+	if err := s.space.room(v.root, size); err != nil {
+		return blob.Upload{}, err
+	}
+	if _, err := v.stat(key); !errors.Is(err, blob.ErrNotFound) {
+		if err == nil {
+			err = fmt.Errorf("begin upload: %w", blob.ErrExists)
+		}
+		return blob.Upload{}, err
+	}
+	for range tempTries {
+		if done, err := v.begin(ctx, u); done || err != nil {
+			return u, err
+		}
+	}
+	return blob.Upload{}, blob.Unavailable("begin upload", errors.New("somebody else begins or drops it all the time"))
 }
 
-// PutPart implements blob.PartStore.
-func (s *Store) PutPart(context.Context, blob.Upload, int, io.Reader) (blob.Part, error) {
-	return blob.Part{}, blob.Unavailable("put part", errNoParts)
+// upload returns the verified volume, to be released, for an operation on u.
+func (s *Store) upload(ctx context.Context, u blob.Upload) (*volume, error) {
+	if err := u.Check(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("use upload: %w", err)
+	}
+	return s.acquire()
+}
+
+// stat returns the size of an object. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+func (v *volume) stat(key blob.Key) (int64, error) {
+	dirPath, name := key.Split()
+	dir, err := v.walkTo(dirPath)
+	if err != nil {
+		return 0, absent("open directory of object", err)
+	}
+	defer dir.Close()
+	f, st, err := openRegular(dir, name)
+	if err != nil {
+		return 0, absent("open object", err)
+	}
+	f.Close()
+	return st.Size, nil
+}
+
+// begin makes the files of u, or finds them. It says false when it must be tried again, because others were removed.
+func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error) {
+	dir, err := v.makeTo(partsPath)
+	if err != nil {
+		return false, failed("open directory of uploads", err)
+	}
+	_, name := u.Key.Split()
+	p, err := openPending(dir, name, syscall.O_CREAT)
+	if err != nil {
+		dir.Close()
+		return false, failed("begin upload", err)
+	}
+	defer p.close()
+	if err := p.lock(ctx, nameByte, 1); err != nil {
+		return false, err
+	}
+	if here, err := p.current(); err != nil || !here {
+		return false, err
+	}
+	size, err := p.size()
+	if err != nil {
+		return false, err
+	}
+	switch _, err := p.parts(u); {
+	case err == nil && (size > 0 || !p.tells()): // begun already
+		return true, syncAgain(p.dir)
+	case err != nil && !errors.Is(err, blob.ErrNotFound):
+		return false, err
+	case p.journal != nil || size > 0: // a journal of other sizes or another file; the data file goes as well, as somebody may write to it
+		return false, removeUpload(p.dir, p.name)
+	}
+	if err := p.make(u); err != nil {
+		_ = removeUpload(p.dir, p.name)
+		return false, err
+	}
+	return true, nil
+}
+
+// make writes the journal of an upload that has none and makes both names durable.
+func (p *pending) make(u blob.Upload) (err error) {
+	if p.journal, _, err = openPlain(p.dir, p.name+journalSuffix, syscall.O_RDWR|syscall.O_CREAT|syscall.O_EXCL); err != nil {
+		return failed("make journal of upload", err)
+	}
+	if err := writeLine(p.journal, headLine(u), 0); err != nil {
+		return err
+	}
+	return syncAgain(p.dir)
+}
+
+// syncAgain syncs a directory through a descriptor of its own: after a failed sync none is used for another.
+func syncAgain(dir *os.File) error {
+	again, err := openAt(dir, ".", openDirectory, 0)
+	if err == nil {
+		err = errors.Join(again.Sync(), again.Close())
+	}
+	if err != nil {
+		return failed("sync directory of uploads", err)
+	}
+	return nil
+}
+
+// PutPart implements blob.PartStore; the ETag is the SHA-256 of the part in hex. Of several bodies for one part each waits for the one
+// before it; the last to be taken counts.
+func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
+	v, err := s.upload(ctx, u)
+	if err != nil {
+		return blob.Part{}, err
+	}
+	defer v.release()
+	length, offset := u.PartLength(number), int64(number-1)*u.PartSize
+	if length == 0 {
+		return blob.Part{}, fmt.Errorf("%w: part %d of %d", blob.ErrPart, number, u.Parts())
+	}
+	counted, err := blob.NewBody(ctx, body, blob.PutOptions{Size: length})
+	if err != nil {
+		return blob.Part{}, fmt.Errorf("put part: %w", err)
+	}
+	p, err := v.pending(u)
+	if err != nil {
+		return blob.Part{}, err
+	}
+	defer p.close()
+	if err := p.lock(ctx, offset, length); err != nil {
+		return blob.Part{}, err
+	}
+	if err := p.mustBeCurrent(); err != nil {
+		return blob.Part{}, err
+	}
+	if err := s.space.room(v.root, length); err != nil {
+		return blob.Part{}, err
+	}
+	sum, err := p.fill(v, number, offset, counted, length)
+	if err != nil {
+		return blob.Part{}, fmt.Errorf("put part: %w", err)
+	}
+	if err := p.data.Sync(); err != nil {
+		return blob.Part{}, failed("sync part", err)
+	}
+	if err := ctx.Err(); err != nil { // the last moment: from here on it counts
+		return blob.Part{}, fmt.Errorf("put part: %w", err)
+	}
+	part := blob.Part{Number: number, Size: length, ETag: hex.EncodeToString(sum)}
+	if err := writeLine(p.journal, partLine(number, part.ETag), lineOffset(number)); err != nil {
+		return blob.Part{}, err
+	}
+	return part, p.mustBeCurrent() // Abort waits for nobody
+}
+
+func (p *pending) mustBeCurrent() error {
+	here, err := p.current()
+	if err == nil && !here {
+		err = fmt.Errorf("put part: %w", blob.ErrNotFound)
+	}
+	return err
+}
+
+// fill writes the body of a part to its place and returns its SHA-256. The line of the part is dropped before the first byte is written.
+func (p *pending) fill(v *volume, number int, offset int64, body io.Reader, length int64) ([]byte, error) {
+	dropped := false
+	return fill(body, length, func(b []byte) error {
+		if !dropped {
+			if err := p.drop(number); err != nil {
+				return err
+			}
+			if _, err := p.data.Seek(offset, io.SeekStart); err != nil {
+				return failed("write part", err)
+			}
+			dropped = true
+		}
+		return v.write(p.data, b)
+	})
+}
+
+// drop makes durable that a part is missing. Where its line says so already it is written all the same, as the sync of that may have failed.
+func (p *pending) drop(number int) error {
+	if fresh, err := untouched(p.journal, number); fresh || err != nil {
+		return err
+	}
+	return writeLine(p.journal, partLine(number, ""), lineOffset(number))
 }
 
 // Parts implements blob.PartStore.
-func (s *Store) Parts(context.Context, blob.Upload) ([]blob.Part, error) {
-	return nil, blob.Unavailable("list parts", errNoParts)
+func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
+	v, err := s.upload(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	p, err := v.pending(u)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	return p.parts(u)
 }
 
-// Finish implements blob.PartStore.
-func (s *Store) Finish(context.Context, blob.Upload) (blob.Info, error) {
-	return blob.Info{}, blob.Unavailable("finish upload", errNoParts)
+// Finish implements blob.PartStore. It also answers blob.ErrExists, when another object has taken the key.
+func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
+	v, err := s.upload(ctx, u)
+	if err != nil {
+		return blob.Info{}, err
+	}
+	defer v.release()
+	p, err := v.pending(u)
+	if errors.Is(err, blob.ErrNotFound) {
+		return v.finished(u)
+	}
+	if err != nil {
+		return blob.Info{}, err
+	}
+	defer p.close()
+	switch whole, err := tryLock(p.data, 0, 0); {
+	case err != nil:
+		return blob.Info{}, failed("lock upload", err)
+	case !whole:
+		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrBusy)
+	}
+	here, err := p.current()
+	if err != nil {
+		return blob.Info{}, err
+	}
+	if !here {
+		return v.finished(u)
+	}
+	if err := p.complete(u); err != nil {
+		return blob.Info{}, err
+	}
+	dir, name := u.Key.Split()
+	err = v.publish(p.dir, p.name, dir, name, func(dir *os.File) {
+		_ = moveNew(dir, name, p.dir, p.name) // so that finishing again makes the name anew
+	})
+	if err != nil {
+		return blob.Info{}, fmt.Errorf("finish upload: %w", err)
+	}
+	return blob.Info{Size: u.Size}, removeUpload(p.dir, p.name)
 }
 
-// Abort implements blob.PartStore.
-func (s *Store) Abort(context.Context, blob.Upload) error {
-	return blob.Unavailable("abort upload", errNoParts)
+// complete makes sure that all parts are there and durable. Error: blob.ErrPart, blob.ErrUnavailable.
+func (p *pending) complete(u blob.Upload) error {
+	parts, err := p.parts(u)
+	if err != nil {
+		return err
+	}
+	size, err := p.size()
+	if err != nil {
+		return err
+	}
+	if len(parts) != u.Parts() || size != u.Size {
+		return fmt.Errorf("finish upload: %w: %d of %d are there, %d bytes of %d", blob.ErrPart, len(parts), u.Parts(), size, u.Size)
+	}
+	if err := p.data.Sync(); err != nil {
+		return failed("sync upload", err)
+	}
+	return nil
+}
+
+// finished answers for an upload that lies in tmp/parts no more. An object of its size is the one that was made of it; whoever finished it
+// may have died before its name was durable and what is left in tmp/parts removed.
+func (v *volume) finished(u blob.Upload) (blob.Info, error) {
+	size, err := v.stat(u.Key)
+	if err == nil && size != u.Size {
+		err = fmt.Errorf("object has %d bytes, not %d: %w", size, u.Size, blob.ErrNotFound)
+	}
+	if err != nil {
+		return blob.Info{}, fmt.Errorf("finish upload: %w", err)
+	}
+	dirPath, name := u.Key.Split()
+	dir, err := v.enter(dirPath)
+	if err != nil {
+		return blob.Info{}, failed("open directory of object", err)
+	}
+	defer v.leave(dir)
+	if err := dir.sync.wait(); err != nil {
+		v.abandon(dir)
+		return blob.Info{}, failed("sync directory of object", err)
+	}
+	parts, err := v.walkTo(partsPath)
+	if errors.Is(err, syscall.ENOENT) {
+		return blob.Info{Size: size}, nil
+	}
+	if err != nil {
+		return blob.Info{}, failed("open directory of uploads", err)
+	}
+	defer parts.Close()
+	return blob.Info{Size: size}, removeUpload(parts, name)
+}
+
+// Abort implements blob.PartStore. It waits for no part; one under way is dropped.
+func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
+	v, err := s.upload(ctx, u)
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	return v.abort(ctx, u.Key)
+}
+
+// abort removes what lies in tmp/parts for key, once nobody gives it its name at this moment.
+func (v *volume) abort(ctx context.Context, key blob.Key) error {
+	_, name := key.Split()
+	for range tempTries {
+		dir, err := v.walkTo(partsPath)
+		if errors.Is(err, syscall.ENOENT) {
+			return nil
+		}
+		if err != nil {
+			return failed("open directory of uploads", err)
+		}
+		p, err := openPending(dir, name, 0)
+		if errors.Is(err, syscall.ENOENT) {
+			defer dir.Close()
+			return removeUpload(dir, name)
+		}
+		if err != nil {
+			dir.Close()
+			return failed("open upload", err)
+		}
+		if done, err := p.abort(ctx); done || err != nil {
+			return err
+		}
+	}
+	return blob.Unavailable("abort upload", errors.New("somebody else begins it all the time"))
+}
+
+// abort is volume.abort for the files at hand, which it closes. It says false when others have taken their place.
+func (p *pending) abort(ctx context.Context) (done bool, err error) {
+	defer p.close()
+	if err := p.lock(ctx, nameByte, 1); err != nil {
+		return false, err
+	}
+	if here, _, err := p.lies(p.data, p.name); err != nil || !here {
+		return false, err
+	}
+	return true, removeUpload(p.dir, p.name)
 }

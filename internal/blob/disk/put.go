@@ -2,29 +2,17 @@ package disk
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"larder/internal/blob"
 )
 
-const (
-	largeBuffer = 256 << 10
-	smallBuffer = 32 << 10 // for bodies announced as shorter
-	inFlight    = 2        // buffers that wait for the hash
-	tempTries   = 100
-)
-
-var (
-	largeBuffers = sync.Pool{New: func() any { b := make([]byte, largeBuffer); return &b }}
-	smallBuffers = sync.Pool{New: func() any { b := make([]byte, smallBuffer); return &b }}
-)
+const tempTries = 100
 
 // Put takes body into a temporary file and gives it its key once it is durable. Errors: those of blob.Store.
 func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
@@ -45,7 +33,7 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 		return blob.Info{}, err
 	}
 	defer t.discard()
-	sum, err := t.fill(counted, opts.Size)
+	sum, err := fill(counted, opts.Size, func(p []byte) error { return v.write(t.file, p) })
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("put object: %w", err)
 	}
@@ -93,125 +81,34 @@ func (t *temp) discard() {
 
 // publish gives the file, whose content is durable, its name in dir, and returns when that is durable too.
 func (t *temp) publish(dirPath, name string) error {
-	v := t.volume
+	err := t.volume.publish(t.volume.tmp, t.name, dirPath, name, func(dir *os.File) {
+		t.name = ""
+		_ = removeAt(dir, name) // never acknowledged: at worst an object that nothing refers to
+	})
+	if err == nil {
+		t.name = ""
+	}
+	return err
+}
+
+// publish moves a file, whose content is durable, to its name below root, which must be free, and returns when that is durable too. When
+// the file has the name, but that may not last, undo takes the name away again.
+func (v *volume) publish(from *os.File, oldName, dirPath, name string, undo func(dir *os.File)) error {
 	dir, err := v.enter(dirPath)
 	if err != nil {
 		return failed("open directory of object", err)
 	}
 	defer v.leave(dir)
-	switch err := moveNew(v.tmp, t.name, dir.file, name); {
+	switch err := moveNew(from, oldName, dir.file, name); {
 	case errors.Is(err, syscall.EEXIST):
 		return fmt.Errorf("put object: %w", blob.ErrExists)
 	case err != nil:
 		return failed("give object its name", err)
 	}
-	t.name = ""
 	if err := dir.sync.wait(); err != nil {
 		v.abandon(dir)
-		_ = removeAt(dir.file, name) // never acknowledged: at worst an object that nothing refers to
+		undo(dir.file)
 		return failed("sync directory of object", err)
 	}
 	return nil
-}
-
-// fill writes body to the file and returns its SHA-256. announced is the size in bytes, negative when unknown. A body of one buffer is
-// hashed in place, a longer one beside the writing.
-func (t *temp) fill(body io.Reader, announced int64) ([]byte, error) {
-	pool := &largeBuffers
-	if announced >= 0 && announced < smallBuffer {
-		pool = &smallBuffers
-	}
-	buf := pool.Get().(*[]byte)
-	n, err := readFull(body, *buf)
-	if err != nil {
-		defer pool.Put(buf)
-		if err != io.EOF {
-			return nil, err
-		}
-		sum := sha256.Sum256((*buf)[:n])
-		return sum[:], t.write((*buf)[:n])
-	}
-	return t.stream(body, pool, buf)
-}
-
-// stream goes on after a first buffer that body filled to the brim. It never holds more than inFlight+2 buffers, whatever the pool does:
-// one is filled, one is hashed, the others wait.
-func (t *temp) stream(body io.Reader, pool *sync.Pool, first *[]byte) (sum []byte, err error) {
-	type chunk struct {
-		buf *[]byte
-		n   int
-	}
-	chunks, free, hashed := make(chan chunk, inFlight), make(chan *[]byte, inFlight+2), make(chan []byte, 1)
-	go func() {
-		h := sha256.New()
-		for c := range chunks {
-			h.Write((*c.buf)[:c.n])
-			free <- c.buf
-		}
-		hashed <- h.Sum(nil)
-	}()
-	defer func() { // also when body panics
-		close(chunks)
-		sum = <-hashed
-		close(free)
-		for buf := range free {
-			pool.Put(buf)
-		}
-	}()
-	taken := 1
-	buffer := func() *[]byte {
-		select {
-		case buf := <-free:
-			return buf
-		default:
-		}
-		if taken == inFlight+2 {
-			return <-free
-		}
-		taken++
-		return pool.Get().(*[]byte)
-	}
-	buf, n, end := first, len(*first), error(nil)
-	for {
-		if err := t.write((*buf)[:n]); err != nil {
-			return nil, err
-		}
-		chunks <- chunk{buf, n}
-		if end == io.EOF {
-			return nil, nil // the sum is set on the way out
-		}
-		buf = buffer()
-		if n, end = readFull(body, *buf); end != nil && end != io.EOF {
-			return nil, end
-		}
-	}
-}
-
-// write appends p, within the floor of free space.
-func (t *temp) write(p []byte) error {
-	if err := t.volume.space.take(t.volume.root, int64(len(p))); err != nil {
-		return err
-	}
-	if _, err := t.file.Write(p); err != nil {
-		return failed("write object", err)
-	}
-	return nil
-}
-
-// readFull reads until p is full (nil) or r ends, with r's own error, io.EOF included.
-func readFull(r io.Reader, p []byte) (n int, err error) {
-	idle := 0
-	for n < len(p) {
-		m, err := r.Read(p[n:])
-		n += m
-		if err != nil {
-			return n, err
-		}
-		if m > 0 {
-			idle = 0
-		} else if idle++; idle == 100 {
-			return n, blob.ErrReader{Err: io.ErrNoProgress}
-		}
-	}
-	return n, nil
 }

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,7 +33,12 @@ func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error)
 
 // openRegular opens name in dir for reading and refuses whatever is not a plain file.
 func openRegular(dir *os.File, name string) (*os.File, *syscall.Stat_t, error) {
-	f, err := openAt(dir, name, syscall.O_RDONLY, 0)
+	return openPlain(dir, name, syscall.O_RDONLY)
+}
+
+// openPlain is openRegular for whatever flags say; what it makes has mode 0600.
+func openPlain(dir *os.File, name string, flags int) (*os.File, *syscall.Stat_t, error) {
+	f, err := openAt(dir, name, flags, 0o600)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,4 +122,22 @@ func freeBytes(dir *os.File) (int64, error) {
 		unit = int64(st.Bsize)
 	}
 	return int64(st.Bavail) * unit, nil
+}
+
+// tryLock takes a lock that belongs to the open file (no other open file, here or in another process, gets one that overlaps) on length
+// bytes from start, 0 for all that follow; closing the file gives it up. It says false when somebody else holds one there.
+func tryLock(f *os.File, start, length int64) (bool, error) {
+	const openFileSetLock = 37 // F_OFD_SETLK, the same on all architectures; package syscall lists it nowhere
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: start, Len: length}
+	for {
+		switch err := syscall.FcntlFlock(f.Fd(), openFileSetLock, &lock); err {
+		case nil:
+			return true, nil
+		case syscall.EAGAIN, syscall.EACCES:
+			return false, nil
+		case syscall.EINTR:
+		default:
+			return false, &fs.PathError{Op: "fcntl", Path: f.Name(), Err: err}
+		}
+	}
 }

@@ -1,0 +1,123 @@
+package disk
+
+import (
+	"crypto/sha256"
+	"io"
+	"os"
+	"sync"
+
+	"larder/internal/blob"
+)
+
+const (
+	largeBuffer = 256 << 10
+	smallBuffer = 32 << 10 // for bodies announced as shorter
+	inFlight    = 2        // buffers that wait for the hash
+)
+
+var (
+	largeBuffers = sync.Pool{New: func() any { b := make([]byte, largeBuffer); return &b }}
+	smallBuffers = sync.Pool{New: func() any { b := make([]byte, smallBuffer); return &b }}
+)
+
+// fill hands body to write, piece by piece, and returns its SHA-256. announced is the size in bytes, negative when unknown. A body of one
+// buffer is hashed in place, a longer one beside the writing.
+func fill(body io.Reader, announced int64, write func([]byte) error) ([]byte, error) {
+	pool := &largeBuffers
+	if announced >= 0 && announced < smallBuffer {
+		pool = &smallBuffers
+	}
+	buf := pool.Get().(*[]byte)
+	n, err := readFull(body, *buf)
+	if err != nil {
+		defer pool.Put(buf)
+		if err != io.EOF {
+			return nil, err
+		}
+		sum := sha256.Sum256((*buf)[:n])
+		return sum[:], write((*buf)[:n])
+	}
+	return stream(body, pool, buf, write)
+}
+
+// stream goes on after a first buffer that body filled to the brim. It never holds more than inFlight+2 buffers, whatever the pool does:
+// one is filled, one is hashed, the others wait.
+func stream(body io.Reader, pool *sync.Pool, first *[]byte, write func([]byte) error) (sum []byte, err error) {
+	type chunk struct {
+		buf *[]byte
+		n   int
+	}
+	chunks, free, hashed := make(chan chunk, inFlight), make(chan *[]byte, inFlight+2), make(chan []byte, 1)
+	go func() {
+		h := sha256.New()
+		for c := range chunks {
+			h.Write((*c.buf)[:c.n])
+			free <- c.buf
+		}
+		hashed <- h.Sum(nil)
+	}()
+	defer func() { // also when body panics
+		close(chunks)
+		sum = <-hashed
+		close(free)
+		for buf := range free {
+			pool.Put(buf)
+		}
+	}()
+	taken := 1
+	buffer := func() *[]byte {
+		select {
+		case buf := <-free:
+			return buf
+		default:
+		}
+		if taken == inFlight+2 {
+			return <-free
+		}
+		taken++
+		return pool.Get().(*[]byte)
+	}
+	buf, n, end := first, len(*first), error(nil)
+	for {
+		if err := write((*buf)[:n]); err != nil {
+			return nil, err
+		}
+		chunks <- chunk{buf, n}
+		if end == io.EOF {
+			return nil, nil // the sum is set on the way out
+		}
+		buf = buffer()
+		if n, end = readFull(body, *buf); end != nil && end != io.EOF {
+			return nil, end
+		}
+	}
+}
+
+// readFull reads until p is full (nil) or r ends, with r's own error, io.EOF included.
+func readFull(r io.Reader, p []byte) (n int, err error) {
+	idle := 0
+	for n < len(p) {
+		m, err := r.Read(p[n:])
+		n += m
+		if err != nil {
+			return n, err
+		}
+		if m > 0 {
+			idle = 0
+		} else if idle++; idle == 100 {
+			return n, blob.ErrReader{Err: io.ErrNoProgress}
+		}
+	}
+	return n, nil
+}
+
+// write appends p to the file, within the floor of free space.
+func (v *volume) write(file *os.File, p []byte) error {
+	if err := v.space.take(v.root, int64(len(p))); err != nil {
+		return err
+	}
+	if _, err := file.Write(p); err != nil {
+		return failed("write object", err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package disk
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"larder/internal/blob"
+)
+
+// A journal says which parts of an upload are there. It is text: a line that tells what was begun, then for every part one line at a place
+// of its own, so that the file never grows and a part's line is written by nobody but who holds the lock of that part. Every line ends in
+// a checksum: one that a crash tore is no line, and its part is missing.
+const (
+	headLength = 640 // bytes of the first line: a key, two numbers, a checksum, filled up with spaces
+	lineLength = 85  // bytes: `0000000007 <64 hex> <8 hex>` and a newline
+)
+
+// checked returns text filled up to length bytes with its checksum and the newline at the end.
+func checked(text string, length int) []byte {
+	text = fmt.Sprintf("%-*s", length-len(" 01234567\n"), text)
+	return fmt.Appendf(nil, "%s %08x\n", text, crc32.ChecksumIEEE([]byte(text)))
+}
+
+func headLine(u blob.Upload) []byte {
+	return checked(fmt.Sprintf("larder parts 1 %s %d %d", u.Key, u.Size, u.PartSize), headLength)
+}
+
+// partLine is the line of a part with that SHA-256 in hex; "" says that the part was dropped.
+func partLine(number int, sum string) []byte {
+	return checked(fmt.Sprintf("%010d %s", number, sum), lineLength)
+}
+
+func lineOffset(number int) int64 { return headLength + int64(number-1)*lineLength }
+
+// parseLine returns the SHA-256 in hex that line tells of part number, "" when it tells of none.
+func parseLine(line []byte, number int) string {
+	if len(line) != lineLength {
+		return ""
+	}
+	sum := strings.TrimSpace(string(line[len("0000000007 ") : len("0000000007 ")+64]))
+	if sum == "" || !bytes.Equal(line, partLine(number, sum)) {
+		return ""
+	}
+	return sum
+}
+
+// readJournal reads the parts of u that journal tells of and that a data file of size bytes can hold, by number. Errors: blob.ErrNotFound
+// when the journal is not that of u, blob.ErrUnavailable.
+func readJournal(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Part, err error) {
+	content, err := io.ReadAll(io.NewSectionReader(journal, 0, lineOffset(u.Parts()+1)))
+	if err != nil {
+		return nil, failed("read journal of upload", err)
+	}
+	if len(content) < headLength || !bytes.Equal(content[:headLength], headLine(u)) {
+		return nil, fmt.Errorf("read journal of upload: %w", blob.ErrNotFound)
+	}
+	lines := content[headLength:]
+	for number := 1; len(lines) >= lineLength; number++ {
+		sum, length := parseLine(lines[:lineLength], number), u.PartLength(number)
+		if sum != "" && int64(number-1)*u.PartSize+length <= size {
+			parts = append(parts, blob.Part{Number: number, Size: length, ETag: sum})
+		}
+		lines = lines[lineLength:]
+	}
+	return parts, nil
+}
+
+// untouched reports whether nothing was ever written to the line of a part, as far as this file shows.
+func untouched(journal *os.File, number int) (bool, error) {
+	line := make([]byte, lineLength)
+	n, err := journal.ReadAt(line, lineOffset(number))
+	if err != nil && err != io.EOF {
+		return false, failed("read journal of upload", err)
+	}
+	return len(bytes.Trim(line[:n], "\x00")) == 0, nil
+}
+
+// writeLine makes a line of the journal durable.
+func writeLine(journal *os.File, line []byte, offset int64) error {
+	if _, err := journal.WriteAt(line, offset); err != nil {
+		return failed("write line "+strconv.FormatInt(offset, 10)+" of journal of upload", err)
+	}
+	if err := journal.Sync(); err != nil {
+		return failed("sync journal of upload", err)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"larder/internal/blob"
+)
+
+const (
+	partsPath     = tempName + "/parts"
+	journalSuffix = "-journal" // no key ends like that
+
+	nameByte = 1 << 62 // beyond all parts: its lock is held by who gives the data file its name, another one, or none
+	pollMin  = time.Millisecond
+	pollMax  = 64 * time.Millisecond
+)
+
+// pending is an upload in parts with its two files open.
+type pending struct {
+	dir           *os.File // tmp/parts
+	name          string   // of the data file
+	data, journal *os.File // journal is nil when there is none
+}
+
+// openPending opens the files called name in dir, which is closed with them; flags complete those of the data file.
+// Error: syscall.ENOENT for a missing data file; a missing journal is none.
+func openPending(dir *os.File, name string, flags int) (*pending, error) {
+	data, _, err := openPlain(dir, name, syscall.O_RDWR|flags)
+	if err != nil {
+		return nil, err
+	}
+	journal, _, err := openPlain(dir, name+journalSuffix, syscall.O_RDWR)
+	if err != nil && !errors.Is(err, syscall.ENOENT) {
+		data.Close()
+		return nil, err
+	}
+	return &pending{dir: dir, name: name, data: data, journal: journal}, nil
+}
+
+// pending returns upload u, to be closed. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+func (v *volume) pending(u blob.Upload) (*pending, error) {
+	dir, err := v.walkTo(partsPath)
+	if err != nil {
+		return nil, absent("open directory of uploads", err)
+	}
+	_, name := u.Key.Split()
+	p, err := openPending(dir, name, 0)
+	if err != nil {
+		dir.Close()
+		return nil, absent("open upload", err)
+	}
+	if _, err := p.parts(u); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// close gives up the locks as well. Whatever counts was synced before.
+func (p *pending) close() {
+	for _, f := range []*os.File{p.data, p.journal, p.dir} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// parts lists the parts that are there. Errors: blob.ErrNotFound (these files are not of u), blob.ErrUnavailable.
+func (p *pending) parts(u blob.Upload) ([]blob.Part, error) {
+	size, err := p.size()
+	if err != nil {
+		return nil, err
+	}
+	if p.journal == nil {
+		return nil, fmt.Errorf("read journal of upload: %w", blob.ErrNotFound)
+	}
+	return readJournal(p.journal, u, size)
+}
+
+// tells reports whether the journal has lines of parts, which one beside an empty data file has only when that is not its own.
+func (p *pending) tells() bool {
+	st, err := p.journal.Stat()
+	return err != nil || st.Size() > headLength
+}
+
+// size returns the bytes of the data file, holes included.
+func (p *pending) size() (int64, error) {
+	st, err := p.data.Stat()
+	if err != nil {
+		return 0, failed("look at upload", err)
+	}
+	return st.Size(), nil
+}
+
+// lock waits until nobody else has a lock on length bytes of the data file from start. Errors: the context's, blob.ErrUnavailable.
+func (p *pending) lock(ctx context.Context, start, length int64) error {
+	for wait := pollMin; ; wait = min(2*wait, pollMax) {
+		got, err := tryLock(p.data, start, length)
+		if err != nil {
+			return failed("lock upload", err)
+		}
+		if got {
+			return nil
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("wait for upload: %w", ctx.Err())
+		}
+	}
+}
+
+// current reports whether the open files are those of an upload that is neither finished nor aborted: both lie under their names, and
+// the data file has no other name, which it has when a crash came between giving it that of the object and taking this one away.
+func (p *pending) current() (bool, error) {
+	here, links, err := p.lies(p.data, p.name)
+	if !here || links != 1 || err != nil || p.journal == nil {
+		return here && links == 1, err
+	}
+	here, _, err = p.lies(p.journal, p.name+journalSuffix)
+	return here, err
+}
+
+// lies reports whether the open file f is still what name in tmp/parts means, and how many names it has.
+func (p *pending) lies(f *os.File, name string) (here bool, links uint64, err error) {
+	var open syscall.Stat_t
+	if err := syscall.Fstat(int(f.Fd()), &open); err != nil {
+		return false, 0, failed("look at upload", err)
+	}
+	again, named, err := openRegular(p.dir, name)
+	if errors.Is(err, syscall.ENOENT) {
+		return false, 0, nil
+	}
+	if err != nil {
+		return false, 0, failed("look at upload", err)
+	}
+	again.Close()
+	return named.Dev == open.Dev && named.Ino == open.Ino, uint64(named.Nlink), nil
+}
+
+// removeUpload takes away the names of an upload's files, first the one that says that there is an upload. Both may be absent. What was
+// removed does not come back after a crash, since nobody might come for it again.
+func removeUpload(dir *os.File, name string) error {
+	removed := false
+	for _, name := range []string{name, name + journalSuffix} {
+		err := removeAt(dir, name)
+		if err != nil && !errors.Is(err, syscall.ENOENT) {
+			return failed("remove upload", err)
+		}
+		removed = removed || err == nil
+	}
+	if !removed {
+		return nil
+	}
+	return syncAgain(dir)
+}
