@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -25,7 +26,7 @@ func NewKey() blob.Key { return blob.NewKey(ids, nil, "bin") }
 
 // Run checks the store that open returns, anew for every test; open registers its own cleanup.
 func Run(t *testing.T, open func(t *testing.T) blob.Store) {
-	for name, test := range map[string]func(*testing.T, blob.Store){
+	tests := map[string]func(*testing.T, blob.Store){
 		"put_then_read_gives_the_same_bytes":            roundTrip,
 		"put_tells_size_and_hash":                       knownHashes,
 		"body_unlike_its_announced_size_is_refused":     wrongSize,
@@ -46,7 +47,9 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 		"object_can_be_read_from_any_offset":            seeks,
 		"foreign_keys_are_refused":                      badKeys,
 		"healthy_store_passes_its_check":                check,
-	} {
+	}
+	maps.Copy(tests, partTests)
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, open(t))

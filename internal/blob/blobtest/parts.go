@@ -1,0 +1,538 @@
+package blobtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"larder/internal/blob"
+)
+
+// partSize is the least that S3 takes for a part that is not the last; lastSize makes the last one odd.
+const (
+	partSize = 5 << 20
+	lastSize = 70_001
+)
+
+// partTests are the part of the suite for uploads in parts.
+var partTests = map[string]func(*testing.T, blob.Store){
+	"parts_in_any_order_make_the_object":                partsInAnyOrder,
+	"parts_side_by_side_make_the_object":                partsSideBySide,
+	"one_part_suffices":                                 partsJustOne,
+	"of_ten_bodies_for_one_part_one_counts":             partsTenBodies,
+	"part_put_again_replaces_the_first":                 partsReplaced,
+	"part_with_a_wrong_body_is_missing_or_as_it_was":    partsWrongBodies,
+	"part_whose_body_panics_is_missing_or_as_it_was":    partsPanic,
+	"part_numbers_out_of_range_are_refused":             partsOutOfRange,
+	"uploads_that_cannot_be_are_refused":                partsBadBegin,
+	"upload_with_a_part_missing_is_not_finished":        partsMissing,
+	"finished_upload_takes_nothing_more":                partsAfterFinish,
+	"part_under_way_while_finishing_changes_no_object":  partsDuringFinish,
+	"aborted_upload_is_gone":                            partsAborted,
+	"part_under_way_while_aborting_is_dropped":          partsDuringAbort,
+	"abort_leaves_a_finished_object":                    partsAbortFinished,
+	"upload_that_was_never_begun_is_not_found":          partsUnknown,
+	"deleted_key_has_no_parts":                          partsDeleted,
+	"key_begun_again_is_finished_without_the_other":     partsBegunAgain,
+	"uploads_of_two_keys_keep_their_parts_apart":        partsOfTwoKeys,
+	"cancelled_operations_on_uploads_say_so":            partsCancelled,
+	"object_put_at_the_key_meanwhile_is_never_replaced": partsNeverReplace,
+}
+
+// content returns n bytes that differ from those of every other seed at each place.
+func content(n int, seed byte) []byte {
+	b := pattern(n)
+	for i := range b {
+		b[i] ^= seed
+	}
+	return b
+}
+
+// begin begins an upload of whole parts and a last one of last bytes.
+func begin(t *testing.T, s blob.Store, whole int, last int64) blob.Upload {
+	t.Helper()
+	u, err := s.Begin(t.Context(), NewKey(), int64(whole)*partSize+last, partSize)
+	if err != nil {
+		t.Fatalf("Begin: %v", err)
+	}
+	return u
+}
+
+// part puts the right number of bytes made of seed.
+func part(t *testing.T, s blob.Store, u blob.Upload, number int, seed byte) (blob.Part, []byte) {
+	t.Helper()
+	body := content(int(u.PartLength(number)), seed)
+	p, err := s.PutPart(t.Context(), u, number, bytes.NewReader(body))
+	if err != nil {
+		t.Fatalf("PutPart %d: %v", number, err)
+	}
+	if p.Number != number || p.Size != int64(len(body)) || p.ETag == "" {
+		t.Errorf("PutPart %d = %+v, want its number, %d bytes and an ETag", number, p, len(body))
+	}
+	return p, body
+}
+
+// holds fails the test unless these very parts are there.
+func holds(t *testing.T, s blob.Store, u blob.Upload, want ...blob.Part) {
+	t.Helper()
+	got, err := s.Parts(t.Context(), u)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("Parts = %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// finish finishes and compares the object.
+func finish(t *testing.T, s blob.Store, u blob.Upload, want []byte) {
+	t.Helper()
+	info, err := s.Finish(t.Context(), u)
+	if err != nil || info.Size != u.Size || info.SHA256 != nil {
+		t.Fatalf("Finish = %+v, %v, want %d bytes and no hash", info, err, u.Size)
+	}
+	same(t, s, u.Key, want)
+}
+
+func same(t *testing.T, s blob.Store, key blob.Key, want []byte) {
+	t.Helper()
+	if got := Content(t, s, key); !bytes.Equal(got, want) {
+		t.Errorf("the object has %d bytes, want %d; equal up to %d", len(got), len(want), common(got, want))
+	}
+}
+
+func common(a, b []byte) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+// gone fails the test unless the store knows of no such upload.
+func gone(t *testing.T, s blob.Store, u blob.Upload) {
+	t.Helper()
+	if parts, err := s.Parts(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("Parts = %v, %v, want ErrNotFound", parts, err)
+	}
+	if _, err := s.PutPart(t.Context(), u, 1, bytes.NewReader(content(int(u.PartLength(1)), 9))); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("PutPart = %v, want ErrNotFound", err)
+	}
+}
+
+func partsInAnyOrder(t *testing.T, s blob.Store) {
+	u := begin(t, s, 2, lastSize)
+	holds(t, s, u)
+	Absent(t, s, u.Key)
+	p3, b3 := part(t, s, u, 3, 3)
+	holds(t, s, u, p3)
+	p1, b1 := part(t, s, u, 1, 1)
+	p2, b2 := part(t, s, u, 2, 2)
+	holds(t, s, u, p1, p2, p3)
+	Absent(t, s, u.Key) // whole, and still nothing to read
+	finish(t, s, u, slices.Concat(b1, b2, b3))
+	if info, err := s.Stat(t.Context(), u.Key); err != nil || info.Size != u.Size {
+		t.Errorf("Stat = %+v, %v", info, err)
+	}
+}
+
+func partsSideBySide(t *testing.T, s blob.Store) {
+	u := begin(t, s, 3, lastSize)
+	var wg sync.WaitGroup
+	parts, bodies, errs := make([]blob.Part, 4), make([][]byte, 4), make([]error, 4)
+	for i := range parts {
+		bodies[i] = content(int(u.PartLength(i+1)), byte(i))
+		wg.Go(func() {
+			parts[i], errs[i] = s.PutPart(t.Context(), u, i+1, iotest.HalfReader(bytes.NewReader(bodies[i])))
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, s, u, parts...)
+	finish(t, s, u, slices.Concat(bodies...))
+}
+
+func partsJustOne(t *testing.T, s blob.Store) {
+	for _, size := range []int64{1, 20_000, lastSize, partSize} {
+		u, err := s.Begin(t.Context(), NewKey(), size, partSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, body := part(t, s, u, 1, 7)
+		holds(t, s, u, p)
+		if _, err := s.PutPart(t.Context(), u, 2, strings.NewReader("x")); !errors.Is(err, blob.ErrPart) {
+			t.Errorf("part 2 of an upload of %d bytes = %v, want ErrPart", size, err)
+		}
+		finish(t, s, u, body)
+	}
+}
+
+func partsTenBodies(t *testing.T, s blob.Store) { // abuse case C100
+	u := begin(t, s, 1, lastSize)
+	_, last := part(t, s, u, 2, 100)
+	var wg sync.WaitGroup
+	bodies, tags, errs := make([][]byte, 10), make([]string, 10), make([]error, 10)
+	for i := range bodies {
+		bodies[i] = content(partSize, byte(i))
+		wg.Go(func() {
+			p, err := s.PutPart(t.Context(), u, 1, iotest.HalfReader(bytes.NewReader(bodies[i])))
+			tags[i], errs[i] = p.ETag, err
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := s.Parts(t.Context(), u)
+	if err != nil || len(parts) != 2 {
+		t.Fatalf("Parts = %+v, %v, want two", parts, err)
+	}
+	winner := slices.Index(tags, parts[0].ETag)
+	if winner < 0 {
+		t.Fatalf("ETag %q was told to nobody: %q", parts[0].ETag, tags)
+	}
+	finish(t, s, u, slices.Concat(bodies[winner], last))
+}
+
+func partsReplaced(t *testing.T, s blob.Store) {
+	u := begin(t, s, 1, lastSize)
+	first, _ := part(t, s, u, 1, 1)
+	p2, b2 := part(t, s, u, 2, 2)
+	second, body := part(t, s, u, 1, 3)
+	if first.ETag == second.ETag {
+		t.Errorf("two bodies have the ETag %q", first.ETag)
+	}
+	holds(t, s, u, second, p2)
+	again, _ := part(t, s, u, 1, 3)
+	holds(t, s, u, again, p2)
+	finish(t, s, u, slices.Concat(body, b2))
+}
+
+// wrongBody is a body that no part may be made of.
+type wrongBody struct {
+	name string
+	body func(cancel func()) io.Reader // cancel ends the context of the operation
+	want func(error) bool
+}
+
+func wrongBodies(length int) (all []wrongBody) {
+	short := func(err error) bool { return errors.As(err, new(blob.ErrSize)) }
+	broken := func(err error) bool { return errors.As(err, new(blob.ErrReader)) && errors.Is(err, errBody) }
+	over := func(err error) bool { return errors.Is(err, context.Canceled) }
+	body := content(length+1, 55)
+	for _, n := range []int{0, 1, length / 2, length - 1} {
+		all = append(all,
+			wrongBody{fmt.Sprintf("%d_bytes", n), func(func()) io.Reader { return bytes.NewReader(body[:n]) }, short},
+			wrongBody{fmt.Sprintf("broken_after_%d", n), func(func()) io.Reader {
+				return io.MultiReader(bytes.NewReader(body[:n]), iotest.ErrReader(errBody))
+			}, broken},
+			wrongBody{fmt.Sprintf("cancelled_after_%d", n), func(cancel func()) io.Reader { return during(body[:length], n, cancel) }, over})
+	}
+	return append(all, wrongBody{"one_byte_more", func(func()) io.Reader { return bytes.NewReader(body) }, short})
+}
+
+func partsWrongBodies(t *testing.T, s blob.Store) {
+	u := begin(t, s, 1, lastSize)
+	p1, b1 := part(t, s, u, 1, 1)
+	old, oldBody := part(t, s, u, 2, 2)
+	for _, wrong := range wrongBodies(lastSize) {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := s.PutPart(ctx, u, 2, wrong.body(cancel))
+		cancel()
+		if !wrong.want(err) || errors.Is(err, blob.ErrUnavailable) {
+			t.Errorf("%s: PutPart = %v", wrong.name, err)
+		}
+		parts, err := s.Parts(t.Context(), u)
+		if err != nil || !slices.Equal(parts, []blob.Part{p1, old}) && !slices.Equal(parts, []blob.Part{p1}) {
+			t.Errorf("%s: Parts = %+v, %v, want part 2 as it was or missing", wrong.name, parts, err)
+		}
+		if len(parts) < 2 {
+			if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrPart) {
+				t.Errorf("%s: Finish without the part = %v, want ErrPart", wrong.name, err)
+			}
+			old, oldBody = part(t, s, u, 2, 2)
+		}
+	}
+	var body endless
+	if _, err := s.PutPart(t.Context(), u, 2, &body); !errors.As(err, new(blob.ErrSize)) || body.n != lastSize+1 {
+		t.Errorf("endless body = %v after %d bytes, want ErrSize after one more than the part has", err, body.n)
+	}
+	old, oldBody = part(t, s, u, 2, 2)
+	holds(t, s, u, p1, old)
+	finish(t, s, u, slices.Concat(b1, oldBody))
+}
+
+func partsPanic(t *testing.T, s blob.Store) {
+	u := begin(t, s, 0, lastSize)
+	for _, n := range []int{0, lastSize / 2, lastSize} {
+		func() {
+			defer func() {
+				if recover() != "body" {
+					t.Error("the panic of the body did not come through")
+				}
+			}()
+			s.PutPart(t.Context(), u, 1, during(content(lastSize, 8), n, func() { panic("body") }))
+		}()
+		holds(t, s, u)
+	}
+	_, body := part(t, s, u, 1, 1) // nobody holds it any more
+	finish(t, s, u, body)
+}
+
+func partsOutOfRange(t *testing.T, s blob.Store) { // abuse case C100
+	u := begin(t, s, 1, lastSize)
+	for _, number := range []int{0, -1, 3, 10_001, -1 << 62, 1 << 62} {
+		var body endless
+		if _, err := s.PutPart(t.Context(), u, number, &body); !errors.Is(err, blob.ErrPart) || body.n != 0 {
+			t.Errorf("part %d of 2 = %v after %d bytes, want ErrPart at once", number, err, body.n)
+		}
+	}
+	holds(t, s, u)
+	if err := s.Abort(t.Context(), u); err != nil {
+		t.Error(err)
+	}
+}
+
+func partsBadBegin(t *testing.T, s blob.Store) {
+	for _, sizes := range [][2]int64{{0, partSize}, {-1, partSize}, {1, 0}, {1, -1}, {1 << 62, 1}, {blob.MaxParts*partSize + 1, partSize}} {
+		if _, err := s.Begin(t.Context(), NewKey(), sizes[0], sizes[1]); !errors.Is(err, blob.ErrPart) {
+			t.Errorf("Begin of %d bytes in parts of %d = %v, want ErrPart", sizes[0], sizes[1], err)
+		}
+	}
+	if _, err := s.Begin(t.Context(), "../ab/x", 1, 1); !errors.Is(err, blob.ErrKey) {
+		t.Errorf("Begin of no key = %v, want ErrKey", err)
+	}
+	if _, err := s.Begin(t.Context(), put(t, s, []byte("x")), 1, 1); !errors.Is(err, blob.ErrExists) {
+		t.Errorf("Begin of a key that has an object = %v, want ErrExists", err)
+	}
+}
+
+func partsMissing(t *testing.T, s blob.Store) {
+	u := begin(t, s, 2, lastSize)
+	var bodies [3][]byte
+	for _, number := range []int{3, 1, 2} {
+		if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrPart) {
+			t.Errorf("Finish before part %d = %v, want ErrPart", number, err)
+		}
+		Absent(t, s, u.Key)
+		_, bodies[number-1] = part(t, s, u, number, byte(number))
+	}
+	finish(t, s, u, slices.Concat(bodies[:]...))
+}
+
+func partsAfterFinish(t *testing.T, s blob.Store) {
+	u := begin(t, s, 1, lastSize)
+	_, b1 := part(t, s, u, 1, 1)
+	_, b2 := part(t, s, u, 2, 2)
+	whole := slices.Concat(b1, b2)
+	for range 3 {
+		finish(t, s, u, whole)
+		gone(t, s, u)
+		same(t, s, u.Key, whole)
+	}
+	if _, err := s.Put(t.Context(), u.Key, strings.NewReader("x"), unknown); !errors.Is(err, blob.ErrExists) {
+		t.Errorf("Put over a finished object = %v, want ErrExists", err)
+	}
+	if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize); !errors.Is(err, blob.ErrExists) {
+		t.Errorf("Begin over a finished object = %v, want ErrExists", err)
+	}
+	if err := s.Delete(t.Context(), u.Key); err != nil {
+		t.Error(err)
+	}
+	Absent(t, s, u.Key)
+	if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("Finish of an object that was deleted = %v, want ErrNotFound", err)
+	}
+}
+
+// underWay puts a part and calls then when half of its body was taken.
+func underWay(t *testing.T, s blob.Store, u blob.Upload, number int, body []byte, then func()) error {
+	t.Helper()
+	called := false
+	_, err := s.PutPart(t.Context(), u, number, during(body, len(body)/2, func() { called = true; then() }))
+	if !called {
+		t.Fatalf("PutPart ended before half of the body: %v", err)
+	}
+	return err
+}
+
+func partsDuringFinish(t *testing.T, s blob.Store) {
+	u := begin(t, s, 1, lastSize)
+	_, b1 := part(t, s, u, 1, 1)
+	_, b2 := part(t, s, u, 2, 2)
+	other := content(partSize, 3)
+	var finished error
+	late := underWay(t, s, u, 1, other, func() { _, finished = s.Finish(t.Context(), u) })
+	switch {
+	case finished == nil: // with what was there before
+		if late == nil {
+			t.Error("a part was taken after Finish")
+		}
+		same(t, s, u.Key, slices.Concat(b1, b2))
+	case errors.Is(finished, blob.ErrBusy) && late == nil:
+		finish(t, s, u, slices.Concat(other, b2))
+	default:
+		t.Errorf("Finish while a part comes = %v, the part = %v", finished, late)
+	}
+	gone(t, s, u)
+}
+
+func partsAborted(t *testing.T, s blob.Store) {
+	u := begin(t, s, 1, lastSize)
+	part(t, s, u, 1, 1)
+	for range 3 {
+		if err := s.Abort(t.Context(), u); err != nil {
+			t.Fatalf("Abort = %v", err)
+		}
+		gone(t, s, u)
+		if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
+			t.Errorf("Finish of an aborted upload = %v, want ErrNotFound", err)
+		}
+		Absent(t, s, u.Key)
+	}
+}
+
+func partsDuringAbort(t *testing.T, s blob.Store) {
+	u := begin(t, s, 0, partSize)
+	late := underWay(t, s, u, 1, content(partSize, 1), func() {
+		if err := s.Abort(t.Context(), u); err != nil {
+			t.Errorf("Abort while a part comes = %v", err)
+		}
+	})
+	if !errors.Is(late, blob.ErrNotFound) {
+		t.Errorf("the part that was under way = %v, want ErrNotFound", late)
+	}
+	gone(t, s, u)
+	Absent(t, s, u.Key)
+}
+
+func partsAbortFinished(t *testing.T, s blob.Store) {
+	u := begin(t, s, 0, lastSize)
+	_, body := part(t, s, u, 1, 1)
+	finish(t, s, u, body)
+	for range 2 {
+		if err := s.Abort(t.Context(), u); err != nil {
+			t.Errorf("Abort after Finish = %v", err)
+		}
+		finish(t, s, u, body)
+	}
+}
+
+func partsUnknown(t *testing.T, s blob.Store) {
+	u := begin(t, s, 0, lastSize)
+	stranger := u
+	stranger.Key = NewKey()
+	gone(t, s, stranger)
+	if _, err := s.Finish(t.Context(), stranger); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("Finish = %v, want ErrNotFound", err)
+	}
+	if err := s.Abort(t.Context(), stranger); err != nil {
+		t.Errorf("Abort = %v", err)
+	}
+	holds(t, s, u)
+	if _, err := s.PutPart(t.Context(), blob.Upload{Key: u.Key}, 1, &endless{}); !errors.Is(err, blob.ErrPart) {
+		t.Errorf("PutPart into an upload without sizes = %v, want ErrPart", err)
+	}
+	if err := s.Abort(t.Context(), u); err != nil {
+		t.Error(err)
+	}
+}
+
+func partsDeleted(t *testing.T, s blob.Store) {
+	u := begin(t, s, 1, lastSize)
+	part(t, s, u, 2, 1)
+	if err := s.Delete(t.Context(), u.Key); err != nil {
+		t.Fatalf("Delete = %v", err)
+	}
+	gone(t, s, u)
+	if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("Finish = %v, want ErrNotFound", err)
+	}
+}
+
+func partsBegunAgain(t *testing.T, s blob.Store) {
+	first := begin(t, s, 1, lastSize)
+	part(t, s, first, 1, 1)
+	u, err := s.Begin(t.Context(), first.Key, 2*lastSize, partSize)
+	if err != nil {
+		t.Fatalf("Begin of the same key with another size: %v", err)
+	}
+	holds(t, s, u)
+	_, body := part(t, s, u, 1, 3)
+	finish(t, s, u, body)
+	if err := s.Abort(t.Context(), first); err != nil {
+		t.Error(err)
+	}
+	same(t, s, u.Key, body)
+}
+
+func partsOfTwoKeys(t *testing.T, s blob.Store) {
+	one, two := begin(t, s, 0, lastSize), begin(t, s, 0, lastSize)
+	p1, b1 := part(t, s, one, 1, 1)
+	holds(t, s, two)
+	p2, b2 := part(t, s, two, 1, 2)
+	holds(t, s, one, p1)
+	holds(t, s, two, p2)
+	finish(t, s, one, b1)
+	holds(t, s, two, p2)
+	finish(t, s, two, b2)
+	same(t, s, one.Key, b1)
+}
+
+func partsCancelled(t *testing.T, s blob.Store) {
+	u := begin(t, s, 0, lastSize)
+	p, body := part(t, s, u, 1, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, beginErr := s.Begin(ctx, NewKey(), 1, 1)
+	unread := &endless{}
+	_, putErr := s.PutPart(ctx, u, 1, unread)
+	_, partsErr := s.Parts(ctx, u)
+	_, finishErr := s.Finish(ctx, u)
+	for name, err := range map[string]error{"Begin": beginErr, "PutPart": putErr, "Parts": partsErr, "Finish": finishErr, "Abort": s.Abort(ctx, u)} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s = %v, want the context's error", name, err)
+		}
+	}
+	if unread.n != 0 {
+		t.Errorf("%d bytes were read of a body that came too late", unread.n)
+	}
+	holds(t, s, u, p)
+	finish(t, s, u, body)
+}
+
+func partsNeverReplace(t *testing.T, s blob.Store) {
+	u := begin(t, s, 0, lastSize)
+	part(t, s, u, 1, 1)
+	if _, err := s.Put(t.Context(), u.Key, strings.NewReader("first"), unknown); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Finish(t.Context(), u); err == nil {
+		t.Error("Finish over another object succeeded")
+	}
+	same(t, s, u.Key, []byte("first"))
+	if err := s.Abort(t.Context(), u); err != nil {
+		t.Error(err)
+	}
+	same(t, s, u.Key, []byte("first"))
+}
+
+// KeepsParts checks that again, which is the same store opened anew, goes on with an upload that s began.
+func KeepsParts(t *testing.T, s, again blob.Store) {
+	u := begin(t, s, 2, lastSize)
+	p2, b2 := part(t, s, u, 2, 2)
+	p3, b3 := part(t, s, u, 3, 3)
+	holds(t, again, u, p2, p3)
+	p1, b1 := part(t, again, u, 1, 1)
+	holds(t, s, u, p1, p2, p3)
+	finish(t, again, u, slices.Concat(b1, b2, b3))
+	finish(t, s, u, slices.Concat(b1, b2, b3))
+	gone(t, s, u)
+}
