@@ -105,7 +105,7 @@ func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error
 		return false, removeUpload(p.dir, p.name)
 	}
 	if err := p.make(u); err != nil {
-		_ = removeUpload(p.dir, p.name)
+		_, _ = removeNames(p.dir, p.name)
 		return false, err
 	}
 	return true, nil

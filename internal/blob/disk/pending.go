@@ -63,6 +63,7 @@ func (v *volume) pending(u blob.Upload) (*pending, error) {
 
 // close gives up the locks as well. Whatever counts was synced before.
 func (p *pending) close() {
+	unlock(p.data)
 	for _, f := range []*os.File{p.data, p.journal, p.dir} {
 		if f != nil {
 			f.Close()
@@ -145,19 +146,24 @@ func (p *pending) lies(f *os.File, name string) (here bool, links uint64, err er
 	return named.Dev == open.Dev && named.Ino == open.Ino, uint64(named.Nlink), nil
 }
 
-// removeUpload takes away the names of an upload's files, first the one that says that there is an upload. Both may be absent. What was
-// removed does not come back after a crash, since nobody might come for it again.
+// removeUpload takes away the names of an upload's files. What was removed does not come back after a crash, since nobody might come for it
+// again. Both names may be absent.
 func removeUpload(dir *os.File, name string) error {
-	removed := false
+	removed, err := removeNames(dir, name)
+	if err != nil || !removed {
+		return err
+	}
+	return syncAgain(dir)
+}
+
+// removeNames is removeUpload as far as no crash comes. First goes the name that says that there is an upload.
+func removeNames(dir *os.File, name string) (removed bool, err error) {
 	for _, name := range []string{name, name + journalSuffix} {
 		err := removeAt(dir, name)
 		if err != nil && !errors.Is(err, syscall.ENOENT) {
-			return failed("remove upload", err)
+			return removed, failed("remove upload", err)
 		}
 		removed = removed || err == nil
 	}
-	if !removed {
-		return nil
-	}
-	return syncAgain(dir)
+	return removed, nil
 }

@@ -125,19 +125,28 @@ func freeBytes(dir *os.File) (int64, error) {
 }
 
 // tryLock takes a lock that belongs to the open file (no other open file, here or in another process, gets one that overlaps) on length
-// bytes from start, 0 for all that follow; closing the file gives it up. It says false when somebody else holds one there.
+// bytes from start, 0 for all that follow. It says false when somebody else holds one there.
 func tryLock(f *os.File, start, length int64) (bool, error) {
+	switch err := setLock(f, syscall.F_WRLCK, start, length); err {
+	case nil:
+		return true, nil
+	case syscall.EAGAIN, syscall.EACCES:
+		return false, nil
+	default:
+		return false, &fs.PathError{Op: "fcntl", Path: f.Name(), Err: err}
+	}
+}
+
+// unlock gives up all locks of an open file. Closing it is not enough: a child process that this one is just starting has it open as well
+// for a moment.
+func unlock(f *os.File) { _ = setLock(f, syscall.F_UNLCK, 0, 0) }
+
+func setLock(f *os.File, kind int16, start, length int64) error {
 	const openFileSetLock = 37 // F_OFD_SETLK, the same on all architectures; package syscall lists it nowhere
-	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: start, Len: length}
+	lock := syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: start, Len: length}
 	for {
-		switch err := syscall.FcntlFlock(f.Fd(), openFileSetLock, &lock); err {
-		case nil:
-			return true, nil
-		case syscall.EAGAIN, syscall.EACCES:
-			return false, nil
-		case syscall.EINTR:
-		default:
-			return false, &fs.PathError{Op: "fcntl", Path: f.Name(), Err: err}
+		if err := syscall.FcntlFlock(f.Fd(), openFileSetLock, &lock); err != syscall.EINTR {
+			return err
 		}
 	}
 }

@@ -55,7 +55,11 @@ func helper(dir, size string) int {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err = s.Put(context.Background(), traceKey, body, opts)
+	if os.Getenv(partsVar) != "" {
+		err = putParts(s)
+	} else {
+		_, err = s.Put(context.Background(), traceKey, body, opts)
+	}
 	runtime.ReadMemStats(&after)
 	result := "stored"
 	for _, known := range []error{blob.ErrUnavailable, blob.ErrNoSpace, blob.ErrExists} {
