@@ -63,3 +63,21 @@ func (b *Body) Read(p []byte) (int, error) {
 	}
 	return n, b.err
 }
+
+// ReadFull reads until p is full (nil) or r ends, with r's own error, io.EOF included.
+func ReadFull(r io.Reader, p []byte) (n int, err error) {
+	idle := 0
+	for n < len(p) {
+		m, err := r.Read(p[n:])
+		n += m
+		if err != nil {
+			return n, err
+		}
+		if m > 0 {
+			idle = 0
+		} else if idle++; idle == 100 {
+			return n, ErrReader{Err: io.ErrNoProgress}
+		}
+	}
+	return n, nil
+}

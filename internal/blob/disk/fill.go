@@ -28,7 +28,7 @@ func fill(body io.Reader, announced int64, write func([]byte) error) ([]byte, er
 		pool = &smallBuffers
 	}
 	buf := pool.Get().(*[]byte)
-	n, err := readFull(body, *buf)
+	n, err := blob.ReadFull(body, *buf)
 	if err != nil {
 		defer pool.Put(buf)
 		if err != io.EOF {
@@ -87,28 +87,10 @@ func stream(body io.Reader, pool *sync.Pool, first *[]byte, write func([]byte) e
 			return nil, nil // the sum is set on the way out
 		}
 		buf = buffer()
-		if n, end = readFull(body, *buf); end != nil && end != io.EOF {
+		if n, end = blob.ReadFull(body, *buf); end != nil && end != io.EOF {
 			return nil, end
 		}
 	}
-}
-
-// readFull reads until p is full (nil) or r ends, with r's own error, io.EOF included.
-func readFull(r io.Reader, p []byte) (n int, err error) {
-	idle := 0
-	for n < len(p) {
-		m, err := r.Read(p[n:])
-		n += m
-		if err != nil {
-			return n, err
-		}
-		if m > 0 {
-			idle = 0
-		} else if idle++; idle == 100 {
-			return n, blob.ErrReader{Err: io.ErrNoProgress}
-		}
-	}
-	return n, nil
 }
 
 // write appends p to the file, within the floor of free space.

@@ -1,0 +1,454 @@
+package s3
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+)
+
+// roundTrip is an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// proxy stands before the real server and spoils answers.
+type proxy struct {
+	inner http.RoundTripper
+
+	mu     sync.Mutex
+	spoils []spoil // those that are still to come
+	calls  []string
+}
+
+// spoil is what happens to the next call of that name.
+type spoil struct {
+	call string // as callName has it
+	do   func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
+}
+
+// callName names a call: its method, and what it is about as far as that stands in the query.
+func callName(r *http.Request) string {
+	q := r.URL.Query()
+	switch {
+	case q.Has("uploads"):
+		return r.Method + " uploads"
+	case q.Has("partNumber"):
+		return r.Method + " part"
+	case q.Has("uploadId"):
+		return r.Method + " upload"
+	}
+	return r.Method
+}
+
+func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	name := callName(r)
+	p.mu.Lock()
+	p.calls = append(p.calls, name)
+	var do func(*http.Request, func() (*http.Response, error)) (*http.Response, error)
+	if i := slices.IndexFunc(p.spoils, func(s spoil) bool { return s.call == name }); i >= 0 {
+		do = p.spoils[i].do
+		p.spoils = slices.Delete(p.spoils, i, i+1)
+	}
+	p.mu.Unlock()
+	send := func() (*http.Response, error) { return p.inner.RoundTrip(r) }
+	if do == nil {
+		return send()
+	}
+	return do(r, send)
+}
+
+func (p *proxy) next(call string, do func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spoils = append(p.spoils, spoil{call, do})
+}
+
+// settled fails the test when a fault did not come to pass.
+func (p *proxy) settled(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.spoils) > 0 {
+		t.Errorf("%q was not called; calls: %q", p.spoils[0].call, p.calls)
+	}
+}
+
+// behindProxy returns a store in a new bucket, and its proxy.
+func behindProxy(t *testing.T) (*Store, *proxy, Options) {
+	t.Helper()
+	opts := newBucket(t)
+	client := NewClient()
+	p := &proxy{inner: client.Transport}
+	client.Transport = p
+	opts.Client = client
+	s := open(t, opts)
+	t.Cleanup(func() {
+		p.inner.(*http.Transport).CloseIdleConnections()
+		p.settled(t)
+	})
+	return s, p, opts
+}
+
+var errTimeout = errors.New("timeout awaiting response headers")
+
+// committed lets the server do the call and loses its answer.
+func committed(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+	resp, err := send()
+	if err != nil {
+		return nil, err
+	}
+	io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	return nil, errTimeout
+}
+
+// lost loses the call.
+func lost(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+	if r.Body != nil {
+		io.Copy(io.Discard, r.Body)
+		r.Body.Close()
+	}
+	return nil, errTimeout
+}
+
+// answer answers in the server's place; a document is made of code where there is one.
+func answer(status int, code string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	return func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+		if r.Body != nil {
+			io.Copy(io.Discard, r.Body)
+			r.Body.Close()
+		}
+		document := ""
+		if code != "" {
+			document = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + code + `</Code><Message>no</Message></Error>`
+		}
+		return &http.Response{
+			Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{"Content-Type": {"application/xml"}}, ContentLength: int64(len(document)),
+			Body: io.NopCloser(strings.NewReader(document)), Request: r,
+		}, nil
+	}
+}
+
+const small = "a body that fits into one part"
+
+func TestPutWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("0123456789abcdef", minPart/16) + "more"
+	for name, c := range map[string]struct {
+		call, body string
+		fault      func(*http.Request, func() (*http.Response, error)) (*http.Response, error)
+		want       error // nil: stored
+	}{
+		"small, server had it":               {"PUT", small, committed, nil},
+		"small, server did not":              {"PUT", small, lost, blob.ErrUnavailable},
+		"small, 500":                         {"PUT", small, answer(500, "InternalError"), blob.ErrUnavailable},
+		"small, 503":                         {"PUT", small, answer(503, "SlowDown"), blob.ErrUnavailable},
+		"small, 404 of a proxy":              {"PUT", small, answer(404, ""), blob.ErrUnavailable},
+		"small, redirect":                    {"PUT", small, answer(307, "TemporaryRedirect"), blob.ErrUnavailable},
+		"small, bucket is full":              {"PUT", small, answer(403, "QuotaExceeded"), blob.ErrNoSpace},
+		"small, disk is full":                {"PUT", small, answer(507, ""), blob.ErrNoSpace},
+		"long, part was lost":                {"PUT part", long, lost, blob.ErrUnavailable},
+		"long, part was kept":                {"PUT part", long, committed, blob.ErrUnavailable},
+		"long, completed":                    {"POST upload", long, committed, nil},
+		"long, not completed":                {"POST upload", long, lost, blob.ErrUnavailable},
+		"long, 200 with an error":            {"POST upload", long, answer(200, "InternalError"), blob.ErrUnavailable},
+		"long, NoSuchUpload once completed":  {"POST upload", long, twice("NoSuchUpload"), nil},
+		"long, begun and nobody told":        {"POST uploads", long, lost, blob.ErrUnavailable},
+		"long, 412 though it was completed":  {"POST upload", long, twice("PreconditionFailed"), nil},
+		"small, 412 though it was completed": {"PUT", small, twice("PreconditionFailed"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, p, opts := behindProxy(t)
+			p.next(c.call, c.fault)
+			key := blobtest.NewKey()
+			info, err := s.Put(t.Context(), key, strings.NewReader(c.body), blob.PutOptions{Size: -1, Max: -1})
+			if c.want == nil {
+				if err != nil || info.Size != int64(len(c.body)) || len(info.SHA256) != 32 {
+					t.Fatalf("Put = %+v, %v", info, err)
+				}
+				if got := string(blobtest.Content(t, s, key)); got != c.body {
+					t.Errorf("the object has %d bytes of %d, or others", len(got), len(c.body))
+				}
+			} else {
+				if !errors.Is(err, c.want) || errors.Is(err, blob.ErrNotFound) {
+					t.Errorf("Put = %v, want %v", err, c.want)
+				}
+				blobtest.Absent(t, s, key)
+			}
+			noUploads(t, opts)
+		})
+	}
+}
+
+// twice lets the server do the call and answers with an error, as for a repetition by something on the way.
+func twice(code string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	status := map[string]int{"NoSuchUpload": 404, "PreconditionFailed": 412}[code]
+	return func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		if _, err := committed(r, send); err != errTimeout {
+			return nil, err
+		}
+		return answer(status, code)(&http.Request{Method: r.Method, URL: r.URL}, nil)
+	}
+}
+
+func TestPutNeverTakesAnothersObjectForItsOwn(t *testing.T) {
+	t.Parallel()
+	s, p, _ := behindProxy(t)
+	key := blobtest.NewKey()
+	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
+		t.Fatal(err)
+	}
+	p.next("PUT", lost)
+	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrExists) {
+		t.Errorf("Put of the same bytes over another object, answer lost = %v, want ErrExists", err)
+	}
+}
+
+func TestServerWithoutConditionsIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	s, p, _ := behindProxy(t)
+	p.next("PUT", answer(501, "NotImplemented"))
+	key := blobtest.NewKey()
+	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
+		t.Fatalf("Put = %v", err)
+	}
+	if _, err := s.Put(t.Context(), key, strings.NewReader("other"), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrExists) {
+		t.Errorf("second Put = %v, want ErrExists", err)
+	}
+	if got := string(blobtest.Content(t, s, key)); got != small {
+		t.Errorf("the object is now %q", got)
+	}
+}
+
+func TestFinishWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		call  string
+		fault func(*http.Request, func() (*http.Response, error)) (*http.Response, error)
+		want  error // nil: finished
+	}{
+		"completed":                   {"POST upload", committed, nil},
+		"not completed":               {"POST upload", lost, blob.ErrUnavailable},
+		"200 with an error":           {"POST upload", answer(200, "InternalError"), blob.ErrUnavailable},
+		"500":                         {"POST upload", answer(500, "InternalError"), blob.ErrUnavailable},
+		"503":                         {"POST upload", answer(503, "SlowDown"), blob.ErrUnavailable},
+		"NoSuchUpload once completed": {"POST upload", twice("NoSuchUpload"), nil},
+		"412 once completed":          {"POST upload", twice("PreconditionFailed"), nil},
+		"404 of a proxy":              {"POST upload", answer(404, ""), blob.ErrUnavailable},
+		"list of parts: 404 of proxy": {"GET upload", answer(404, ""), blob.ErrUnavailable},
+		"list of parts: no bucket":    {"GET upload", answer(404, "NoSuchBucket"), blob.ErrUnavailable},
+		"list of parts: 503":          {"GET upload", answer(503, "SlowDown"), blob.ErrUnavailable},
+		"part replaced meanwhile":     {"POST upload", answer(400, "InvalidPart"), blob.ErrBusy},
+		"HEAD says 404 too early":     {"HEAD", answer(404, ""), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, p, opts := behindProxy(t)
+			u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small)); err != nil {
+				t.Fatal(err)
+			}
+			p.next(c.call, c.fault)
+			if _, err := s.Finish(t.Context(), u); !errors.Is(err, c.want) || errors.Is(err, blob.ErrNotFound) {
+				t.Errorf("Finish = %v, want %v", err, c.want)
+			}
+			for range 2 {
+				if info, err := s.Finish(t.Context(), u); err != nil || info.Size != u.Size {
+					t.Errorf("Finish again = %+v, %v", info, err)
+				}
+			}
+			if got := string(blobtest.Content(t, s, u.Key)); got != small {
+				t.Errorf("the object is %q", got)
+			}
+			noUploads(t, opts)
+		})
+	}
+}
+
+func TestPutPartWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	s, p, _ := behindProxy(t)
+	u, err := s.Begin(t.Context(), blobtest.NewKey(), minPart, minPart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range []func(*http.Request, func() (*http.Response, error)) (*http.Response, error){
+		committed, lost, answer(500, "InternalError"), answer(503, "SlowDown"), answer(404, ""), answer(404, "NoSuchBucket"),
+	} {
+		p.next("PUT part", fault)
+		if _, err := s.PutPart(t.Context(), u, 1, io.LimitReader(zeros{}, minPart)); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
+			t.Errorf("PutPart = %v, want ErrUnavailable", err)
+		}
+	}
+	early := func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) { // and reads nothing of the body
+		r.Body.Close()
+		return answer(403, "AccessDenied")(&http.Request{Method: r.Method, URL: r.URL}, nil)
+	}
+	p.next("PUT part", early)
+	if _, err := s.PutPart(t.Context(), u, 1, io.LimitReader(zeros{}, minPart)); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("PutPart that is answered early = %v, want ErrUnavailable", err)
+	}
+	part, err := s.PutPart(t.Context(), u, 1, io.LimitReader(zeros{}, minPart))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parts, err := s.Parts(t.Context(), u); err != nil || !slices.Equal(parts, []blob.Part{part}) {
+		t.Errorf("Parts = %v, %v", parts, err)
+	}
+	p.next("DELETE upload", committed)
+	if err := s.Abort(t.Context(), u); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Abort whose answer is lost = %v, want ErrUnavailable", err)
+	}
+	p.next("DELETE upload", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		return answer(204, "")(r, send) // some servers answer like this for what is gone
+	})
+	if err := s.Abort(t.Context(), u); err != nil {
+		t.Errorf("Abort of what is gone = %v", err)
+	}
+}
+
+func TestAbortGoesOnUntilNoPartIsListed(t *testing.T) {
+	t.Parallel()
+	s, p, opts := behindProxy(t)
+	u, err := s.Begin(t.Context(), blobtest.NewKey(), 3, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // the server says so and does not do it: a part came after it
+		p.next("DELETE upload", answer(204, ""))
+	}
+	if err := s.Abort(t.Context(), u); err != nil {
+		t.Errorf("Abort = %v", err)
+	}
+	noUploads(t, opts)
+
+	if u, err = s.Begin(t.Context(), u.Key, 3, 3); err != nil {
+		t.Fatal(err)
+	}
+	for range abortTries {
+		p.next("DELETE upload", answer(204, ""))
+	}
+	if err := s.Abort(t.Context(), u); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Abort that never works = %v, want ErrUnavailable", err)
+	}
+	if err := s.Abort(t.Context(), u); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTruncatedObjectIsAFault(t *testing.T) {
+	t.Parallel()
+	s, p, _ := behindProxy(t)
+	key := blobtest.NewKey()
+	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, errTimeout} {
+		p.next("GET", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+			resp, err := send()
+			if err == nil {
+				resp.Body = struct {
+					io.Reader
+					io.Closer
+				}{io.MultiReader(io.LimitReader(resp.Body, 10), failing{end}), resp.Body}
+			}
+			return resp, err
+		})
+		o, err := s.Open(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(o)
+		if string(got) != small[:10] || !errors.Is(err, blob.ErrUnavailable) {
+			t.Errorf("body that ends after 10 bytes with %q: read %q, %v, want ErrUnavailable", end, got, err)
+		}
+		rest, err := io.ReadAll(o) // another GET goes on from there
+		if err != nil || string(got)+string(rest) != small {
+			t.Errorf("read on: %q, %v", rest, err)
+		}
+		o.Close()
+	}
+	o, err := s.Open(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if _, err := o.Seek(5, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	p.next("GET", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) { // the range is ignored
+		r.Header.Del("Range")
+		resp, err := send()
+		if err == nil && resp.StatusCode != http.StatusOK { // its signature did not hold: as good
+			resp.Body.Close()
+			return answer(200, "")(&http.Request{Method: "GET", URL: r.URL}, nil)
+		}
+		return resp, err
+	})
+	if got, err := io.ReadAll(o); !errors.Is(err, blob.ErrUnavailable) || len(got) > 0 {
+		t.Errorf("server that ignores the range: %q, %v, want ErrUnavailable", got, err)
+	}
+}
+
+func TestStatAndOpenDuringFaults(t *testing.T) {
+	t.Parallel()
+	s, p, _ := behindProxy(t)
+	key := blobtest.NewKey()
+	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
+		t.Fatal(err)
+	}
+	p.next("HEAD", answer(404, "")) // and the GET that asks again says 200
+	if info, err := s.Stat(t.Context(), key); err != nil || info.Size != int64(len(small)) {
+		t.Errorf("Stat when HEAD says 404 and GET 200 = %+v, %v", info, err)
+	}
+	for _, fault := range []func(*http.Request, func() (*http.Response, error)) (*http.Response, error){
+		lost, answer(404, ""), answer(404, "NoSuchBucket"), answer(403, "AccessDenied"), answer(500, "InternalError"), answer(503, "SlowDown"), answer(302, ""),
+	} {
+		p.next("HEAD", answer(404, ""))
+		p.next("GET", fault)
+		if _, err := s.Stat(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
+			t.Errorf("Stat = %v, want ErrUnavailable", err)
+		}
+		p.next("GET", fault)
+		if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
+			t.Errorf("Open = %v, want ErrUnavailable", err)
+		}
+	}
+	p.next("DELETE", answer(503, "SlowDown"))
+	if err := s.Delete(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Delete = %v, want ErrUnavailable", err)
+	}
+	if got := blobtest.Content(t, s, key); !bytes.Equal(got, []byte(small)) {
+		t.Errorf("the object is %q", got)
+	}
+}
+
+func TestRedirectIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	s, p, _ := behindProxy(t)
+	key := blobtest.NewKey()
+	p.next("GET", func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+		resp, err := answer(307, "")(r, nil)
+		resp.Header.Set("Location", "https://elsewhere.example.com/"+string(key))
+		return resp, err
+	})
+	if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Open = %v, want ErrUnavailable", err)
+	}
+	if !slices.Equal(p.calls, []string{"GET"}) {
+		t.Errorf("calls: %q, want one", p.calls)
+	}
+}

@@ -1,0 +1,105 @@
+package s3
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"larder/internal/blob"
+)
+
+// gates keep bodies for the same part of an upload apart, and parts from an upload that is being finished, as far as they come through
+// this process. Between processes the server decides, for each part as a whole.
+type gates struct {
+	mu      sync.Mutex
+	uploads map[string]*gate
+}
+
+// gate is the one of an upload that somebody uses or waits for.
+type gate struct {
+	users     int // all that hold or wait
+	parts     map[int]bool
+	finishing bool
+	aborted   bool
+	changed   chan struct{} // closed when somebody lets go
+}
+
+func gateName(key blob.Key, id string) string { return string(key) + "\n" + id }
+
+// enter counts one user more and returns the gate; g.mu is held.
+func (g *gates) enter(u blob.Upload) (*gate, string) {
+	name := gateName(u.Key, u.ID)
+	at := g.uploads[name]
+	if at == nil {
+		at = &gate{parts: map[int]bool{}, changed: make(chan struct{})}
+		if g.uploads == nil {
+			g.uploads = map[string]*gate{}
+		}
+		g.uploads[name] = at
+	}
+	at.users++
+	return at, name
+}
+
+// leave does what let says and tells those who wait.
+func (g *gates) leave(at *gate, name string, let func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	let()
+	close(at.changed)
+	at.changed = make(chan struct{})
+	if at.users--; at.users == 0 {
+		delete(g.uploads, name)
+	}
+}
+
+// part waits until nobody else has that part or finishes the upload. The part is the caller's until leave.
+func (g *gates) part(ctx context.Context, u blob.Upload, number int) (leave func(), err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at, name := g.enter(u)
+	for at.finishing || at.parts[number] {
+		changed := at.changed
+		g.mu.Unlock()
+		select {
+		case <-changed:
+			g.mu.Lock()
+		case <-ctx.Done():
+			g.leave(at, name, func() {})
+			g.mu.Lock()
+			return nil, fmt.Errorf("wait for part: %w", ctx.Err())
+		}
+	}
+	at.parts[number] = true
+	return func() { g.leave(at, name, func() { delete(at.parts, number) }) }, nil
+}
+
+// whole takes all parts of an upload, or says false when somebody has one.
+func (g *gates) whole(u blob.Upload) (leave func(), ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at, name := g.enter(u)
+	if at.finishing || len(at.parts) > 0 {
+		at.users-- // never the last one
+		return nil, false
+	}
+	at.finishing = true
+	return func() { g.leave(at, name, func() { at.finishing = false }) }, true
+}
+
+// abort marks an upload that somebody here puts parts into.
+func (g *gates) abort(key blob.Key, id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if at := g.uploads[gateName(key, id)]; at != nil {
+		at.aborted = true
+	}
+}
+
+// aborted reports whether abort came while the caller, or others before it left, had a part.
+func (g *gates) aborted(u blob.Upload) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at := g.uploads[gateName(u.Key, u.ID)]
+	return at != nil && at.aborted
+}

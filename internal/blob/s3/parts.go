@@ -1,0 +1,237 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"larder/internal/blob"
+)
+
+// abortTries is how often Abort asks whether parts that were under way have come after it.
+const abortTries = 5
+
+// Begin implements blob.PartStore. Beginning again is another upload. Parts that are not the last need 5 MiB (blob.ErrPart).
+func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64) (blob.Upload, error) {
+	u := blob.Upload{Key: key, Size: size, PartSize: partSize}
+	name, err := s.upload(ctx, u)
+	if err != nil {
+		return blob.Upload{}, err
+	}
+	if u.Parts() > 1 && partSize < minPart {
+		return blob.Upload{}, fmt.Errorf("%w: parts of %d bytes, S3 takes %d or more", blob.ErrPart, partSize, minPart)
+	}
+	switch _, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}); {
+	case err == nil:
+		return blob.Upload{}, fmt.Errorf("begin upload: %w", blob.ErrExists)
+	case status(err) != http.StatusNotFound:
+		return blob.Upload{}, failed(ctx, "begin upload", err)
+	}
+	created, err := s.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: name})
+	if err != nil {
+		return blob.Upload{}, failed(ctx, "begin upload", err)
+	}
+	u.ID = aws.ToString(created.UploadId)
+	return u, nil
+}
+
+// upload checks an upload and returns its key as the protocol wants it.
+func (s *Store) upload(ctx context.Context, u blob.Upload) (*string, error) {
+	if err := u.Check(); err != nil {
+		return nil, err
+	}
+	return s.name(ctx, u.Key)
+}
+
+// PutPart implements blob.PartStore. Of several bodies for one part that come through this process each waits for the one before it.
+func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
+	name, err := s.upload(ctx, u)
+	if err != nil {
+		return blob.Part{}, err
+	}
+	length := u.PartLength(number)
+	if length == 0 {
+		return blob.Part{}, fmt.Errorf("%w: part %d of %d", blob.ErrPart, number, u.Parts())
+	}
+	counted, err := blob.NewBody(ctx, body, blob.PutOptions{Size: length})
+	if err != nil {
+		return blob.Part{}, fmt.Errorf("put part: %w", err)
+	}
+	leave, err := s.gates.part(ctx, u, number)
+	if err != nil {
+		return blob.Part{}, err
+	}
+	defer leave()
+	etag, sent, err := stream(ctx, counted, func(ctx context.Context, body io.Reader) (string, error) {
+		up, err := s.client.UploadPart(ctx, &sdk.UploadPartInput{
+			Bucket: &s.bucket, Key: name, UploadId: &u.ID, PartNumber: aws.Int32(int32(number)), Body: body, ContentLength: &length,
+		}, sdk.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)) // it cannot be hashed before it is sent
+		if err != nil {
+			return "", err
+		}
+		return aws.ToString(up.ETag), nil
+	})
+	if s.gates.aborted(u) { // the server may have kept the part, and with it the upload
+		_ = s.abort(context.WithoutCancel(ctx), u.Key, u.ID)
+		return blob.Part{}, fmt.Errorf("put part: %w", blob.ErrNotFound)
+	}
+	switch {
+	case err == nil:
+		return blob.Part{Number: number, Size: length, ETag: etag}, nil
+	case !sent:
+		return blob.Part{}, fmt.Errorf("put part: %w", err)
+	case ctx.Err() == nil && s.ended(ctx, u): // servers tell it in several ways when that came while the body did
+		return blob.Part{}, fmt.Errorf("put part: %w", blob.ErrNotFound)
+	}
+	return blob.Part{}, failed(ctx, "put part", err)
+}
+
+// ended reports whether the server says that the upload was finished or aborted.
+func (s *Store) ended(ctx context.Context, u blob.Upload) bool {
+	_, err := s.Parts(ctx, u)
+	return errors.Is(err, blob.ErrNotFound)
+}
+
+// Parts implements blob.PartStore.
+func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
+	name, err := s.upload(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	var parts []blob.Part
+	input := &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &u.ID, MaxParts: s.page}
+	for range blob.MaxParts {
+		page, err := s.client.ListParts(ctx, input)
+		if noUpload(err) {
+			return nil, fmt.Errorf("list parts: %w", blob.ErrNotFound)
+		}
+		if err != nil {
+			return nil, failed(ctx, "list parts", err)
+		}
+		for _, p := range page.Parts {
+			parts = append(parts, blob.Part{Number: int(aws.ToInt32(p.PartNumber)), Size: aws.ToInt64(p.Size), ETag: aws.ToString(p.ETag)})
+		}
+		if !aws.ToBool(page.IsTruncated) {
+			slices.SortFunc(parts, func(a, b blob.Part) int { return a.Number - b.Number })
+			return parts, nil
+		}
+		input.PartNumberMarker = page.NextPartNumberMarker
+	}
+	return nil, blob.Unavailable("list parts", errors.New("the server's list has no end"))
+}
+
+// Finish implements blob.PartStore. It also answers blob.ErrExists, when another object has taken the key.
+func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
+	name, err := s.upload(ctx, u)
+	if err != nil {
+		return blob.Info{}, err
+	}
+	leave, ok := s.gates.whole(u)
+	if !ok {
+		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrBusy)
+	}
+	defer leave()
+	parts, err := s.Parts(ctx, u)
+	if errors.Is(err, blob.ErrNotFound) {
+		return s.finished(ctx, u)
+	}
+	if err != nil {
+		return blob.Info{}, err
+	}
+	var list []types.CompletedPart
+	for i, p := range parts {
+		if p.Number != i+1 || p.Size != u.PartLength(p.Number) {
+			return blob.Info{}, fmt.Errorf("finish upload: %w: part %d has %d bytes", blob.ErrPart, p.Number, p.Size)
+		}
+		list = append(list, types.CompletedPart{ETag: &p.ETag, PartNumber: aws.Int32(int32(p.Number))})
+	}
+	if len(list) != u.Parts() {
+		return blob.Info{}, fmt.Errorf("finish upload: %w: %d of %d are there", blob.ErrPart, len(list), u.Parts())
+	}
+	condition, err := s.condition(ctx, u.Key)
+	if err != nil {
+		return blob.Info{}, err
+	}
+	_, err = s.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
+		Bucket: &s.bucket, Key: name, UploadId: &u.ID, IfNoneMatch: condition, MultipartUpload: &types.CompletedMultipartUpload{Parts: list},
+	})
+	switch {
+	case err == nil, s.ended(context.WithoutCancel(ctx), u): // whatever it answered: the upload is over, and the object tells how
+		return s.finished(context.WithoutCancel(ctx), u)
+	case taken(err):
+		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrExists)
+	case code(err) == "InvalidPart":
+		return blob.Info{}, fmt.Errorf("finish upload: %w: one was replaced meanwhile", blob.ErrBusy)
+	}
+	return blob.Info{}, failed(ctx, "finish upload", err)
+}
+
+// finished answers for an upload that the server has no more. An object of its size is the one that was made of it.
+func (s *Store) finished(ctx context.Context, u blob.Upload) (blob.Info, error) {
+	info, err := s.Stat(ctx, u.Key)
+	if err == nil && info.Size != u.Size {
+		err = fmt.Errorf("object has %d bytes, not %d: %w", info.Size, u.Size, blob.ErrNotFound)
+	}
+	if err != nil {
+		return blob.Info{}, fmt.Errorf("finish upload: %w", err)
+	}
+	return info, nil
+}
+
+// Abort implements blob.PartStore.
+func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
+	if _, err := s.upload(ctx, u); err != nil {
+		return err
+	}
+	return s.abort(ctx, u.Key, u.ID)
+}
+
+// abort drops an upload until the server knows nothing of it any more: a part that was under way may be kept after the first time. One that
+// comes through this process later drops itself; one through another process may bring the upload back, until the bucket's own rule
+// for incomplete uploads removes it.
+func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
+	s.gates.abort(key, id)
+	name := aws.String(string(key))
+	for range abortTries {
+		_, err := s.client.AbortMultipartUpload(ctx, &sdk.AbortMultipartUploadInput{Bucket: &s.bucket, Key: name, UploadId: &id})
+		if err != nil && !noUpload(err) {
+			return failed(ctx, "abort upload", err)
+		}
+		_, err = s.client.ListParts(ctx, &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &id, MaxParts: s.page})
+		if noUpload(err) {
+			return nil
+		}
+		if err != nil {
+			return failed(ctx, "abort upload", err)
+		}
+	}
+	return blob.Unavailable("abort upload", fmt.Errorf("the server still lists its parts after %d times", abortTries))
+}
+
+// abortAll drops all uploads for a key. A server that cannot list them is taken to have none.
+func (s *Store) abortAll(ctx context.Context, key blob.Key) error {
+	list, err := s.client.ListMultipartUploads(ctx, &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: aws.String(string(key))})
+	if status(err) == http.StatusNotImplemented {
+		return nil
+	}
+	if err != nil {
+		return failed(ctx, "list uploads", err)
+	}
+	for _, up := range list.Uploads { // of one key there are few
+		if aws.ToString(up.Key) != string(key) {
+			continue
+		}
+		if err := s.abort(ctx, key, aws.ToString(up.UploadId)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
