@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -460,4 +461,67 @@ func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse ca
 		t.Fatal(err)
 	}
 	mustFinish(t, s, u, body)
+}
+
+func TestLocksEndWithTheirOperation(t *testing.T) { // though a child process that is being started has the file open for a moment
+	t.Parallel()
+	s, dir := newStore(t)
+	u := begun(t, s, partLength)
+	_, body := mustPart(t, s, u, 1, 'a')
+	v, err := s.acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.release()
+	p, err := v.pending(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.lock(t.Context(), 0, partLength); err != nil {
+		t.Fatal(err)
+	}
+	child, err := syscall.Dup(int(p.data.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(child)
+	p.close()
+	mustFinish(t, s, u, body)
+	nothingTemporary(t, dir)
+}
+
+func TestAbortWaitsForWhoFinishes(t *testing.T) { // else it could take away the name of what is begun after it
+	t.Parallel()
+	s, dir := newStore(t)
+	u := begun(t, s, partLength)
+	_, body := mustPart(t, s, u, 1, 'a')
+	v, err := s.acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.release()
+	p, err := v.pending(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := tryLock(p.data, 0, 0); !got || err != nil { // as Finish does
+		t.Fatal(got, err)
+	}
+	aborted, ctx := make(chan error, 1), waits{t.Context(), &sync.Once{}, make(chan struct{})}
+	go func() { aborted <- s.Abort(ctx, u) }()
+	select {
+	case <-ctx.told:
+	case err := <-aborted:
+		t.Fatalf("Abort = %v without waiting", err)
+	}
+	shard, name := u.Key.Split()
+	if err := v.publish(p.dir, p.name, shard, name, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.close()
+	if err := <-aborted; err != nil {
+		t.Errorf("Abort = %v", err)
+	}
+	mustFinish(t, s, u, body)
+	nothingTemporary(t, dir)
 }
