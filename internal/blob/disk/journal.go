@@ -49,17 +49,24 @@ func parseLine(line []byte, number int) string {
 	return sum
 }
 
-// readJournal reads the parts of u that journal tells of and that a data file of size bytes can hold, by number. Errors: blob.ErrNotFound
-// when the journal is not that of u, blob.ErrUnavailable.
-func readJournal(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Part, err error) {
-	content, err := io.ReadAll(io.NewSectionReader(journal, 0, lineOffset(u.Parts()+1)))
+// readHead checks that journal is that of u. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+func readHead(journal io.ReaderAt, u blob.Upload) error {
+	head := make([]byte, headLength)
+	if _, err := journal.ReadAt(head, 0); err != nil && err != io.EOF {
+		return failed("read journal of upload", err)
+	}
+	if !bytes.Equal(head, headLine(u)) {
+		return fmt.Errorf("read journal of upload: %w", blob.ErrNotFound)
+	}
+	return nil
+}
+
+// readParts reads the parts of u that its journal tells of and that a data file of size bytes can hold, by number.
+func readParts(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Part, err error) {
+	lines, err := io.ReadAll(io.NewSectionReader(journal, headLength, int64(u.Parts())*lineLength))
 	if err != nil {
 		return nil, failed("read journal of upload", err)
 	}
-	if len(content) < headLength || !bytes.Equal(content[:headLength], headLine(u)) {
-		return nil, fmt.Errorf("read journal of upload: %w", blob.ErrNotFound)
-	}
-	lines := content[headLength:]
 	for number := 1; len(lines) >= lineLength; number++ {
 		sum, length := parseLine(lines[:lineLength], number), u.PartLength(number)
 		if sum != "" && int64(number-1)*u.PartSize+length <= size {

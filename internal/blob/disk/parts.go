@@ -96,7 +96,7 @@ func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error
 	if err != nil {
 		return false, err
 	}
-	switch _, err := p.parts(u); {
+	switch err := p.belongs(u); {
 	case err == nil && (size > 0 || !p.tells()): // begun already
 		return true, syncAgain(p.dir)
 	case err != nil && !errors.Is(err, blob.ErrNotFound):

@@ -54,7 +54,7 @@ func (v *volume) pending(u blob.Upload) (*pending, error) {
 		dir.Close()
 		return nil, absent("open upload", err)
 	}
-	if _, err := p.parts(u); err != nil {
+	if err := p.belongs(u); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -71,16 +71,21 @@ func (p *pending) close() {
 	}
 }
 
-// parts lists the parts that are there. Errors: blob.ErrNotFound (these files are not of u), blob.ErrUnavailable.
+// belongs makes sure that these are the files of u. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+func (p *pending) belongs(u blob.Upload) error {
+	if p.journal == nil {
+		return fmt.Errorf("read journal of upload: %w", blob.ErrNotFound)
+	}
+	return readHead(p.journal, u)
+}
+
+// parts lists the parts of u that are there.
 func (p *pending) parts(u blob.Upload) ([]blob.Part, error) {
 	size, err := p.size()
 	if err != nil {
 		return nil, err
 	}
-	if p.journal == nil {
-		return nil, fmt.Errorf("read journal of upload: %w", blob.ErrNotFound)
-	}
-	return readJournal(p.journal, u, size)
+	return readParts(p.journal, u, size)
 }
 
 // tells reports whether the journal has lines of parts, which one beside an empty data file has only when that is not its own.
