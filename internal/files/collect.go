@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"larder/internal/blob"
 	"larder/internal/db"
 )
 
@@ -141,6 +142,12 @@ func (t *Tree) deleteObject(ctx context.Context, g garbage) error {
 	store, err := t.Providers.Store(ctx, g.provider)
 	if err != nil {
 		return err
+	}
+	if g.upload.Valid { // first: what is put together at this moment has its object by then, or never
+		u := blob.Upload{Key: keyOf(g.key), ID: g.upload.String, Size: 1, PartSize: 1} // to drop it, no store needs to know how large it is
+		if err := store.Abort(ctx, u); err != nil {
+			return err
+		}
 	}
 	if err := store.Delete(ctx, keyOf(g.key)); err != nil {
 		return err

@@ -136,7 +136,8 @@ func (v *view) base(tx *db.Tx, p Place) (n node, version int64, err error) {
 	if err != nil || version != v.version {
 		return n, version, err
 	}
-	if !n.isFolder() || n.mount.ProviderID != p.ProviderID {
+	// An upload stays with what it began on (abuse case C24): the mount may have another provider by now, or another mount of this one the folder.
+	if !n.isFolder() || n.mount.ID != p.MountID && n.mount.ProviderID != p.ProviderID {
 		return n, version, fault.New(fault.Conflict, "The folder that the file was meant for is gone.")
 	}
 	if len(p.Missing) == 0 {

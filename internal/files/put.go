@@ -12,6 +12,7 @@ import (
 	"larder/internal/blob"
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/job"
 	"larder/internal/quota"
 	"larder/internal/vpath"
 )
@@ -20,7 +21,7 @@ import (
 type Stored struct {
 	Key      blob.Key
 	Size     int64  // bytes
-	SHA256   string // hexadecimal, "" when the service has not read the bytes itself
+	SHA256   string // hexadecimal, "" when the service has not hashed the bytes itself: then a job of the type checksum fills it in
 	ETag     string // the store's
 	MimeType string
 }
@@ -47,6 +48,12 @@ func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Place, s St
 	object, err := t.insertObject(tx, p.ProviderID, s)
 	if err != nil {
 		return Entry{}, err
+	}
+	if s.SHA256 == "" {
+		err := job.Insert(tx, job.New{ID: t.IDs.UUID(), Type: "checksum", Payload: object, TotalBytes: s.Size, CreatedAt: t.now()})
+		if err != nil {
+			return Entry{}, err
+		}
 	}
 	w := put{Tree: t, tx: tx, view: v, actor: a, place: p, stored: s, object: object}
 	return w.into(&n)

@@ -132,7 +132,10 @@ func (t *Tree) releaseAll(tx *db.Tx, objects []string) error {
 }
 
 // garbage is one key to be deleted.
-type garbage struct{ provider, key string }
+type garbage struct {
+	provider, key string
+	upload        sql.NullString // what the store calls the parts that may lie there for it
+}
 
 // claim takes the next garbage whose time has come. What is claimed carries the negative of the time at which it is taken up again, should it
 // still be there; Put does not take it off the list any more.
@@ -146,7 +149,7 @@ func claim(tx *db.Tx, now, retry int64) ([]garbage, error) {
 			WHERE after BETWEEN $4 AND $5
 			ORDER BY after
 			LIMIT $6)
-		RETURNING provider_id, key`, -(now + retry), -now, now, -now, now, garbagePiece)
+		RETURNING provider_id, key, upload_id`, -(now + retry), -now, now, -now, now, garbagePiece)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +157,7 @@ func claim(tx *db.Tx, now, retry int64) ([]garbage, error) {
 	var claimed []garbage
 	for rows.Next() {
 		var g garbage
-		if err := rows.Scan(&g.provider, &g.key); err != nil {
+		if err := rows.Scan(&g.provider, &g.key, &g.upload); err != nil {
 			return nil, err
 		}
 		claimed = append(claimed, g)

@@ -123,6 +123,17 @@ func (t *Tree) Postpone(tx *db.Tx, providerID string, key blob.Key, after int64)
 	return n == 1, nil
 }
 
+// Expect has the collector drop the parts that the store calls uploadID along with the object, once the time after (milliseconds) has come. The
+// key must be on the garbage list; false when it is not, or when the collector has begun with it. Discard and Postpone keep the parts in mind.
+func (t *Tree) Expect(tx *db.Tx, providerID string, key blob.Key, uploadID string, after int64) (bool, error) {
+	n, err := tx.Exec("UPDATE garbage SET after = $1, upload_id = $2 WHERE provider_id = $3 AND key = $4 AND after >= 0",
+		after, uploadID, providerID, string(key))
+	if err != nil {
+		return false, fmt.Errorf("note the parts of a key on the garbage list: %w", err)
+	}
+	return n == 1, nil
+}
+
 // ErrCollected is the cause of Put's fault when the collector was faster.
 var ErrCollected = errors.New("the collector has taken the key")
 
