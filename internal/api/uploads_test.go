@@ -297,12 +297,6 @@ func TestUploadSession(t *testing.T) {
 			}
 			uses(t, alice.In(t), before+4, files+1)
 		})
-		t.Run("multipart is not there yet", func(t *testing.T) {
-			begin(alice.In(t), home, "m", 100<<20+1).Fails(400, "VALIDATION_ERROR")
-			begin(alice.In(t), home, "m", 10, m{"partCount": 2}).Fails(400, "VALIDATION_ERROR")
-			id := session(alice.In(t), home, "m", 100<<20)
-			abort(alice.In(t), id).OK(200)
-		})
 		t.Run("names", func(t *testing.T) { // abuse case C13
 			const name = `a?b#c;d%20&+.png`
 			id := alice.In(t).Upload(home, name, []byte("round"))

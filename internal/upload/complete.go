@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
+	"time"
 
 	"larder/internal/access"
 	"larder/internal/blob"
+	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
@@ -19,18 +23,20 @@ import (
 var errChanged = errors.New("the upload session changed meanwhile")
 
 // Complete makes the file of the bytes received, after checking them in the store; the rights are judged anew. Of several calls one makes
-// it, and every repeat within a day gets the same file with already set. Faults: Invalid (no etag), NotFound, Conflict (aborted),
-// UploadExpired, Unverified (no bytes, or not these), QuotaExceeded, AlreadyExists, Forbidden, Unavailable.
+// it, and every repeat within a day gets the same file with already set. The etag matters where the bytes came in one piece. Faults: Invalid (no
+// etag), NotFound, Conflict (aborted; a part is being written), UploadExpired, Unverified (bytes or parts are missing, or others than announced),
+// QuotaExceeded, AlreadyExists, Forbidden, Unavailable.
 func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag string) (file files.Entry, already bool, err error) {
-	etag = strings.Trim(strings.TrimPrefix(strings.TrimSpace(etag), "W/"), `"`)
-	if etag == "" {
-		return files.Entry{}, false, fault.New(fault.Invalid, "The etag that the upload of the bytes answered is required.")
-	}
 	const tries = 20
 	for try := 1; ; try++ {
 		r, err := find(s.db.Read(ctx), a.UserID, sessionID)
 		if err != nil {
 			return files.Entry{}, false, err
+		}
+		if !r.inParts() {
+			if etag = plainTag(etag); etag == "" {
+				return files.Entry{}, false, fault.New(fault.Invalid, "The etag that the upload of the bytes answered is required.")
+			}
 		}
 		if r.status == completed {
 			file, err := s.repeat(ctx, a, r)
@@ -39,15 +45,27 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag 
 		if err := s.takesBytes(r); err != nil {
 			return files.Entry{}, false, err
 		}
-		if err := s.verify(ctx, r, etag); err != nil {
-			return files.Entry{}, false, err
+		if r.inParts() {
+			err = s.finish(ctx, &r)
+		} else {
+			err = s.verify(ctx, r, etag)
 		}
-		file, err := s.commit(ctx, a, r)
+		if err == nil {
+			file, err = s.commit(ctx, a, r)
+		}
 		if errors.Is(err, errChanged) && try < tries {
 			continue
 		}
+		if err == nil {
+			crash.Point("complete.committed")
+		}
 		return file, false, err
 	}
+}
+
+// plainTag is an etag as it was answered, whatever HTTP has put around it.
+func plainTag(etag string) string {
+	return strings.Trim(strings.TrimPrefix(strings.TrimSpace(etag), "W/"), `"`)
 }
 
 // repeat answers for a session that is completed already. Fault: NotFound, a day later or when the file is gone.
@@ -81,6 +99,101 @@ func (s *Service) verify(ctx context.Context, r row, etag string) error {
 		return fault.New(fault.Unverified, "The store holds other bytes than those received. Send them again.")
 	}
 	return nil
+}
+
+// finish has the store put the parts together and looks at the outcome; what that is called and its type are then in r. Faults: Unverified (some are
+// missing), Conflict (one is being written; they are gone), Unavailable. Error: errChanged when the session has ended meanwhile.
+func (s *Service) finish(ctx context.Context, r *row) error {
+	store, err := s.store(ctx, r.place.ProviderID)
+	if err != nil {
+		return err
+	}
+	made, err := put(ctx, store, s.upload(*r))
+	switch {
+	case errors.Is(err, blob.ErrPart):
+		return s.incomplete(ctx, *r)
+	case errors.Is(err, blob.ErrBusy):
+		return fault.New(fault.Conflict, "A part of this upload is being written at this moment. Complete it when that is done.").Because(err)
+	case errors.Is(err, blob.ErrNotFound):
+		return s.vanished(ctx, store, *r)
+	case err != nil:
+		return provider.Fault(err)
+	}
+	crash.Point("complete.finished")
+	info, err := store.Stat(ctx, r.key)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return s.vanished(ctx, store, *r)
+	case err != nil:
+		return provider.Fault(err)
+	case info.Size != r.size || info.ETag != made.ETag:
+		return fault.New(fault.Unverified, "The store holds other bytes than those received. Abort this upload and begin a new one.")
+	}
+	r.sha256, r.etag = "", info.ETag
+	if r.mimeType = told(r.place.Name, r.claim); r.mimeType == "" {
+		r.mimeType, err = sniffObject(ctx, store, r.key)
+	}
+	return err
+}
+
+// put has the store put the parts together, and asks again for some two seconds while somebody else is at it: a part in its last moments, or another
+// completion. Errors: those of Finish.
+func put(ctx context.Context, store blob.Store, u blob.Upload) (blob.Info, error) {
+	for wait := time.Millisecond; ; wait *= 2 {
+		info, err := store.Finish(ctx, u)
+		if !errors.Is(err, blob.ErrBusy) || wait > time.Second {
+			return info, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return blob.Info{}, fmt.Errorf("wait for the store: %w", ctx.Err())
+		}
+	}
+}
+
+// vanished is gone for a completion, which may have been overtaken by another. Error: errChanged.
+func (s *Service) vanished(ctx context.Context, store blob.Store, r row) error {
+	if now, err := find(s.db.Read(ctx), r.userID, r.id); err == nil && now.status != r.status {
+		return errChanged
+	}
+	return s.gone(ctx, store, r)
+}
+
+// incomplete says which parts have not come in. Faults: Unverified, Unavailable.
+func (s *Service) incomplete(ctx context.Context, r row) error {
+	parts, err := s.received(ctx, r)
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+		return err
+	}
+	const some = 5
+	absent := missing(r.totalParts, parts)
+	var names []string
+	for _, number := range absent[:min(len(absent), some)] {
+		names = append(names, strconv.Itoa(number))
+	}
+	if len(absent) == 0 {
+		return fault.New(fault.Unverified, "Some parts of this upload have not come in yet.") // they have by now
+	}
+	list := strings.Join(names, ", ")
+	if more := len(absent) - some; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return fault.Newf(fault.Unverified, "Parts of this upload have not come in yet: %s.", list)
+}
+
+// sniffObject tells the type of an object by its first bytes. Fault: Unavailable.
+func sniffObject(ctx context.Context, store blob.Store, key blob.Key) (string, error) {
+	object, err := store.Open(ctx, key)
+	if err != nil {
+		return "", provider.Fault(err)
+	}
+	defer object.Close()
+	head, err := io.ReadAll(io.LimitReader(object, headSize))
+	if err != nil {
+		return "", provider.Fault(err)
+	}
+	return sniff(head), nil
 }
 
 // commit turns the session into a file, in one transaction. Error: errChanged when somebody else took the session out of pending, or other

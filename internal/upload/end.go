@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"larder/internal/access"
+	"larder/internal/blob"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/quota"
 )
 
-// Abort ends a session; its reservation is back at once and its bytes are garbage. Repeating it, or aborting an expired session, is fine.
+// Abort ends a session; its reservation is back at once and its bytes are garbage, as are those kept of an expired one. Repeating it is fine.
 // Faults: NotFound, Conflict (completed).
 func (s *Service) Abort(ctx context.Context, a access.Actor, sessionID string) error {
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
@@ -33,7 +34,7 @@ func (s *Service) Abort(ctx context.Context, a access.Actor, sessionID string) e
 	return nil
 }
 
-// giveBack returns the reservation of a row that has just left pending, and its bytes to the collector.
+// giveBack returns the reservation of a row that has just left pending, or whose parts are not kept any more, and its bytes to the collector.
 func (s *Service) giveBack(tx *db.Tx, r row) error {
 	if err := quota.Release(tx, r.userID, r.bytes, r.files); err != nil {
 		return err
@@ -44,33 +45,73 @@ func (s *Service) giveBack(tx *db.Tx, r row) error {
 	return s.tree.Discard(tx, r.place.ProviderID, r.key, s.ms())
 }
 
-// expireOne ends one session whose time is over, and does nothing to any other.
-func (s *Service) expireOne(tx *db.Tx, id string) error {
-	r, err := expire(tx, id, s.ms())
-	if errors.Is(err, db.ErrNoRows) {
-		return nil
+// toKeep returns how many bytes are to be kept of a session whose time is over. Fault: Unavailable.
+func (s *Service) toKeep(ctx context.Context, r row) (int64, error) {
+	if !r.keeps() || s.ms() >= r.expiresAt+keepParts.Milliseconds() {
+		return 0, nil
 	}
-	if err != nil {
-		return err
+	parts, err := s.received(ctx, r)
+	if errors.Is(err, blob.ErrNotFound) {
+		return 0, nil
 	}
-	return s.giveBack(tx, r)
+	return length(parts), err
 }
 
-// Sweep ends sessions whose time is over and deletes rows that nobody asks for any more. To be called at least twice a minute, by one
-// replica or all: an expired session's reservation has to be back within a minute.
-func (s *Service) Sweep(ctx context.Context) error {
-	const limit = 200
-	for {
-		ids, err := due(s.db.Read(ctx), s.ms(), limit)
-		if err != nil {
-			return fmt.Errorf("find expired uploads: %w", err)
+// expire ends a session whose time is over, keeping what it received when that is anything, and does nothing to any other.
+func (s *Service) expire(ctx context.Context, r row, received int64) error {
+	return s.db.Write(ctx, func(tx *db.Tx) error {
+		if received > 0 {
+			kept, err := keep(tx, r.id, received, s.ms())
+			if err != nil || !kept {
+				return err
+			}
+			return quota.Release(tx, r.userID, r.bytes-received, r.files)
 		}
-		for _, id := range ids { // a transaction each: locks of several sessions at once could cross with those of their users
-			if err := s.db.Write(ctx, func(tx *db.Tx) error { return s.expireOne(tx, id) }); err != nil {
-				return fmt.Errorf("end an expired upload: %w", err)
+		r, err := expire(tx, r.id, s.ms())
+		if errors.Is(err, db.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return s.giveBack(tx, r)
+	})
+}
+
+// dropKept gives up the parts kept of an expired session, unless somebody took them meanwhile.
+func (s *Service) dropKept(ctx context.Context, r row) error {
+	return s.db.Write(ctx, func(tx *db.Tx) error {
+		former, err := unkeep(tx, r.id)
+		if errors.Is(err, db.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return s.giveBack(tx, former)
+	})
+}
+
+const sweepPiece = 200
+
+// Sweep ends sessions whose time is over and deletes rows that nobody asks for any more. To be called at least twice a minute, by one
+// replica or all: an expired session's reservation has to be back within a minute. Where a store has to be asked what is to be kept and does not
+// answer, the session waits for a later sweep.
+func (s *Service) Sweep(ctx context.Context) error {
+	if err := s.sweepExpired(ctx); err != nil {
+		return fmt.Errorf("end expired uploads: %w", err)
+	}
+	for {
+		rows, err := unclaimed(s.db.Read(ctx), s.ms(), sweepPiece)
+		for _, r := range rows {
+			if err == nil {
+				err = s.dropKept(ctx, r)
 			}
 		}
-		if len(ids) < limit {
+		if err != nil {
+			return fmt.Errorf("drop kept parts: %w", err)
+		}
+		if len(rows) < sweepPiece {
 			break
 		}
 	}
@@ -78,4 +119,32 @@ func (s *Service) Sweep(ctx context.Context) error {
 		return fmt.Errorf("forget old uploads: %w", err)
 	}
 	return nil
+}
+
+func (s *Service) sweepExpired(ctx context.Context) error {
+	silent := map[string]bool{} // providers that did not answer once are not asked again
+	for after := (row{}); ; {
+		rows, err := due(s.db.Read(ctx), s.ms(), after, sweepPiece)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows { // a transaction each: locks of several sessions at once could cross with those of their users
+			after = r
+			if r.keeps() && silent[r.place.ProviderID] {
+				continue
+			}
+			received, err := s.toKeep(ctx, r)
+			if err != nil {
+				s.log.Warn("ask what an expired upload received", "provider", r.place.ProviderID, "error", err)
+				silent[r.place.ProviderID] = true
+				continue
+			}
+			if err := s.expire(ctx, r, received); err != nil {
+				return err
+			}
+		}
+		if len(rows) < sweepPiece {
+			return ctx.Err()
+		}
+	}
 }

@@ -17,3 +17,6 @@ func (s *Service) WrapStores(wrap func(blob.Store) blob.Store) {
 		return wrap(store), nil
 	}
 }
+
+// SetPartSize makes parts of that many bytes.
+func (s *Service) SetPartSize(bytes int64) { s.part = bytes }

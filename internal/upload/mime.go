@@ -17,15 +17,20 @@ const unknown = "application/octet-stream"
 // settle decides the type of a file: the first claim that says something, else what its name ends in, else its first bytes. All claims
 // have gone through claim.
 func settle(name vpath.Name, head []byte, claims ...string) string {
+	if t := told(name, claims...); t != "" {
+		return t
+	}
+	return sniff(head)
+}
+
+// told is what settle decides without a look at the bytes, "" when that takes one.
+func told(name vpath.Name, claims ...string) string {
 	for _, c := range claims {
 		if c != "" {
 			return c
 		}
 	}
-	if t := byName[strings.ToLower(strings.TrimPrefix(path.Ext(string(name)), "."))]; t != "" {
-		return t
-	}
-	return sniff(head)
+	return byName[strings.ToLower(strings.TrimPrefix(path.Ext(string(name)), "."))]
 }
 
 // claim reads what a client calls the type of its file: lower case, without parameters save the charset of text. It is "" for what says

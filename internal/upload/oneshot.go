@@ -11,6 +11,7 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/blob"
+	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
@@ -124,6 +125,7 @@ func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place
 	if err != nil {
 		return Result{}, err
 	}
+	crash.Point("upload.noted")
 	r := row{userID: a.UserID, place: place, size: int64(len(body)), key: key, expiresAt: due - garbageSlip.Milliseconds()}
 	info, err := store.Put(ctx, key, bytes.NewReader(body), blob.PutOptions{Size: r.size, Max: r.size})
 	if err != nil {
@@ -131,6 +133,7 @@ func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place
 		s.discard(ctx, err, place.ProviderID, key)
 		return Result{}, err
 	}
+	crash.Point("upload.stored")
 	r.sha256, r.etag, r.mimeType = hex.EncodeToString(info.SHA256), info.ETag, settle(place.Name, body, claim(o.MimeType))
 	link := o.links(r.mimeType, body)
 	var result Result
@@ -148,6 +151,7 @@ func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place
 		s.discard(ctx, err, place.ProviderID, key)
 		return Result{}, fmt.Errorf("commit an upload: %w", err)
 	}
+	crash.Point("upload.committed")
 	return result, nil
 }
 
@@ -195,6 +199,7 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 	if err != nil {
 		return Result{}, fmt.Errorf("reserve for an upload: %w", err)
 	}
+	crash.Point("upload.noted")
 	result, err := s.stream(ctx, a, o, store, &r, head, left)
 	if err != nil {
 		s.giveUp(ctx, r)
@@ -218,6 +223,7 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	if err != nil {
 		return Result{}, stored(err)
 	}
+	crash.Point("upload.stored")
 	r.size, r.sha256, r.etag = info.Size, hex.EncodeToString(info.SHA256), info.ETag
 	r.mimeType = settle(r.place.Name, head, r.claim)
 	link := o.links(r.mimeType, head)
@@ -239,6 +245,7 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	if err != nil {
 		return Result{}, fmt.Errorf("commit an upload: %w", err)
 	}
+	crash.Point("upload.committed")
 	return result, nil
 }
 

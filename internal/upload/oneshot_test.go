@@ -252,7 +252,7 @@ func TestOneShotThatDiesIsSwept(t *testing.T) {
 		if storage, count := w.reserved(w.ann); storage != mega || count != 1 {
 			t.Errorf("reserved %d bytes, %d files", storage, count)
 		}
-		if list, err := w.up.List(ctx, w.ann); err != nil || len(list) != 0 {
+		if list, err := w.up.List(ctx, w.ann, upload.All); err != nil || len(list) != 0 {
 			t.Errorf("listed: %+v, %v", list, err)
 		}
 		w.advance(time.Hour)

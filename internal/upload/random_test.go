@@ -34,7 +34,7 @@ type worker struct {
 // Abuse cases C93, C123 and C125, and the promise of the whole: whatever fails in between, what was acknowledged is there, what was deleted
 // is gone, quotas are the sums of what there is, each object is a file's or known as garbage, and in the end nothing is left over.
 func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachInParts(t, func(t *testing.T, w *world) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		if err := errors.Join(w.setLimits(w.ann, 4*mega, 20), w.setLimits(w.ben, 4*mega, 20)); err != nil {
@@ -115,13 +115,14 @@ func (w *world) chores() {
 func (k *worker) step() {
 	name := fmt.Sprint("f", k.r.IntN(4))
 	if k.r.IntN(4) == 0 { // whoever puts next meets it, this worker or another
-		k.store.Next(blobtest.Put, []blobtest.Fault{
+		op := []blobtest.Op{blobtest.Put, blobtest.Put, blobtest.Begin, blobtest.PutPart, blobtest.Parts, blobtest.Finish}[k.r.IntN(6)]
+		k.store.Next(op, []blobtest.Fault{
 			{Err: blob.Unavailable("put", errors.New("down"))},
 			{Err: blob.Unavailable("put", errors.New("its answer was lost")), Late: true},
 			{Err: blob.NoSpace("put", errors.New("full")), Short: 100},
 		}[k.r.IntN(3)])
 	}
-	switch k.r.IntN(8) {
+	switch k.r.IntN(11) {
 	case 0, 1, 2:
 		k.putOnce(name, 1+k.r.IntN(2000))
 	case 3:
@@ -132,6 +133,8 @@ func (k *worker) step() {
 		k.delete(name)
 	case 7:
 		k.move(name)
+	case 8, 9, 10:
+		k.inParts(name)
 	}
 }
 
@@ -204,6 +207,39 @@ func (k *worker) session(name string) {
 	}
 	if err == nil {
 		file, _, err := k.up.Complete(ctx, k.actor, session.ID, etag)
+		k.told(name, content, file.ID, err)
+	}
+}
+
+// inParts sends a file in parts, in any order, some of them twice, or only some; under an idempotency key the same content goes on where it was left.
+func (k *worker) inParts(name string) {
+	ctx, cancel := k.context()
+	defer cancel()
+	n, content := inParts(name, int64(1+k.r.IntN(4000)), ""), ""
+	n.Dir, n.Conflict = k.dir, files.Replace
+	if variant := k.r.IntN(4); variant > 0 {
+		n.IdempotencyKey, n.Size = fmt.Sprint(k.dir, name, variant), int64(1300*variant)
+		content = strings.Repeat(fmt.Sprintf("%-40s", n.IdempotencyKey), 100)[:n.Size]
+	} else {
+		content = k.content(int(n.Size))
+	}
+	session, err := k.up.Create(ctx, k.actor, n)
+	if err != nil || session.AlreadyCompleted {
+		return
+	}
+	total := int(*session.TotalParts)
+	for _, i := range append(k.r.Perm(total), k.r.IntN(total)) {
+		_, _ = k.up.PutPart(ctx, k.actor, session.ID, i+1, strings.NewReader(pieceOf(content, i+1)), -1) // what fails is missing in the end
+		if k.r.IntN(8) == 0 {
+			return // left to the sweep, or to whoever comes back
+		}
+	}
+	if k.r.IntN(6) == 0 {
+		_ = k.up.Abort(ctx, k.actor, session.ID)
+		return
+	}
+	file, already, err := k.up.Complete(ctx, k.actor, session.ID, "")
+	if !already { // of what is complete already the content may be another by now
 		k.told(name, content, file.ID, err)
 	}
 }

@@ -8,17 +8,21 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/blob"
+	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
 )
 
 // PutRaw receives the bytes of a pending session, length of them when the transport knows (-1 when not); it may be repeated, and the last
 // whole body counts. contentType is what the request says, "" for nothing. The etag is opaque and goes back to Complete. Faults: NotFound,
-// Conflict (not pending), UploadExpired, Unverified (not the size announced, or broken off: nothing is kept), Unavailable.
+// Conflict (not pending, or in parts), UploadExpired, Unverified (not the size announced, or broken off: nothing is kept), Unavailable.
 func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, body io.Reader, length int64, contentType string) (etag string, size int64, err error) {
 	r, err := find(s.db.Read(ctx), a.UserID, sessionID)
 	if err != nil {
 		return "", 0, err
+	}
+	if r.inParts() {
+		return "", 0, fault.New(fault.Conflict, "The bytes of this upload come in parts.")
 	}
 	if err := s.takesBytes(r); err != nil {
 		return "", 0, err
@@ -66,6 +70,7 @@ func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentTy
 	if err != nil {
 		return stored(err)
 	}
+	crash.Point("raw.stored")
 	r.sha256, r.etag = hex.EncodeToString(info.SHA256), info.ETag
 	r.mimeType = settle(r.place.Name, head.head, claim(contentType), r.claim)
 	return s.db.Write(ctx, func(tx *db.Tx) error {

@@ -32,18 +32,34 @@ type Session struct {
 	Mode       string // "worker": the bytes go through the service
 	TotalParts *int64 // nil for a single session
 	ExpiresAt  int64  // ms
-	Status     string // pending, completed
+	Status     string // pending, completed; in a list also expired: its parts are kept
 	Dir        vpath.Path
 	Name       vpath.Name
 	Size       int64 // bytes
+	CreatedAt  int64 // ms
+
+	IdempotencyKey string // "" for none
 	// AlreadyCompleted and File are set when the idempotency key names a completed session.
 	AlreadyCompleted bool
 	File             *files.Entry
+	// Received and KeptUntil are set by List: the bytes that have come in, nil when the store does not tell, and until when (ms) those of an
+	// expired session are kept.
+	Received, KeptUntil *int64
 }
 
 func (r row) view() Session {
-	return Session{ID: r.id, Mode: "worker", ExpiresAt: r.expiresAt, Status: r.status, Dir: r.place.Dir, Name: r.place.Name, Size: r.size}
+	s := Session{
+		ID: r.id, Mode: worker, ExpiresAt: r.expiresAt, Status: r.status, Dir: r.place.Dir, Name: r.place.Name, Size: r.size, CreatedAt: r.createdAt,
+		IdempotencyKey: r.idempotencyKey,
+	}
+	if r.inParts() {
+		total := int64(r.totalParts)
+		s.TotalParts = &total
+	}
+	return s
 }
+
+const worker = "worker"
 
 // check validates what needs no look at anything stored, and settles what was left out. Fault: Invalid.
 func (n *NewSession) check() error {
@@ -58,17 +74,21 @@ func (n *NewSession) check() error {
 		return fault.New(fault.Invalid, "An idempotency key must be valid UTF-8 without NUL.")
 	case utf8.RuneCountInString(n.IdempotencyKey) > keyMax:
 		return fault.New(fault.Invalid, "An idempotency key has at most 255 characters.")
-	case n.Size > singleMax || n.Size > 0 && n.PartCount != nil && *n.PartCount > 1: // no bytes are always one piece
-		return fault.New(fault.Invalid, "This server does not take uploads in parts yet: a session holds at most 100 MiB in one part.")
 	}
 	var err error
 	n.Conflict, err = files.ParseConflict(string(n.Conflict))
 	return err
 }
 
-// Create makes a session and reserves its bytes and, unless it replaces one, a file, or returns the one that the idempotency key names: the pending one, or for a
-// day and while its file exists the completed one. Faults: Invalid (also: the key with another target or size), Unauthorized, Forbidden,
-// NotFound, AlreadyExists, QuotaExceeded, Conflict (100 are open).
+// inParts reports whether the bytes are to come in parts: no bytes are always one piece.
+func (n *NewSession) inParts() bool {
+	return n.Size > singleMax || n.Size > 0 && n.PartCount != nil && *n.PartCount > 1
+}
+
+// Create makes a session and reserves its bytes and, unless it replaces one, a file, or returns the one that the idempotency key names: the
+// pending one, or for a day and while its file exists the completed one. Of an expired one whose parts are kept the new session takes over what
+// has come in. Faults: Invalid (also: the key with another target or size), Unauthorized, Forbidden, NotFound, AlreadyExists, QuotaExceeded,
+// Conflict (100 are open), Unavailable.
 func (s *Service) Create(ctx context.Context, a access.Actor, n NewSession) (Session, error) {
 	if err := signedIn(a); err != nil {
 		return Session{}, err
@@ -87,12 +107,18 @@ func (s *Service) Create(ctx context.Context, a access.Actor, n NewSession) (Ses
 			old = former
 		}
 		session, err := s.create(ctx, a, n, old)
-		var taken *db.ErrUnique
-		if errors.As(err, &taken) && taken.Name == "upload_sessions_key_unique" && try < tries {
-			continue // the same key came in twice at once; the other one's session is to be resumed
+		if try < tries && overtaken(err) {
+			continue
 		}
 		return session, err
 	}
+}
+
+// overtaken reports whether a session was not made because the same key came in twice at once, and the other one's session is to be resumed, or
+// because the collector was faster, which another try takes into account.
+func overtaken(err error) bool {
+	var taken *db.ErrUnique
+	return errors.As(err, &taken) && taken.Name == "upload_sessions_key_unique" || errors.Is(err, errChanged) || errors.Is(err, files.ErrCollected)
 }
 
 func deref(session *Session) Session {
@@ -102,14 +128,15 @@ func deref(session *Session) Session {
 	return *session
 }
 
-// resume returns the session that the idempotency key names, or the row that still holds the key and has to give way.
+// resume returns the session that the idempotency key names, or the row that still holds the key and has to give way: of a completed session, or of
+// one whose parts are kept.
 func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Session, *row, error) {
-	r, err := findKey(s.db.Read(ctx), a.UserID, n.IdempotencyKey)
+	r, err := s.holder(ctx, a.UserID, n.IdempotencyKey)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("find a session by its key: %w", err)
+		return nil, nil, err
 	}
 	same := r.place.Dir == n.Dir && r.place.Name == n.Name && r.size == n.Size
 	view := r.view()
@@ -125,18 +152,43 @@ func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Se
 			return nil, nil, err
 		}
 		view.AlreadyCompleted, view.File = true, &file
-	} else if s.ms() >= r.expiresAt {
+	}
+	switch {
+	case !same:
+		return nil, nil, fault.New(fault.Invalid, "This idempotency key belongs to an upload with another target or size.")
+	case r.status == expired:
 		return nil, &r, nil
-	} else if same {
+	case r.status == pending:
 		// Whether the name is free is asked on completion; the right to write is asked each time.
 		if _, err := s.tree.Place(ctx, a, n.Dir, n.Name, files.RenameNew); err != nil {
 			return nil, nil, err
 		}
 	}
-	if !same {
-		return nil, nil, fault.New(fault.Invalid, "This idempotency key belongs to an upload with another target or size.")
-	}
 	return &view, nil, nil
+}
+
+// holder returns the row that holds an idempotency key, after ending it when its time is over. Error: db.ErrNoRows.
+func (s *Service) holder(ctx context.Context, userID, idempotencyKey string) (row, error) {
+	for range 5 { // what is ended may have become kept, or another's
+		r, err := findKey(s.db.Read(ctx), userID, idempotencyKey)
+		switch now := s.ms(); {
+		case err != nil:
+			return row{}, fmt.Errorf("find a session by its key: %w", err)
+		case r.status == pending && now >= r.expiresAt:
+			var received int64
+			if received, err = s.toKeep(ctx, r); err == nil {
+				err = s.expire(ctx, r, received)
+			}
+		case r.status == expired && now >= r.keptUntil:
+			err = s.dropKept(ctx, r)
+		default:
+			return r, nil
+		}
+		if err != nil {
+			return row{}, fmt.Errorf("end an expired upload: %w", err)
+		}
+	}
+	return row{}, errors.New("an idempotency key changes hands too often")
 }
 
 // create makes a new session; old holds its idempotency key still, when it has one.
@@ -156,45 +208,74 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	if a.Key != nil {
 		r.keyID = a.Key.ID
 	}
-	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if old != nil { // sessions before quotas, as everywhere, or two callers could wait for each other
-			if err := dropKey(tx, old.id); err != nil {
-				return err
-			}
-			if err := s.expireOne(tx, old.id); err != nil {
-				return err
-			}
+	if old != nil && old.status == expired && old.place.ProviderID != place.ProviderID { // they lie where the file is not to be any more
+		if err := s.dropKept(ctx, *old); err != nil {
+			return Session{}, fmt.Errorf("drop kept parts: %w", err)
 		}
-		if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {
-			return err
+		old = nil
+	}
+	begun := false
+	switch {
+	case old != nil && old.status == expired:
+		r.key, r.uploadID, r.totalParts = old.key, old.uploadID, old.totalParts
+	case n.inParts():
+		if err := s.begin(ctx, &r); err != nil {
+			return Session{}, err
 		}
-		count, err := countOpen(tx, r.userID, r.createdAt)
-		if err != nil {
-			return err
-		}
-		if count >= openMax {
-			return fault.New(fault.Conflict, "You have 100 open uploads. Finish or abort some of them first.")
-		}
-		return insert(tx, r)
-	})
+		begun = true
+	}
+	err = s.db.Write(ctx, func(tx *db.Tx) error { return s.reserve(tx, r, old) })
+	if errors.Is(err, files.ErrCollected) {
+		s.collected(ctx, r, old)
+	}
 	if err != nil {
+		if begun {
+			s.dropParts(ctx, err, r)
+		}
 		return Session{}, fmt.Errorf("create an upload session: %w", err)
 	}
 	return r.view(), nil
 }
 
-// List returns the actor's open sessions, the newest first. Fault: Unauthorized.
-func (s *Service) List(ctx context.Context, a access.Actor) ([]Session, error) {
-	if err := signedIn(a); err != nil {
-		return nil, err
+// reserve records a new session with its reservation. Error: errChanged when somebody else took the parts kept in old.
+func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
+	if old != nil { // sessions before quotas, as everywhere, or two callers could wait for each other
+		if err := s.giveWay(tx, *old); err != nil {
+			return err
+		}
 	}
-	rows, err := open(s.db.Read(ctx), a.UserID, s.ms())
+	if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {
+		return err
+	}
+	if err := s.few(tx, r); err != nil {
+		return err
+	}
+	if err := insert(tx, r); err != nil || !r.inParts() {
+		return err
+	}
+	return s.expect(tx, r)
+}
+
+// giveWay takes its idempotency key from an old session that is completed, and from an expired one the parts that were kept.
+func (s *Service) giveWay(tx *db.Tx, old row) error {
+	if old.status == completed {
+		return dropKey(tx, old.id)
+	}
+	former, err := unkeep(tx, old.id)
+	if errors.Is(err, db.ErrNoRows) {
+		return errChanged
+	}
 	if err != nil {
-		return nil, fmt.Errorf("list upload sessions: %w", err)
+		return err
 	}
-	list := make([]Session, len(rows))
-	for i, r := range rows {
-		list[i] = r.view()
+	return quota.Release(tx, former.userID, former.bytes, former.files)
+}
+
+// few refuses one more open session than a user may have. Exact only after the user's quota was changed in the same transaction.
+func (s *Service) few(q db.Querier, r row) error {
+	count, err := countOpen(q, r.userID, r.createdAt)
+	if err == nil && count >= openMax {
+		err = fault.New(fault.Conflict, "You have 100 open uploads. Finish or abort some of them first.")
 	}
-	return list, nil
+	return err
 }

@@ -32,36 +32,57 @@ type row struct {
 	status            string
 	bytes, files      int64 // reserved
 
-	key      blob.Key // of the bytes received, "" for none yet
-	sha256   string   // hexadecimal
-	etag     string   // the store's
-	mimeType string   // settled
+	key        blob.Key // of the bytes received, "" for none yet; of a session in parts: of the object they make, from the start
+	totalParts int      // 0 for a session whose bytes come in one piece
+	uploadID   string   // what the store calls the parts
+	keptUntil  int64    // ms; 0 unless the parts of an expired session are kept
+
+	sha256   string // hexadecimal
+	etag     string // the store's
+	mimeType string // settled
 	entryID  string
 
 	createdAt, expiresAt, completedAt int64 // ms
 }
 
+// inParts reports whether the bytes come in parts.
+func (r row) inParts() bool { return r.totalParts > 0 }
+
+// keeps reports whether what a session received is kept when it expires.
+func (r row) keeps() bool { return r.inParts() && r.idempotencyKey != "" }
+
+// garbageAt is when the key of a session is garbage should nobody end the session before (ms). That is after the time for which its parts may
+// be kept, so that a service that was down for a night finds them.
+func (r row) garbageAt() int64 {
+	if r.keeps() {
+		return r.expiresAt + (keepParts + garbageSlip).Milliseconds()
+	}
+	return r.expiresAt + garbageSlip.Milliseconds()
+}
+
 const columns = `
 	id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict,
 	idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, sha256, etag, content_type, entry_id,
-	created_at, expires_at, completed_at`
+	created_at, expires_at, completed_at, upload_id, total_parts, kept_until`
 
 func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	var (
 		r                                                                 row
 		keyID, idempotencyKey, objectKey, sha256, etag, mimeType, entryID sql.NullString
-		completedAt                                                       sql.NullInt64
+		uploadID                                                          sql.NullString
+		completedAt, totalParts, keptUntil                                sql.NullInt64
 		target, missing, name, conflict                                   string
 	)
 	err := from.Scan(&r.id, &r.userID, &keyID, &r.place.MountID, &r.place.ProviderID, &target, &r.place.BaseID, &missing, &name, &r.size,
 		&r.claim, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256, &etag, &mimeType, &entryID,
-		&r.createdAt, &r.expiresAt, &completedAt)
+		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil)
 	if err != nil {
 		return row{}, err
 	}
 	r.keyID, r.idempotencyKey, r.key = keyID.String, idempotencyKey.String, blob.Key(objectKey.String)
 	r.sha256, r.etag, r.mimeType, r.entryID = sha256.String, etag.String, mimeType.String, entryID.String
-	r.completedAt = completedAt.Int64
+	r.uploadID, r.totalParts = uploadID.String, int(totalParts.Int64)
+	r.completedAt, r.keptUntil = completedAt.Int64, keptUntil.Int64
 	if r.place.Dir, err = vpath.Parse(target); err != nil {
 		return row{}, fmt.Errorf("stored path of an upload session: %w", err)
 	}
@@ -83,11 +104,13 @@ func insert(tx *db.Tx, r row) error {
 	}
 	_, err := tx.Exec(`
 		INSERT INTO upload_sessions (id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size,
-			mime_type, conflict, idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19)`,
+			mime_type, conflict, idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, created_at, expires_at,
+			upload_id, total_parts)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21)`,
 		r.id, r.userID, null(r.keyID), r.place.MountID, r.place.ProviderID, r.place.Dir.String(), r.place.BaseID,
 		strings.Join(missing, "/"), string(r.place.Name), r.size, r.claim, string(r.place.Conflict), null(r.idempotencyKey), r.oneShot,
-		r.bytes, r.files, null(string(r.key)), r.createdAt, r.expiresAt)
+		r.bytes, r.files, null(string(r.key)), r.createdAt, r.expiresAt,
+		sql.NullString{String: r.uploadID, Valid: r.inParts()}, sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()})
 	return err
 }
 
@@ -102,32 +125,18 @@ func find(q db.Querier, userID, id string) (row, error) {
 	return r, err
 }
 
-// findKey returns the session that the user's idempotency key names, db.ErrNoRows when there is none.
+// findKey returns the session that the user's idempotency key names, else the expired one whose parts are kept under it; db.ErrNoRows when there
+// is neither.
 func findKey(q db.Querier, userID, idempotencyKey string) (row, error) {
-	return scan(q.QueryRow(`SELECT `+columns+`
+	r, err := scan(q.QueryRow(`SELECT `+columns+`
 		FROM upload_sessions
 		WHERE user_id = $1 AND idempotency_key = $2 AND status IN ('pending', 'completed')`, userID, idempotencyKey))
-}
-
-// open lists the user's open sessions, the newest first.
-func open(q db.Querier, userID string, now int64) ([]row, error) {
-	rows, err := q.Query(`SELECT `+columns+`
-		FROM upload_sessions
-		WHERE user_id = $1 AND status = 'pending' AND expires_at > $2 AND NOT one_shot
-		ORDER BY created_at DESC, id`, userID, now)
-	if err != nil {
-		return nil, err
+	if errors.Is(err, db.ErrNoRows) {
+		r, err = scan(q.QueryRow(`SELECT `+columns+`
+			FROM upload_sessions
+			WHERE user_id = $1 AND idempotency_key = $2 AND kept_until IS NOT NULL`, userID, idempotencyKey))
 	}
-	defer rows.Close()
-	var list []row
-	for rows.Next() {
-		r, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, r)
-	}
-	return list, rows.Err()
+	return r, err
 }
 
 // countOpen counts them. Exact only after the user's quota row was changed in the same transaction, which makes callers wait in line.
@@ -170,12 +179,12 @@ func setEntry(tx *db.Tx, id, entryID string) error {
 	return err
 }
 
-// abort ends a pending session of that user; db.ErrNoRows when it is not pending or not theirs.
+// abort ends a pending session of that user, or takes the kept parts from an expired one; db.ErrNoRows when it is neither or not theirs.
 func abort(tx *db.Tx, userID, id string) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
-		SET status = 'aborted'
-		WHERE id = $1 AND user_id = $2 AND status = 'pending' AND NOT one_shot
+		SET status = CASE WHEN status = 'pending' THEN 'aborted' ELSE status END, kept_until = NULL
+		WHERE id = $1 AND user_id = $2 AND (status = 'pending' OR kept_until IS NOT NULL) AND NOT one_shot
 		RETURNING `+columns, id, userID))
 }
 
@@ -188,6 +197,33 @@ func expire(tx *db.Tx, id string, now int64) (row, error) {
 		RETURNING `+columns, id, now))
 }
 
+// keep is expire for a session whose parts stay, of so many bytes, which alone stay reserved; it reports whether it was so.
+func keep(tx *db.Tx, id string, received, now int64) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE upload_sessions
+		SET status = 'expired', kept_until = expires_at + $1, reserved_storage = $2, reserved_files = 0
+		WHERE id = $3 AND status = 'pending' AND expires_at <= $4`, keepParts.Milliseconds(), received, id, now)
+	return n == 1, err
+}
+
+// unkeep decides who gets the kept parts of an expired session: a new session, or the garbage. db.ErrNoRows when somebody else was faster.
+func unkeep(tx *db.Tx, id string) (row, error) {
+	return scan(tx.QueryRow(`
+		UPDATE upload_sessions
+		SET kept_until = NULL
+		WHERE id = $1 AND kept_until IS NOT NULL
+		RETURNING `+columns, id))
+}
+
+// prolong gives a pending session in parts time until then, and never less than it had; db.ErrNoRows when it is not pending any more.
+func prolong(tx *db.Tx, id string, until, now int64) (row, error) {
+	return scan(tx.QueryRow(`
+		UPDATE upload_sessions
+		SET expires_at = CASE WHEN expires_at < $1 THEN $1 ELSE expires_at END
+		WHERE id = $2 AND status = 'pending' AND expires_at > $3 AND total_parts IS NOT NULL
+		RETURNING `+columns, until, id, now))
+}
+
 // take removes the row of an upload in one request, provided that it is still pending, and reports whether it was.
 func take(tx *db.Tx, id string) (bool, error) {
 	n, err := tx.Exec(`DELETE FROM upload_sessions WHERE id = $1 AND status = 'pending' AND one_shot`, id)
@@ -198,39 +234,6 @@ func take(tx *db.Tx, id string) (bool, error) {
 func renew(tx *db.Tx, id string, until int64) (bool, error) {
 	n, err := tx.Exec(`UPDATE upload_sessions SET expires_at = $1 WHERE id = $2 AND status = 'pending' AND one_shot`, until, id)
 	return n == 1, err
-}
-
-// due lists pending sessions whose time is over, at most limit.
-func due(q db.Querier, now int64, limit int) ([]string, error) {
-	rows, err := q.Query(`
-		SELECT id
-		FROM upload_sessions
-		WHERE status = 'pending' AND expires_at <= $1
-		ORDER BY expires_at
-		LIMIT $2`, now, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
-}
-
-// forget deletes rows that nobody asks for any more.
-func forget(tx *db.Tx, now int64) error {
-	_, err := tx.Exec(`DELETE FROM upload_sessions WHERE status = 'completed' AND completed_at <= $1 AND expires_at <= $2`,
-		now-keepDone.Milliseconds(), now)
-	if err == nil {
-		_, err = tx.Exec(`DELETE FROM upload_sessions WHERE status IN ('aborted', 'expired') AND expires_at <= $1`, now-keepOthers.Milliseconds())
-	}
-	return err
 }
 
 func noSession() error { return fault.New(fault.NotFound, "There is no such upload session.") }

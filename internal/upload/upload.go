@@ -2,13 +2,17 @@
 //
 // A session is a row and a small state machine: pending, then completed, aborted or expired; each step out of pending is one conditional
 // UPDATE, so that of several callers, replicas or the sweep exactly one takes it. What holds at every moment, crashes included:
-//   - the reserved bytes and files of a user are the sums over the user's pending rows;
+//   - the reserved bytes and files of a user are the sums over the user's rows that are pending or whose parts are kept;
 //   - a key under which bytes are being written, or lie without a file, is on the garbage list; the transaction that makes the file
 //     takes it off, so that neither a crash nor a lost answer leaves an object that nobody knows;
 //   - a file appears, is charged and ends its session in one transaction.
 //
 // An expired session is treated as such from the millisecond on, whether the sweep has met it or not. Rights are judged when a session is
-// made and again when it completes. Multipart sessions are not taken yet.
+// made and again when it completes.
+//
+// The bytes of a session come in one piece, which may be repeated until it completes, or in parts. The store alone knows which parts it has:
+// nothing in the database could disagree with the bytes. Of a session in parts that expires, what came in is kept for a day for whoever comes
+// back with its idempotency key: a new session then takes over the key of its object, the parts and all.
 // Specification: Upload session, Upload endpoints, Compatible upload endpoints, Limits.
 package upload
 
@@ -33,9 +37,17 @@ const (
 	// Lifetime is how long a session stays pending.
 	Lifetime = time.Hour
 
+	// partSize is the length of every part but the last, in bytes.
+	partSize = 8 << 20
+	// renewable is how long after its creation a session in parts can be pending at most.
+	renewable = 24 * time.Hour
+	// keepParts is how long the parts of an expired session are kept.
+	keepParts = 24 * time.Hour
+
 	singleMax   = 100 << 20 // bytes of the largest file that a single session takes
 	partCounts  = 2560      // 20 GiB in parts of 8 MiB
 	openMax     = 100       // pending sessions of one user
+	listMax     = 1000      // sessions in a list
 	keyMax      = 255       // characters of an idempotency key
 	repeatable  = 24 * time.Hour
 	keepDone    = 48 * time.Hour // how long the row of a completed session stays
@@ -63,11 +75,12 @@ type Service struct {
 
 	store func(ctx context.Context, providerID string) (blob.Store, error)
 	keys  *keyring
+	part  int64 // partSize, less in tests
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	s := &Service{db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store}
+	s := &Service{db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store, part: partSize}
 	s.keys = &keyring{service: s, provider: cfg.Providers.ByID, rings: map[string]*ring{}}
 	return s
 }

@@ -1,0 +1,75 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/fault"
+)
+
+// Which sessions List returns.
+const (
+	All     = ""
+	Pending = pending
+	Kept    = expired // those whose parts are kept
+)
+
+// List returns the actor's open sessions and the expired ones whose parts are kept, or one of both, the newest first, at most 1000. An actor with
+// an API key sees the sessions made with it. Faults: Unauthorized, Invalid.
+func (s *Service) List(ctx context.Context, a access.Actor, status string) ([]Session, error) {
+	if err := signedIn(a); err != nil {
+		return nil, err
+	}
+	if status != All && status != Pending && status != Kept {
+		return nil, fault.New(fault.Invalid, "The status is pending or expired.")
+	}
+	keyID := ""
+	if a.Key != nil {
+		keyID = a.Key.ID
+	}
+	now := s.ms()
+	rows, err := listed(s.db.Read(ctx), a.UserID, keyID, status != Kept, status != Pending, now)
+	if err != nil {
+		return nil, fmt.Errorf("list upload sessions: %w", err)
+	}
+	list := make([]Session, 0, len(rows))
+	silent := map[string]bool{} // providers that did not answer once are not asked again
+	for _, r := range rows {
+		session := r.view()
+		session.Received = s.arrived(ctx, r, silent)
+		if r.status == expired || now >= r.expiresAt {
+			until := r.expiresAt + keepParts.Milliseconds()
+			session.Status, session.KeptUntil = expired, &until
+			if session.Received != nil && *session.Received == 0 {
+				continue // nothing is kept; the sweep is about to end it
+			}
+		}
+		list = append(list, session)
+	}
+	return list, nil
+}
+
+// arrived returns how many bytes of a session have come in, nil when its store does not tell.
+func (s *Service) arrived(ctx context.Context, r row, silent map[string]bool) *int64 {
+	var n int64
+	switch {
+	case r.keptUntil > 0:
+		n = r.bytes
+	case !r.inParts() && r.key != "":
+		n = r.size
+	case r.inParts() && silent[r.place.ProviderID]:
+		return nil
+	case r.inParts():
+		parts, err := s.received(ctx, r)
+		if err != nil && !errors.Is(err, blob.ErrNotFound) {
+			s.log.Warn("list the parts of an upload", "provider", r.place.ProviderID, "error", err)
+			silent[r.place.ProviderID] = true
+			return nil
+		}
+		n = length(parts)
+	}
+	return &n
+}

@@ -1,0 +1,301 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/crash"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/provider"
+	"larder/internal/quota"
+)
+
+// begin has the store announce the object of a new session, under a key that is noted already, after looking whether the session has a chance.
+// Faults: QuotaExceeded, Conflict, Unavailable.
+func (s *Service) begin(ctx context.Context, r *row) error {
+	bytes, count, err := quota.Left(s.db.Read(ctx), r.userID)
+	if err != nil {
+		return fmt.Errorf("read the quota: %w", err)
+	}
+	if bytes < r.bytes || count < r.files {
+		return overQuota()
+	}
+	if err := s.few(s.db.Read(ctx), *r); err != nil {
+		return err
+	}
+	store, err := s.store(ctx, r.place.ProviderID)
+	if err != nil {
+		return err
+	}
+	if r.key, _, err = s.keys.take(ctx, r.place.ProviderID); err != nil {
+		return err
+	}
+	u, err := store.Begin(ctx, r.key, r.size, s.part)
+	if err != nil {
+		return provider.Fault(err)
+	}
+	crash.Point("parts.begun")
+	r.uploadID, r.totalParts = u.ID, u.Parts()
+	return nil
+}
+
+// upload is what the store knows a session in parts by.
+func (s *Service) upload(r row) blob.Upload {
+	return blob.Upload{Key: r.key, ID: r.uploadID, Size: r.size, PartSize: s.part}
+}
+
+// expect has the collector know of the parts of r. Fault: Conflict because of files.ErrCollected.
+func (s *Service) expect(tx *db.Tx, r row) error {
+	held, err := s.tree.Expect(tx, r.place.ProviderID, r.key, r.uploadID, r.garbageAt())
+	if err == nil && !held {
+		err = fault.New(fault.Conflict, "The parts of this upload have been removed already. Begin a new one.").Because(files.ErrCollected)
+	}
+	return err
+}
+
+// dropParts makes the parts of a session that was not made garbage at once. As with discard, an error that is no fault may hide a commit.
+func (s *Service) dropParts(ctx context.Context, err error, r row) {
+	var taken *db.ErrUnique
+	if fault.KindOf(err) == fault.Internal && !errors.As(err, &taken) && !errors.Is(err, errChanged) {
+		return
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	noted := false
+	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
+		noted, err = s.tree.Expect(tx, r.place.ProviderID, r.key, r.uploadID, s.ms())
+		return err
+	})
+	if err == nil && !noted { // the collector has begun with the key and knows nothing of parts
+		var store blob.Store
+		if store, err = s.store(ctx, r.place.ProviderID); err == nil {
+			err = store.Abort(ctx, s.upload(r))
+		}
+	}
+	if err != nil {
+		s.log.Warn("drop the parts of an upload", "error", err)
+	}
+}
+
+// collected has the next try go without what the collector took, since another replica's clock is far ahead: keys noted before, or kept parts.
+func (s *Service) collected(ctx context.Context, r row, old *row) {
+	s.log.Warn("the key of an upload in parts was collected before its time: compare the clocks of the replicas", "provider", r.place.ProviderID)
+	s.keys.drop(r.place.ProviderID)
+	if old == nil || old.status != expired {
+		return
+	}
+	if err := s.dropKept(ctx, *old); err != nil {
+		s.log.Warn("drop kept parts", "error", err)
+	}
+}
+
+// takesParts refuses a part, or a question about parts, for a session that has none or is over. Faults: Conflict, UploadExpired.
+func (s *Service) takesParts(r row) error {
+	if !r.inParts() {
+		return fault.New(fault.Conflict, "The bytes of this upload come in one piece.")
+	}
+	return s.takesBytes(r)
+}
+
+// PutPart receives part number (from 1) of a pending session, length bytes when the transport knows (-1 when not). Parts come in any order,
+// several at once, and as often as the client likes; nil means that the part is durable. Faults: NotFound, Conflict (not in parts, completed,
+// aborted), UploadExpired, Invalid (no such part), Unverified (not exactly the part's length, or broken off: nothing of it is kept), Unavailable.
+func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string, number int, body io.Reader, length int64) (etag string, err error) {
+	r, err := find(s.db.Read(ctx), a.UserID, sessionID)
+	if err != nil {
+		return "", err
+	}
+	if err := s.takesParts(r); err != nil {
+		return "", err
+	}
+	u := s.upload(r)
+	want := u.PartLength(number)
+	if want == 0 {
+		return "", fault.Newf(fault.Invalid, "The parts of this upload have the numbers 1 to %d.", r.totalParts)
+	}
+	if length >= 0 && length != want {
+		return "", fault.Newf(fault.Unverified, "Part %d has %d bytes, and %d are coming.", number, want, length)
+	}
+	store, err := s.store(ctx, r.place.ProviderID)
+	if err != nil {
+		return "", err
+	}
+	part, err := store.PutPart(ctx, u, number, s.watch(ctx, r, body))
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return "", s.gone(ctx, store, r)
+	case err != nil:
+		return "", stored(err)
+	}
+	crash.Point("parts.stored")
+	if r, err = find(s.db.Read(ctx), a.UserID, sessionID); err == nil {
+		err = s.takesBytes(r)
+	}
+	if err != nil { // the collector has the part, or the parts as a whole
+		return "", err
+	}
+	return part.ETag, nil
+}
+
+// How often a body under way is held against its session: a part of 8 MiB some times, a slow one now and then.
+const (
+	lookBytes = 1 << 20
+	lookEvery = 5 * time.Second
+)
+
+// watch ends a body with its session, wherever that is ended or renewed. Faults of reading: those of find and takesBytes.
+func (s *Service) watch(ctx context.Context, r row, body io.Reader) io.Reader {
+	counted := &countingReader{r: body}
+	looked, at := s.now(), int64(0)
+	return &guardedReader{r: counted, guard: func() error {
+		now := s.now()
+		if counted.n-at < lookBytes && now.Sub(looked).Abs() < lookEvery && now.UnixMilli() < r.expiresAt {
+			return nil
+		}
+		looked, at = now, counted.n
+		switch fresh, err := find(s.db.Read(ctx), r.userID, r.id); {
+		case err == nil:
+			r = fresh
+		case fault.KindOf(err) != fault.Internal:
+			return err
+		} // a database that does not answer now is no reason: the session is asked for again at the end
+		return s.takesBytes(r)
+	}}
+}
+
+// gone says why the store does not know the parts of a session that seemed to be pending: it has ended meanwhile, a completion has put them together
+// and got no further, or they are lost. Faults: those of find and takesBytes, Conflict, Unavailable.
+func (s *Service) gone(ctx context.Context, store blob.Store, r row) error {
+	now, err := find(s.db.Read(ctx), r.userID, r.id)
+	if err == nil {
+		err = s.takesBytes(now)
+	}
+	if err != nil {
+		return err
+	}
+	switch _, err := store.Stat(ctx, r.key); {
+	case err == nil:
+		return fault.New(fault.Conflict, "All parts of this upload have come in already. Complete it.")
+	case !errors.Is(err, blob.ErrNotFound):
+		return provider.Fault(err)
+	}
+	return fault.New(fault.Conflict, "The parts of this upload are not in the store any more. Abort it and begin a new one.")
+}
+
+// Parts is what has come in of a session in parts.
+type Parts struct {
+	Mode     string
+	Total    int
+	Received []blob.Part // by number
+	Missing  []int
+}
+
+// Parts asks the store what has come in of a pending session: the truth for whoever resumes it. Faults: NotFound, Conflict (not in parts,
+// completed, aborted), UploadExpired, Unavailable.
+func (s *Service) Parts(ctx context.Context, a access.Actor, sessionID string) (Parts, error) {
+	r, err := find(s.db.Read(ctx), a.UserID, sessionID)
+	if err != nil {
+		return Parts{}, err
+	}
+	if err := s.takesParts(r); err != nil {
+		return Parts{}, err
+	}
+	received, err := s.received(ctx, r)
+	if errors.Is(err, blob.ErrNotFound) {
+		store, err := s.store(ctx, r.place.ProviderID)
+		if err != nil {
+			return Parts{}, err
+		}
+		return Parts{}, s.gone(ctx, store, r)
+	}
+	if err != nil {
+		return Parts{}, err
+	}
+	return Parts{Mode: worker, Total: r.totalParts, Received: received, Missing: missing(r.totalParts, received)}, nil
+}
+
+// missing lists the numbers that are not there.
+func missing(total int, received []blob.Part) []int {
+	there := make(map[int]bool, len(received))
+	for _, p := range received {
+		there[p.Number] = true
+	}
+	var numbers []int
+	for n := 1; n <= total; n++ {
+		if !there[n] {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// received lists the parts that the store has. When a completion has put them together and got no further, they are all there, by the etag of the
+// object. Error: blob.ErrNotFound when the store knows nothing of them. Fault: Unavailable.
+func (s *Service) received(ctx context.Context, r row) ([]blob.Part, error) {
+	store, err := s.store(ctx, r.place.ProviderID)
+	if err != nil {
+		return nil, err
+	}
+	u := s.upload(r)
+	parts, err := store.Parts(ctx, u)
+	if !errors.Is(err, blob.ErrNotFound) {
+		return parts, provider.Fault(err)
+	}
+	info, err := store.Stat(ctx, r.key)
+	if err != nil {
+		return nil, provider.Fault(err)
+	}
+	for n := 1; n <= r.totalParts; n++ {
+		parts = append(parts, blob.Part{Number: n, Size: u.PartLength(n), ETag: info.ETag})
+	}
+	return parts, nil
+}
+
+// length adds parts up, in bytes.
+func length(parts []blob.Part) (n int64) {
+	for _, p := range parts {
+		n += p.Size
+	}
+	return n
+}
+
+// Renew gives a pending session in parts another hour from now, up to a day after it was made. Faults: NotFound, Conflict (not in parts, completed,
+// aborted), UploadExpired.
+func (s *Service) Renew(ctx context.Context, a access.Actor, sessionID string) (Session, error) {
+	var renewed row
+	err := s.db.Write(ctx, func(tx *db.Tx) error {
+		r, err := find(tx, a.UserID, sessionID)
+		if err != nil {
+			return err
+		}
+		if err := s.takesParts(r); err != nil {
+			return err
+		}
+		now := s.now()
+		until := min(now.Add(Lifetime).UnixMilli(), r.createdAt+renewable.Milliseconds())
+		renewed, err = prolong(tx, r.id, until, now.UnixMilli())
+		if errors.Is(err, db.ErrNoRows) { // it ended while this waited for its row
+			if r, err = find(tx, a.UserID, sessionID); err == nil {
+				err = s.takesBytes(r)
+			}
+			if err == nil {
+				err = errChanged
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return s.expect(tx, renewed)
+	})
+	if err != nil {
+		return Session{}, fmt.Errorf("renew an upload: %w", err)
+	}
+	return renewed.view(), nil
+}

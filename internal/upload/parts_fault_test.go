@@ -1,0 +1,204 @@
+package upload_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+	"larder/internal/fault"
+)
+
+// down is how a store fails: before it does anything, or after.
+func down(late bool) blobtest.Fault {
+	return blobtest.Fault{Err: blob.Unavailable("use store", errors.New("EIO")), Late: late}
+}
+
+// Abuse cases C125 and C128 for what comes in parts: whatever the store does, nothing is lost, charged twice or left over.
+func TestFailingStoreOfParts(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		content := whole(2500)
+		for _, late := range []bool{false, true} {
+			what := fmt.Sprintf("late: %v, ", late)
+			w.store.Next(blobtest.Begin, down(late))
+			_, err := w.up.Create(ctx, w.ann, inParts("f", 2500, ""))
+			w.wantFault(err, fault.Unavailable, what+"begin")
+			w.wantReserved(w.ann, 0, 0)
+
+			id := w.create(w.ann, inParts("f", 2500, "")).ID
+			w.fill(w.ann, id, content, 1, 3)
+			w.store.Next(blobtest.PutPart, down(late))
+			_, err = w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(pieceOf(content, 2)), -1)
+			w.wantFault(err, fault.Unavailable, what+"part")
+			w.store.Next(blobtest.Parts, down(late))
+			_, err = w.up.Parts(ctx, w.ann, id)
+			w.wantFault(err, fault.Unavailable, what+"parts")
+			w.part(w.ann, id, 2, pieceOf(content, 2))
+			w.store.Next(blobtest.Finish, down(late))
+			_, _, err = w.up.Complete(ctx, w.ann, id, "")
+			w.wantFault(err, fault.Unavailable, what+"finish")
+			w.wantReserved(w.ann, 2500, 1)
+			w.checkInvariants()
+
+			w.wantParts(w.ann, id, []int{1, 2, 3}, nil)
+			if late { // the object is made, and nothing changes it
+				_, err = w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(strings.Repeat("x", partLength)), -1)
+				w.wantFault(err, fault.Conflict, "a part of what is put together")
+			}
+			w.store.Next(blobtest.Stat, down(late))
+			_, _, err = w.up.Complete(ctx, w.ann, id, "")
+			w.wantFault(err, fault.Unavailable, what+"stat")
+			w.store.Next(blobtest.Open, down(late))
+			_, _, err = w.up.Complete(ctx, w.ann, id, "")
+			w.wantFault(err, fault.Unavailable, what+"a look at the first bytes")
+			entry := w.complete(w.ann, id, "")
+			if w.content(w.ann, entry.ID) != content {
+				t.Error("other bytes")
+			}
+			if _, _, err := w.tree.Delete(ctx, w.ann, entry.ID); err != nil {
+				t.Fatal(err)
+			}
+			w.wantUsed(w.ann, 0, 0)
+		}
+		w.advance(3 * time.Hour)
+		w.emptied("in the end")
+	})
+}
+
+func TestPartThatTheStoreTakesInPart(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("", 1, 2, 3)
+		w.store.Next(blobtest.PutPart, blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC")), Short: 10})
+		_, err := w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(strings.Repeat("x", partLength)), -1)
+		w.wantFault(err, fault.Unavailable, "a full store")
+		if w.content(w.ann, w.complete(w.ann, id, "").ID) != whole(2500) {
+			t.Error("other bytes")
+		}
+	})
+}
+
+func TestCompletionWaitsAMomentForABusyStore(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("", 1, 2, 3)
+		busy := blobtest.Fault{Err: blob.ErrBusy}
+		w.store.Next(blobtest.Finish, busy, busy, busy)
+		w.complete(w.ann, id, "")
+		id = w.begun("", 1, 2, 3)
+		for range 100 {
+			w.store.Next(blobtest.Finish, busy)
+		}
+		_, _, err := w.up.Complete(ctx, w.ann, id, "")
+		w.wantFault(err, fault.Conflict, "a store that stays busy")
+	})
+}
+
+// A file with other bytes than those received is not made.
+func TestCompletionLooksAtWhatWasPutTogether(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("", 1, 2, 3)
+		w.store.Next(blobtest.Stat, blobtest.Fault{Err: blob.ErrNotFound}, blobtest.Fault{Err: blob.ErrNotFound})
+		_, _, err := w.up.Complete(ctx, w.ann, id, "")
+		w.wantFault(err, fault.Conflict, "an object that is not there")
+		w.wantUsed(w.ann, 0, 0)
+		w.complete(w.ann, id, "")
+	})
+}
+
+// What the store does not tell now is asked again, and others don't wait for it; after a day it is over either way.
+func TestExpiryWaitsForItsStore(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		w.begun("k", 1, 3)
+		w.create(w.ann, inParts("g", 1000, ""))
+		w.create(w.ann, file("h", 5))
+		w.advance(time.Hour)
+		w.store.Down(errors.New("EIO"))
+		w.sweep()
+		w.wantReserved(w.ann, 2500, 1)
+		_, err := w.up.Create(ctx, w.ann, inParts("f", 2500, "k"))
+		w.wantFault(err, fault.Unavailable, "going on while the store is down")
+		w.store.Down(nil)
+		w.sweep()
+		w.wantReserved(w.ann, 1500, 0)
+		w.wantParts(w.ann, w.create(w.ann, inParts("f", 2500, "k")).ID, []int{1, 3}, []int{2})
+		w.advance(time.Hour)
+		w.store.Down(errors.New("EIO"))
+		w.advance(24*time.Hour - time.Millisecond)
+		w.sweep()
+		w.wantReserved(w.ann, 2500, 1)
+		w.advance(time.Millisecond)
+		w.sweep()
+		w.wantReserved(w.ann, 0, 0)
+		w.store.Down(nil)
+		w.emptied("in the end")
+	})
+}
+
+// A completion that got as far as the object and no further is kept and taken over like parts.
+func TestWhatWasPutTogetherIsKeptToo(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("k", 1, 2, 3)
+		w.store.Next(blobtest.Finish, down(true))
+		_, _, err := w.up.Complete(ctx, w.ann, id, "")
+		w.wantFault(err, fault.Unavailable, "the answer was lost")
+		w.advance(time.Hour)
+		w.sweep()
+		w.wantReserved(w.ann, 2500, 0)
+		second := w.create(w.ann, inParts("f", 2500, "k")).ID
+		w.wantParts(w.ann, second, []int{1, 2, 3}, nil)
+		if w.content(w.ann, w.complete(w.ann, second, "").ID) != whole(2500) {
+			t.Error("other bytes")
+		}
+		w.advance(48 * time.Hour)
+		w.emptied("in the end")
+	})
+}
+
+// told is a store that tells other things about what it holds.
+type told struct {
+	blob.Store
+	finished, stat func(blob.Info) blob.Info
+}
+
+func (s told) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
+	info, err := s.Store.Finish(ctx, u)
+	return s.finished(info), err
+}
+
+func (s told) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
+	info, err := s.Store.Stat(ctx, key)
+	return s.stat(info), err
+}
+
+// Abuse case C101: what the store calls the object is compared as it is, and its size is what was announced.
+func TestCompletionComparesWhatTheStoreTells(t *testing.T) {
+	tag := func(etag string) func(blob.Info) blob.Info {
+		return func(info blob.Info) blob.Info { info.ETag = etag; return info }
+	}
+	shorter := func(info blob.Info) blob.Info { info.Size--; return info }
+	same := func(info blob.Info) blob.Info { return info }
+	for name, c := range map[string]struct {
+		finished, stat func(blob.Info) blob.Info
+		want           fault.Kind
+	}{
+		"the same":         {tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), success},
+		"another etag":     {tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), tag(`"d41d8cd98f00b204e9800998ecf8427e-2"`), fault.Unverified},
+		"no quotes":        {tag(`"a-3"`), tag("a-3"), fault.Unverified},
+		"one byte is gone": {same, shorter, fault.Unverified},
+	} {
+		eachInPartsNamed(t, name, func(t *testing.T, w *world) {
+			w.up.WrapStores(func(inner blob.Store) blob.Store { return told{inner, c.finished, c.stat} })
+			id := w.begun("", 1, 2, 3)
+			if _, _, err := w.up.Complete(ctx, w.ann, id, `"a-3"`); kindOf(err) != c.want {
+				t.Errorf("got %v", err)
+			}
+			if c.want != success {
+				w.wantUsed(w.ann, 0, 0)
+				w.wantReserved(w.ann, 2500, 1)
+			}
+		})
+	}
+}

@@ -1,0 +1,65 @@
+package upload
+
+import (
+	"database/sql"
+
+	"larder/internal/db"
+)
+
+// listed lists the user's sessions, the newest first: open ones, and expired ones whose parts are kept, or are about to be once the sweep has met
+// them. With keyID only those made with that API key.
+func listed(q db.Querier, userID, keyID string, open, kept bool, now int64) ([]row, error) {
+	return scanAll(q.Query(`SELECT `+columns+`
+		FROM upload_sessions
+		WHERE user_id = $1 AND ($2 = '' OR key_id = $2) AND NOT one_shot
+			AND ($3 AND status = 'pending' AND expires_at > $4
+				OR $5 AND kept_until > $4
+				OR $5 AND status = 'pending' AND expires_at <= $4 AND expires_at > $6 AND total_parts IS NOT NULL AND idempotency_key IS NOT NULL)
+		ORDER BY created_at DESC, id
+		LIMIT $7`, userID, keyID, open, now, kept, now-keepParts.Milliseconds(), listMax))
+}
+
+// due lists pending sessions whose time is over, at most limit, those that come after the one given.
+func due(q db.Querier, now int64, after row, limit int) ([]row, error) {
+	return scanAll(q.Query(`SELECT `+columns+`
+		FROM upload_sessions
+		WHERE status = 'pending' AND expires_at <= $1 AND (expires_at, id) > ($2, $3)
+		ORDER BY expires_at, id
+		LIMIT $4`, now, after.expiresAt, after.id, limit))
+}
+
+// unclaimed lists expired sessions whose parts have been kept for long enough, at most limit.
+func unclaimed(q db.Querier, now int64, limit int) ([]row, error) {
+	return scanAll(q.Query(`SELECT `+columns+`
+		FROM upload_sessions
+		WHERE kept_until <= $1
+		ORDER BY kept_until
+		LIMIT $2`, now, limit))
+}
+
+// forget deletes rows that nobody asks for any more.
+func forget(tx *db.Tx, now int64) error {
+	_, err := tx.Exec(`DELETE FROM upload_sessions WHERE status = 'completed' AND completed_at <= $1 AND expires_at <= $2`,
+		now-keepDone.Milliseconds(), now)
+	if err == nil {
+		_, err = tx.Exec(`DELETE FROM upload_sessions WHERE status IN ('aborted', 'expired') AND expires_at <= $1 AND kept_until IS NULL`,
+			now-keepOthers.Milliseconds())
+	}
+	return err
+}
+
+func scanAll(rows *sql.Rows, err error) ([]row, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []row
+	for rows.Next() {
+		r, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
