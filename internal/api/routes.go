@@ -32,6 +32,10 @@ func (a *API) table() []route {
 		post("/api/files/upload-session", op(200, a.createSession)).by(bySessionOrKey).within(forBytes).says("Begin an upload").may(fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict, fault.QuotaExceeded),
 		put("/api/files/upload/raw/{sessionId}", stream("application/json", a.putRaw)).tell(envelope[putRawReply]{}).by(bySessionOrKey).within(forBytes).takesBytes().says("Send the bytes of a single-file session").may(fault.NotFound, fault.Conflict, fault.UploadExpired, fault.Unverified),
 		post("/api/files/upload-complete", op(200, a.completeUpload)).by(bySessionOrKey).within(forBytes).says("Make the file of what was uploaded").may(fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict, fault.UploadExpired, fault.QuotaExceeded, fault.Unverified),
+		put("/api/files/upload/multipart/{sessionId}/part/{partNumber}", stream("application/json", a.putPart)).tell(envelope[putPartReply]{}).by(bySessionOrKey).within(forBytes).takesBytes().says("Send one part of a multipart session").may(fault.Invalid, fault.NotFound, fault.Conflict, fault.UploadExpired, fault.Unverified),
+		get("/api/files/upload/multipart/{sessionId}/parts", op(200, a.listParts)).by(bySessionOrKey).within(forBytes).says("What has come in of a multipart session: the truth for resuming").may(fault.NotFound, fault.Conflict, fault.UploadExpired),
+		post("/api/files/upload/multipart/{sessionId}/renew", op(200, a.renewUpload)).by(bySessionOrKey).within(forBytes).says("Give a multipart session another hour, up to a day in all").may(fault.NotFound, fault.Conflict, fault.UploadExpired).extra(),
+		get("/api/files/upload-sessions", op(200, a.listSessions)).by(bySessionOrKey).within(forBytes).says("The caller's open upload sessions, and expired ones whose parts are kept").extra(),
 		del("/api/files/upload/multipart/{sessionId}", op(200, a.abortUpload)).by(bySessionOrKey).within(forBytes).says("Abort an upload").may(fault.NotFound, fault.Conflict),
 
 		// Compatible upload endpoints

@@ -83,6 +83,16 @@ var matrix = []line{
 	{"POST", "/api/files/upload-complete", cookieOrKey, func(f fixture) (string, any) {
 		return "/api/files/upload-complete", M{"sessionId": f.session, "etag": f.etag}
 	}, "401 200 404 404 404 403 200 403 403 401 401 401", false},
+	{"PUT", "/api/files/upload/multipart/{sessionId}/part/{partNumber}", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/upload/multipart/" + f.multipart + "/part/1", "y"
+	}, "401 200 404 404 404 403 200 403 403 401 401 401", false},
+	{"GET", "/api/files/upload/multipart/{sessionId}/parts", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/upload/multipart/" + f.multipart + "/parts", nil
+	}, "401 200 404 404 404 403 200 403 403 401 401 401", false},
+	{"POST", "/api/files/upload/multipart/{sessionId}/renew", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/upload/multipart/" + f.multipart + "/renew", nil
+	}, "401 200 404 404 404 403 200 403 403 401 401 401", true},
+	{"GET", "/api/files/upload-sessions", cookieOrKey, at("/api/files/upload-sessions?status=pending", nil), "401 200 200 200 200 403 200 403 403 401 401 401", true},
 	{"DELETE", "/api/files/upload/multipart/{sessionId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/upload/multipart/" + f.session, nil }, "401 200 404 404 404 403 200 403 403 401 401 401", false},
 
 	{"POST", "/api/upload", uploadKey, formTo("/api/upload"), "401 401 401 401 401 403 200 403 403 401 401 401", false},
@@ -160,6 +170,7 @@ func newWorld(t *testing.T, l *apptest.Larder) *world {
 type fixture struct {
 	name                                               string
 	file, job, session, etag, key, rule, gateway, link string
+	multipart                                          string // a session in one part of 1 byte
 }
 
 func (w *world) fixture(name string) fixture {
@@ -171,11 +182,13 @@ func (w *world) fixture(name string) fixture {
 	f.job = w.owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": f.name + " moved"}).OK(200).Text("jobId")
 	f.session = w.owner.Post("/api/files/upload-session", M{"path": "/home/owner", "fileName": f.name + " session", "fileSize": 1}).OK(200).Text("sessionId")
 	f.etag = w.owner.Put("/api/files/upload/raw/"+f.session, "x").OK(200).Text("etag")
+	f.multipart = w.owner.Post("/api/files/upload-session", M{"path": "/home/owner", "fileName": f.name + " multipart", "fileSize": 1, "partCount": 2}).OK(200).Text("sessionId")
 	created := w.owner.Post("/api/keys/", M{"name": "of " + f.name, "permissions": []string{"read"}, "protocols": []string{"webdav"}}).OK(201)
 	f.key = created.Text("key.id")
 	if w.last.name != "" { // at most 20 keys are active and 100 sessions open
 		w.owner.Delete("/api/keys/" + w.last.key).OK(200)
 		w.owner.Delete("/api/files/upload/multipart/" + w.last.session)
+		w.owner.Delete("/api/files/upload/multipart/" + w.last.multipart)
 	}
 	f.rule = w.admin.Post("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}).OK(201).Text("rule.id")
 	f.gateway = w.owner.Get("/api/files/" + f.file + "/download").OK(200).Text("url")

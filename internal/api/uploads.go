@@ -23,10 +23,10 @@ type partURL struct {
 
 type createSessionReply struct {
 	SessionID        string      `json:"sessionId" required:"true"`
-	UploadURL        string      `json:"uploadUrl" required:"true"`
+	UploadURL        string      `json:"uploadUrl" required:"true" description:"Where the bytes are PUT; for a multipart session the number of the part is added."`
 	UploadID         *string     `json:"uploadId" required:"true"`
 	UploadMode       string      `json:"uploadMode" required:"true" enum:"presigned,worker"`
-	TotalParts       *int64      `json:"totalParts" required:"true"`
+	TotalParts       *int64      `json:"totalParts" required:"true" description:"Parts of 8 MiB, the last one of what remains; null for a session whose bytes come in one piece."`
 	Parts            []partURL   `json:"parts" required:"true"`
 	ExpiresAt        int64       `json:"expiresAt" required:"true"`
 	ExpiresIn        int64       `json:"expiresIn" required:"true" description:"Seconds."`
@@ -53,15 +53,23 @@ func (a *API) createSession(c *call, in createSessionInput) (createSessionReply,
 	if err != nil {
 		return createSessionReply{}, err
 	}
+	return c.viewSession(session), nil
+}
+
+func (c *call) viewSession(session upload.Session) createSessionReply {
+	path := "/api/files/upload/raw/" + session.ID
+	if session.TotalParts != nil {
+		path = "/api/files/upload/multipart/" + session.ID + "/part/"
+	}
 	reply := createSessionReply{
-		SessionID: session.ID, UploadURL: c.url("/api/files/upload/raw/" + session.ID), UploadMode: session.Mode, TotalParts: session.TotalParts, Parts: []partURL{},
-		ExpiresAt: session.ExpiresAt, ExpiresIn: max(0, (session.ExpiresAt-a.Now().UnixMilli()+999)/1000), AlreadyCompleted: session.AlreadyCompleted,
+		SessionID: session.ID, UploadURL: c.url(path), UploadMode: session.Mode, TotalParts: session.TotalParts, Parts: []partURL{},
+		ExpiresAt: session.ExpiresAt, ExpiresIn: max(0, (session.ExpiresAt-c.a.Now().UnixMilli()+999)/1000), AlreadyCompleted: session.AlreadyCompleted,
 	}
 	if session.File != nil {
 		file := viewEntry(*session.File)
 		reply.File = &file
 	}
-	return reply, nil
+	return reply
 }
 
 type putRawReply struct {

@@ -1,0 +1,130 @@
+package api
+
+import (
+	"strconv"
+
+	"larder/internal/fault"
+	"larder/internal/upload"
+)
+
+type putPartReply struct {
+	PartNumber int64  `json:"partNumber" required:"true"`
+	ETag       string `json:"etag" required:"true"`
+}
+
+func (a *API) putPart(c *call) error {
+	if err := c.needs("write"); err != nil {
+		return err
+	}
+	number, err := partNumber(c.r.PathValue("partNumber"))
+	if err != nil {
+		return err
+	}
+	etag, err := a.Uploads.PutPart(c.ctx(), c.actor, c.r.PathValue("sessionId"), number, c.r.Body, c.r.ContentLength)
+	if err != nil {
+		return err
+	}
+	c.answer(200, putPartReply{int64(number), etag})
+	return nil
+}
+
+// partNumber reads a decimal number of which there is one way to write it (abuse case C100).
+func partNumber(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || strconv.Itoa(n) != s {
+		return 0, fault.New(fault.Invalid, "The number of a part is an integer from 1 up.").Because(err)
+	}
+	return n, nil
+}
+
+type partReply struct {
+	PartNumber int64  `json:"partNumber" required:"true"`
+	ETag       string `json:"etag" required:"true"`
+}
+
+type listPartsReply struct {
+	SessionID      string      `json:"sessionId" required:"true"`
+	TotalParts     int64       `json:"totalParts" required:"true"`
+	CompletedCount int64       `json:"completedCount" required:"true"`
+	Parts          []partReply `json:"parts" required:"true"`
+	MissingParts   []int64     `json:"missingParts" required:"true"`
+	PresignedParts []partURL   `json:"presignedParts" required:"true"`
+	UploadMode     string      `json:"uploadMode" required:"true" enum:"presigned,worker"`
+}
+
+func (a *API) listParts(c *call, in sessionInput) (listPartsReply, error) {
+	if err := c.needs("write"); err != nil {
+		return listPartsReply{}, err
+	}
+	parts, err := a.Uploads.Parts(c.ctx(), c.actor, in.SessionID)
+	if err != nil {
+		return listPartsReply{}, err
+	}
+	reply := listPartsReply{
+		SessionID: in.SessionID, TotalParts: int64(parts.Total), CompletedCount: int64(len(parts.Received)), UploadMode: parts.Mode,
+		Parts: []partReply{}, MissingParts: []int64{}, PresignedParts: []partURL{},
+	}
+	for _, p := range parts.Received {
+		reply.Parts = append(reply.Parts, partReply{int64(p.Number), p.ETag})
+	}
+	for _, number := range parts.Missing {
+		reply.MissingParts = append(reply.MissingParts, int64(number))
+	}
+	return reply, nil
+}
+
+func (a *API) renewUpload(c *call, in sessionInput) (createSessionReply, error) {
+	if err := c.needs("write"); err != nil {
+		return createSessionReply{}, err
+	}
+	session, err := a.Uploads.Renew(c.ctx(), c.actor, in.SessionID)
+	if err != nil {
+		return createSessionReply{}, err
+	}
+	return c.viewSession(session), nil
+}
+
+type listSessionsInput struct {
+	Status *string `query:"status" json:"-" enum:"pending,expired" description:"expired: those whose parts are kept."`
+}
+
+type uploadSessionReply struct {
+	SessionID      string  `json:"sessionId" required:"true"`
+	Status         string  `json:"status" required:"true" enum:"pending,expired"`
+	Path           string  `json:"path" required:"true" description:"The folder it goes into."`
+	FileName       string  `json:"fileName" required:"true"`
+	FileSize       int64   `json:"fileSize" required:"true" description:"Bytes."`
+	UploadMode     string  `json:"uploadMode" required:"true" enum:"presigned,worker"`
+	TotalParts     *int64  `json:"totalParts" required:"true"`
+	ReceivedBytes  *int64  `json:"receivedBytes" required:"true" description:"null when the store does not tell."`
+	IdempotencyKey *string `json:"idempotencyKey" required:"true"`
+	CreatedAt      int64   `json:"createdAt" required:"true"`
+	ExpiresAt      int64   `json:"expiresAt" required:"true"`
+	KeptUntil      *int64  `json:"keptUntil" required:"true" description:"Until when the parts of an expired session are kept."`
+}
+
+type listSessionsReply struct {
+	Sessions []uploadSessionReply `json:"sessions" required:"true"`
+}
+
+func (a *API) listSessions(c *call, in listSessionsInput) (listSessionsReply, error) {
+	if err := c.needs("write"); err != nil {
+		return listSessionsReply{}, err
+	}
+	sessions, err := a.Uploads.List(c.ctx(), c.actor, or(in.Status, upload.All))
+	if err != nil {
+		return listSessionsReply{}, err
+	}
+	reply := listSessionsReply{Sessions: []uploadSessionReply{}}
+	for _, s := range sessions {
+		item := uploadSessionReply{
+			SessionID: s.ID, Status: s.Status, Path: s.Dir.String(), FileName: string(s.Name), FileSize: s.Size, UploadMode: s.Mode, TotalParts: s.TotalParts,
+			ReceivedBytes: s.Received, CreatedAt: s.CreatedAt, ExpiresAt: s.ExpiresAt, KeptUntil: s.KeptUntil,
+		}
+		if s.IdempotencyKey != "" {
+			item.IdempotencyKey = &s.IdempotencyKey
+		}
+		reply.Sessions = append(reply.Sessions, item)
+	}
+	return reply, nil
+}
