@@ -20,25 +20,31 @@ const (
 	maxID         = 128 // bytes
 )
 
+// ErrForeign refuses a directory that is another store's, or that holds something else, or that is none.
+var ErrForeign = errors.New("not an empty directory and not this store's")
+
 // Create makes dir a store with that id: the directory itself (its parent must exist), `tmp/`, and the marker last. Doing it again with
-// the same id is success. It refuses a directory that is another store's or holds anything else, save the `lost+found` of a new disk.
+// the same id is success, as is doing it twice at the same time. It refuses a directory that is another store's or holds anything else, save
+// the `lost+found` of a new disk, with ErrForeign.
 func Create(dir, id string) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
-	err := os.Mkdir(dir, 0o700)
-	made := err == nil
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create store: %w", err)
 	}
-	root, err := os.Open(dir)
+	root, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("create store: %s: %w", dir, ErrForeign)
+	}
 	if err != nil {
 		return fmt.Errorf("create store: %w", err)
 	}
 	defer root.Close()
+	_ = syscall.Flock(int(root.Fd()), syscall.LOCK_EX) // of two at a time one makes the store; where there are no such locks, one of them fails
 	switch _, err := readMarker(root, id); {
 	case err == nil:
-		return nil
+		return syncPath(filepath.Dir(dir)) // whoever made it may have died before this
 	case !errors.Is(err, syscall.ENOENT):
 		return fmt.Errorf("create store: %w", err)
 	}
@@ -48,7 +54,7 @@ func Create(dir, id string) error {
 	}
 	for _, name := range names {
 		if name != "lost+found" && name != tempName && name != markerNewName {
-			return fmt.Errorf("create store: %s is not empty, it holds %q", dir, name)
+			return fmt.Errorf("create store: %s holds %.80q: %w", dir, name, ErrForeign)
 		}
 	}
 	if err := mkdirAt(root, tempName); err != nil && !errors.Is(err, syscall.EEXIST) {
@@ -57,10 +63,7 @@ func Create(dir, id string) error {
 	if err := writeMarker(root, id); err != nil {
 		return fmt.Errorf("create store: %w", err)
 	}
-	if made {
-		return syncPath(filepath.Dir(dir))
-	}
-	return nil
+	return syncPath(filepath.Dir(dir))
 }
 
 // MakeDir makes a directory with those above it that are missing, mode 0700, and returns when their names are durable. One that is there
@@ -142,7 +145,7 @@ func readMarker(root *os.File, id string) (mark, error) {
 		return mark{}, err
 	}
 	if got := strings.TrimSuffix(string(found), "\n"); got != id {
-		return mark{}, fmt.Errorf("%s belongs to store %.80q, not to %q", root.Name(), got, id)
+		return mark{}, fmt.Errorf("%s belongs to store %.80q, not to %q: %w", root.Name(), got, id, ErrForeign)
 	}
 	return markOf(st), nil
 }
