@@ -1,8 +1,9 @@
 // Package provider keeps the records of storage providers and their open stores.
 //
 // A store that is missing or failing is told as fault.Unavailable and never as "not found". The built-in store (store_a) of a provider lies
-// in a directory of its own, <objectDir>/<bucket>, recognised by a marker file whose id is in the provider's row: a disk that is not mounted
-// is noticed before anything is written to the directory beneath.
+// in the directory <objectDir>/<bucket>, recognised by a marker file whose id is in the provider's row: a disk that is not mounted is noticed
+// before anything is written to the directory beneath. Providers on one bucket share its directory, its marker and its open store; their keys
+// are random, so they never meet, whatever the prefixes (abuse case C20).
 //
 // Specification: Storage provider.
 package provider
@@ -25,15 +26,20 @@ import (
 // BuiltIn is the type of the store on the local disk.
 const BuiltIn = "store_a"
 
-// Provider is one provider's record. Credentials are not in it.
+// Provider is one provider's record. Credentials are not in it. Times are in milliseconds.
 type Provider struct {
 	ID, Name     string
 	Type         string // store_a, store_b or store_c
+	Region       string
 	Bucket       string
-	PublicDomain string
-	PathPrefix   string
+	PublicDomain string // a host or an http(s) address, "" for none; as is UploadDomain
+	UploadDomain string
+	PathPrefix   string // of object keys, as blob.NewShard takes it
+	UploadMode   string // auto, presigned or worker
 	Redirect     bool
 	Marker       string // store_a: the id in the store's marker file
+
+	CreatedAt, UpdatedAt int64
 }
 
 // Config is what a Registry needs.
@@ -75,23 +81,38 @@ var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 func (r *Registry) dir(bucket string) (string, error) {
 	if !bucketName.MatchString(bucket) {
-		return "", fault.New(fault.Invalid, "A bucket of the built-in store has 1 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
+		return "", badBucket()
 	}
 	return filepath.Join(r.cfg.ObjectDir, bucket), nil
 }
 
+func badBucket() error {
+	return fault.New(fault.Invalid, "A bucket of the built-in store has 1 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
+}
+
 // Prepare makes the directory of a new built-in store with marker as its id, before its row is committed with that marker. Doing it again is
-// success; a directory that holds anything else is refused. Fault: Invalid for a bucket that cannot be a directory.
+// success; a directory that holds anything else is refused. Faults: Invalid for a bucket that cannot be a directory or whose directory is
+// something else already, Unavailable when it cannot be made.
 func (r *Registry) Prepare(bucket, marker string) error {
 	dir, err := r.dir(bucket)
 	if err != nil {
 		return err
 	}
-	if err := disk.MakeDir(r.cfg.ObjectDir); err != nil {
-		return fmt.Errorf("make the object directory: %w", err)
+	err = disk.MakeDir(r.cfg.ObjectDir)
+	if err == nil {
+		err = disk.Create(dir, marker)
 	}
-	return disk.Create(dir, marker)
+	switch {
+	case errors.Is(err, disk.ErrForeign):
+		return fault.New(fault.Invalid, "The directory of this bucket exists already and belongs to something else.").Because(err)
+	case err != nil:
+		return fault.New(fault.Unavailable, "The directory of this bucket could not be made.").Because(err)
+	}
+	return nil
 }
+
+// ErrGone is the cause of the fault for a provider that does not exist any more.
+var ErrGone = errors.New("no such provider")
 
 // Store returns the open store of a provider. Fault: Unavailable for a provider that is unknown or of a kind that cannot be opened; that the
 // store itself is missing shows when it is used.
@@ -107,7 +128,7 @@ func (r *Registry) Store(ctx context.Context, id string) (blob.Store, error) {
 func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.Store, error) {
 	p, err := r.rows.Get(version, id, func() (Provider, error) { return r.ByID(ctx, id) })
 	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").Because(err)
+		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").Because(fmt.Errorf("%w: %s", ErrGone, id))
 	}
 	if err != nil {
 		return nil, err
@@ -133,41 +154,46 @@ func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.
 	return store, nil
 }
 
-// Check reports whether the stores of all providers that mounts use can be reached and take writes. Fault: Unavailable.
+// Check reports whether the stores of all providers can be reached and take writes. Fault: Unavailable.
 func (r *Registry) Check(ctx context.Context) error {
-	ids, err := r.used(ctx)
+	all, err := r.All(ctx)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		store, err := r.Store(ctx, id)
-		if err == nil {
-			err = store.Check(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("check provider %s: %w", id, err)
+	for _, p := range all {
+		if err := r.CheckOne(ctx, p.ID); err != nil {
+			return fmt.Errorf("check provider %s: %w", p.ID, err)
 		}
 	}
 	return nil
 }
 
-// tempAge is how old a temporary file is when no upload writes to it any more: the pauses of a body end with its session, after an hour.
-const tempAge = 3 * time.Hour
-
-// Sweep removes what crashes left in the stores of all providers that mounts use, half-written objects that no row knows. A store that is not
-// available is passed over.
-func (r *Registry) Sweep(ctx context.Context) error {
-	ids, err := r.used(ctx)
+// CheckOne is Check for one provider.
+func (r *Registry) CheckOne(ctx context.Context, id string) error {
+	store, err := r.Store(ctx, id)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		store, err := r.Store(ctx, id)
+	return store.Check(ctx)
+}
+
+// tempAge is how old a temporary file is when no upload writes to it any more: the pauses of a body end with its session, after an hour.
+const tempAge = 3 * time.Hour
+
+// Sweep removes what crashes left in the stores of all providers, half-written objects that no row knows. A store that is not available is
+// passed over.
+func (r *Registry) Sweep(ctx context.Context) error {
+	all, err := r.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		store, err := r.Store(ctx, p.ID)
 		if onDisk, ok := store.(*disk.Store); ok && err == nil {
 			_, err = onDisk.SweepTemp(r.cfg.Now().Add(-tempAge))
 		}
 		if err != nil && !errors.Is(err, blob.ErrUnavailable) && !fault.Is(err, fault.Unavailable) {
-			return fmt.Errorf("sweep provider %s: %w", id, err)
+			return fmt.Errorf("sweep provider %s: %w", p.ID, err)
 		}
 	}
 	return nil

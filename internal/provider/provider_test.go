@@ -50,7 +50,8 @@ func TestMissingMarker(t *testing.T) {
 		if err := r.Prepare("default", "marker-1"); err != nil {
 			t.Fatal(err)
 		}
-		want := provider.Provider{ID: "p", Name: "local", Type: provider.BuiltIn, Bucket: "default", PublicDomain: "cdn.example", PathPrefix: "x", Redirect: true, Marker: "marker-1"}
+		want := provider.Provider{ID: "p", Name: "local", Type: provider.BuiltIn, Bucket: "default", PublicDomain: "cdn.example", PathPrefix: "x", Redirect: true, Marker: "marker-1",
+			Region: "auto", UploadDomain: "up.example", UploadMode: "worker", CreatedAt: 3, UpdatedAt: 4}
 		insert(t, d, r, want)
 		if got, err := r.ByID(t.Context(), "p"); err != nil || got != want {
 			t.Errorf("%+v, %v", got, err)

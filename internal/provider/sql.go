@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,28 +10,12 @@ import (
 	"larder/internal/fault"
 )
 
-// Insert adds a provider without credentials and raises the config version. A built-in store must have been prepared with p.Marker.
-func (r *Registry) Insert(tx *db.Tx, p Provider) error {
-	now := r.cfg.Now().UnixMilli()
-	_, err := tx.Exec(`
-		INSERT INTO providers (id, name, type, endpoint, region, bucket, access_key_id, secret_access_key, public_domain, upload_domain,
-			path_prefix, upload_mode, redirect, marker, created_at, updated_at)
-		VALUES ($1, $2, $3, '', '', $4, '', '', $5, '', $6, 'auto', $7, $8, $9, $10)`,
-		p.ID, p.Name, p.Type, p.Bucket, p.PublicDomain, p.PathPrefix, p.Redirect, p.Marker, now, now)
-	if err != nil {
-		return fmt.Errorf("insert provider: %w", err)
-	}
-	return tx.BumpConfig()
-}
+const columns = `id, name, type, region, bucket, public_domain, upload_domain, path_prefix, upload_mode, redirect, marker, created_at, updated_at`
 
-// ByID reads a provider. Fault: NotFound.
-func (r *Registry) ByID(ctx context.Context, id string) (Provider, error) {
+func scan(from interface{ Scan(dest ...any) error }) (Provider, error) {
 	var p Provider
-	err := r.cfg.DB.Read(ctx).QueryRow(`
-		SELECT id, name, type, bucket, public_domain, path_prefix, redirect, marker
-		FROM providers
-		WHERE id = $1`, id).
-		Scan(&p.ID, &p.Name, &p.Type, &p.Bucket, &p.PublicDomain, &p.PathPrefix, &p.Redirect, &p.Marker)
+	err := from.Scan(&p.ID, &p.Name, &p.Type, &p.Region, &p.Bucket, &p.PublicDomain, &p.UploadDomain, &p.PathPrefix, &p.UploadMode, &p.Redirect,
+		&p.Marker, &p.CreatedAt, &p.UpdatedAt)
 	if errors.Is(err, db.ErrNoRows) {
 		return Provider{}, fault.New(fault.NotFound, "There is no such provider.")
 	}
@@ -40,20 +25,74 @@ func (r *Registry) ByID(ctx context.Context, id string) (Provider, error) {
 	return p, nil
 }
 
-// used lists the providers that mounts are on.
-func (r *Registry) used(ctx context.Context) ([]string, error) {
-	rows, err := r.cfg.DB.Read(ctx).Query("SELECT DISTINCT provider_id FROM mounts ORDER BY provider_id")
+// Insert adds a provider without credentials and raises the config version. A built-in store must have been prepared with p.Marker.
+func (r *Registry) Insert(tx *db.Tx, p Provider) error {
+	_, err := tx.Exec(`
+		INSERT INTO providers (name, type, endpoint, region, bucket, access_key_id, secret_access_key, public_domain, upload_domain,
+			path_prefix, upload_mode, redirect, marker, updated_at, id, created_at)
+		VALUES ($1, $2, '', $3, $4, '', '', $5, $6, $7, $8, $9, $10, $11, $12, $13)`, append(p.values(), p.ID, p.CreatedAt)...)
 	if err != nil {
-		return nil, fmt.Errorf("list the providers in use: %w", err)
+		return fmt.Errorf("insert provider: %w", err)
+	}
+	return tx.BumpConfig()
+}
+
+// values are the columns that Replace sets.
+func (p *Provider) values() []any {
+	return []any{p.Name, p.Type, p.Region, p.Bucket, p.PublicDomain, p.UploadDomain, p.PathPrefix, cmp.Or(p.UploadMode, "auto"), p.Redirect,
+		p.Marker, p.UpdatedAt}
+}
+
+// ByID reads a provider. Fault: NotFound.
+func (r *Registry) ByID(ctx context.Context, id string) (Provider, error) {
+	return scan(r.cfg.DB.Read(ctx).QueryRow(`SELECT `+columns+` FROM providers WHERE id = $1`, id))
+}
+
+// All reads all providers, the oldest first.
+func (r *Registry) All(ctx context.Context) ([]Provider, error) {
+	rows, err := r.cfg.DB.Read(ctx).Query(`SELECT ` + columns + ` FROM providers ORDER BY created_at, id`)
+	if err != nil {
+		return nil, fmt.Errorf("read providers: %w", err)
 	}
 	defer rows.Close()
-	var ids []string
+	var all []Provider
 	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("list the providers in use: %w", err)
+		p, err := scan(rows)
+		if err != nil {
+			return nil, err
 		}
-		ids = append(ids, id)
+		all = append(all, p)
 	}
-	return ids, rows.Err()
+	return all, rows.Err()
+}
+
+// Lock returns a provider as it is in tx and keeps others from changing or locking it until tx ends. Fault: NotFound.
+func (r *Registry) Lock(tx *db.Tx, id string) (Provider, error) {
+	return scan(tx.QueryRow(`UPDATE providers SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id))
+}
+
+// Replace gives the provider with p's id all of p's values, its age excepted, and raises the config version. Fault: NotFound.
+func (r *Registry) Replace(tx *db.Tx, p Provider) error {
+	n, err := tx.Exec(`
+		UPDATE providers
+		SET name = $1, type = $2, region = $3, bucket = $4, public_domain = $5, upload_domain = $6, path_prefix = $7, upload_mode = $8,
+			redirect = $9, marker = $10, updated_at = $11
+		WHERE id = $12`, append(p.values(), p.ID)...)
+	return changed(tx, "replace provider", n, err)
+}
+
+// Delete removes a provider's row and raises the config version; nothing in its store is touched. Fault: NotFound.
+func (r *Registry) Delete(tx *db.Tx, id string) error {
+	n, err := tx.Exec(`DELETE FROM providers WHERE id = $1`, id)
+	return changed(tx, "delete provider", n, err)
+}
+
+func changed(tx *db.Tx, doing string, n int64, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if n == 0 {
+		return fault.New(fault.NotFound, "There is no such provider.")
+	}
+	return tx.BumpConfig()
 }
