@@ -5,9 +5,13 @@
 package mount
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"larder/internal/fault"
 	"larder/internal/vpath"
 )
 
@@ -20,7 +24,26 @@ type Mount struct {
 	SortBy         string // name, time, size or manual
 	SortOrder      string // asc or desc
 	Priority       int
+
+	CreatedAt, UpdatedAt int64 // milliseconds
 }
+
+// Check reports what keeps m from being stored, its provider excepted. Fault: Invalid.
+func (m *Mount) Check() error {
+	switch {
+	case m.Path.Reserved():
+		return fault.New(fault.Invalid, "The first segment of this path is reserved for the service.")
+	case strings.TrimSpace(m.Name) == "" || utf8.RuneCountInString(m.Name) > maxName || strings.ContainsFunc(m.Name, unicode.IsControl):
+		return fault.New(fault.Invalid, "A mount's name has 1 to 255 characters, none of them a control character.")
+	case !slices.Contains([]string{"name", "time", "size", "manual"}, m.SortBy):
+		return fault.New(fault.Invalid, "A mount is sorted by name, time, size or manual.")
+	case m.SortOrder != "asc" && m.SortOrder != "desc":
+		return fault.New(fault.Invalid, "The order of a mount is asc or desc.")
+	}
+	return nil
+}
+
+const maxName = 255 // characters
 
 // Table is all mounts of one config version. It never changes and is safe for concurrent use.
 type Table struct {
@@ -38,7 +61,7 @@ func NewTable(mounts []Mount) *Table {
 		if a.Path != b.Path && len(a.Path.String()) != len(b.Path.String()) {
 			return len(b.Path.String()) - len(a.Path.String())
 		}
-		return strings.Compare(a.ID, b.ID)
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), strings.Compare(a.ID, b.ID))
 	})
 	for _, m := range t.mounts {
 		t.byID[m.ID] = m
@@ -47,7 +70,7 @@ func NewTable(mounts []Mount) *Table {
 }
 
 // Resolve returns the mount that covers p, and whether there is one: of several the one with the highest priority, then the one with the
-// longest path, then the one with the smallest id.
+// longest path, then the oldest, so that a new mount hides none that was there unless it is told to.
 func (t *Table) Resolve(p vpath.Path) (Mount, bool) {
 	for _, m := range t.mounts {
 		if p.Within(m.Path) {
@@ -55,6 +78,19 @@ func (t *Table) Resolve(p vpath.Path) (Mount, bool) {
 		}
 	}
 	return Mount{}, false
+}
+
+// All lists the mounts by path; those on one path in the order in which they are asked.
+func (t *Table) All() []Mount {
+	all := slices.Clone(t.mounts)
+	slices.SortStableFunc(all, func(a, b Mount) int { return strings.Compare(a.Path.String(), b.Path.String()) })
+	return all
+}
+
+// Hidden reports whether others cover all of m, so that no path leads to anything in it.
+func (t *Table) Hidden(m Mount) bool {
+	top, _ := t.Resolve(m.Path)
+	return top.ID != m.ID
 }
 
 // ByID returns a mount, hidden or not.
@@ -81,7 +117,7 @@ func (t *Table) Within(p vpath.Path) []Mount {
 		if m.Path == p || !m.Path.Within(p) {
 			continue
 		}
-		if top, _ := t.Resolve(m.Path); top.ID == m.ID {
+		if !t.Hidden(m) {
 			found = append(found, m)
 		}
 	}

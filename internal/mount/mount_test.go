@@ -82,6 +82,7 @@ func TestStoreFollowsTheConfigVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		after, table := at()
+		want.CreatedAt, want.UpdatedAt = 1, 1
 		if got, _ := table.ByID("m"); after <= before || got != want {
 			t.Errorf("version %d to %d, mount %+v", before, after, got)
 		}

@@ -2,9 +2,11 @@ package mount
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"larder/internal/db"
+	"larder/internal/fault"
 	"larder/internal/vpath"
 )
 
@@ -36,22 +38,16 @@ func (s *Store) Table(ctx context.Context, version int64) (*Table, error) {
 
 // TableIn reads the mounts as q sees them. It is for transactions, whose own changes must not get into memory.
 func (s *Store) TableIn(q db.Querier) (*Table, error) {
-	rows, err := q.Query(`
-		SELECT id, provider_id, root_id, mount_path, name, sort_by, sort_order, priority
-		FROM mounts`)
+	rows, err := q.Query(`SELECT ` + columns + ` FROM mounts`)
 	if err != nil {
 		return nil, fmt.Errorf("read mounts: %w", err)
 	}
 	defer rows.Close()
 	var mounts []Mount
 	for rows.Next() {
-		var m Mount
-		var path string
-		if err := rows.Scan(&m.ID, &m.ProviderID, &m.RootID, &path, &m.Name, &m.SortBy, &m.SortOrder, &m.Priority); err != nil {
-			return nil, fmt.Errorf("read mounts: %w", err)
-		}
-		if m.Path, err = vpath.Parse(path); err != nil {
-			return nil, fmt.Errorf("read the path of mount %s: %w", m.ID, err)
+		m, err := scan(rows)
+		if err != nil {
+			return nil, err
 		}
 		mounts = append(mounts, m)
 	}
@@ -60,3 +56,52 @@ func (s *Store) TableIn(q db.Querier) (*Table, error) {
 	}
 	return NewTable(mounts), nil
 }
+
+const columns = `id, provider_id, root_id, mount_path, name, sort_by, sort_order, priority, created_at, updated_at`
+
+func scan(from interface{ Scan(dest ...any) error }) (m Mount, err error) {
+	var path string
+	err = from.Scan(&m.ID, &m.ProviderID, &m.RootID, &path, &m.Name, &m.SortBy, &m.SortOrder, &m.Priority, &m.CreatedAt, &m.UpdatedAt)
+	if errors.Is(err, db.ErrNoRows) {
+		return Mount{}, noMount()
+	}
+	if err != nil {
+		return Mount{}, fmt.Errorf("read mounts: %w", err)
+	}
+	if m.Path, err = vpath.Parse(path); err != nil {
+		return Mount{}, fmt.Errorf("read the path of mount %s: %w", m.ID, err)
+	}
+	return m, nil
+}
+
+// Lock returns a mount as it is in tx and keeps others from changing or locking it until tx ends. Fault: NotFound.
+func (s *Store) Lock(tx *db.Tx, id string) (Mount, error) {
+	return scan(tx.QueryRow(`UPDATE mounts SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id))
+}
+
+// Replace gives the mount with m's id all of m's values, its root and age excepted, and raises the config version. Fault: NotFound.
+func (s *Store) Replace(tx *db.Tx, m Mount) error {
+	n, err := tx.Exec(`
+		UPDATE mounts
+		SET provider_id = $1, mount_path = $2, name = $3, sort_by = $4, sort_order = $5, priority = $6, updated_at = $7
+		WHERE id = $8`, m.ProviderID, m.Path.String(), m.Name, m.SortBy, m.SortOrder, m.Priority, m.UpdatedAt, m.ID)
+	return changed(tx, "replace mount", n, err)
+}
+
+// Delete removes a mount and raises the config version; its root is the caller's to bury. Fault: NotFound.
+func (s *Store) Delete(tx *db.Tx, id string) error {
+	n, err := tx.Exec(`DELETE FROM mounts WHERE id = $1`, id)
+	return changed(tx, "delete mount", n, err)
+}
+
+func changed(tx *db.Tx, doing string, n int64, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if n == 0 {
+		return noMount()
+	}
+	return tx.BumpConfig()
+}
+
+func noMount() error { return fault.New(fault.NotFound, "There is no such mount.") }
