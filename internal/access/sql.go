@@ -135,6 +135,14 @@ func (s *Store) Delete(tx *db.Tx, id string) error {
 	return changed(tx, "delete rule", n, err)
 }
 
+// DeleteOfMount removes the rules that are for one mount alone. Left behind, they would decide nothing but still make folders show.
+func (s *Store) DeleteOfMount(tx *db.Tx, mountID string) error {
+	if _, err := tx.Exec("DELETE FROM rules WHERE mount_id = $1", mountID); err != nil {
+		return fmt.Errorf("delete the rules of a mount: %w", err)
+	}
+	return tx.BumpConfig()
+}
+
 func changed(tx *db.Tx, doing string, n int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
