@@ -118,7 +118,7 @@ func (t *Tree) collectGarbage(ctx context.Context) (more bool, err error) {
 		if failures[g.provider] == enough {
 			continue
 		}
-		if err := t.deleteObject(ctx, g); err != nil {
+		if err := t.deleteObject(ctx, g); err != nil && !gone(err) {
 			if ctx.Err() != nil {
 				break
 			}

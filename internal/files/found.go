@@ -36,7 +36,7 @@ func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID
 var homes = vpath.Root.Child("home")
 
 // InsertHome makes /home/<username> for a new account, or <username>-2 and so on when that exists, and returns its id and path; /home itself is
-// made when it is missing. Nobody's permission is asked. Faults: Invalid, NotFound when nothing is mounted there, Conflict when /home is a file.
+// made when it is missing. Nobody's permission is asked. Faults: Invalid, NotFound when no mount covers /home, Conflict when /home is a file.
 func (t *Tree) InsertHome(ctx context.Context, tx *db.Tx, username, ownerID string) (id string, p vpath.Path, err error) {
 	name, err := vpath.ParseName(username)
 	if err != nil {

@@ -42,6 +42,9 @@ func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Place, s St
 	if err != nil {
 		return Entry{}, err
 	}
+	if err := t.stillThere(tx, p, n.mount.ProviderID); err != nil {
+		return Entry{}, err
+	}
 	if err := t.keep(tx, p.ProviderID, s.Key); err != nil {
 		return Entry{}, err
 	}
