@@ -13,6 +13,9 @@ import (
 
 // Small uploads are as durable as others, yet a commit of their own to note the key beforehand would double what they cost. So keys are
 // noted as garbage a batch at a time, for later, and handed out one by one. What is never used is collected, an absent object.
+//
+// A key is noted under the tree's lock and before its store is asked for. So whoever moves a provider to another bucket, which takes the tree
+// alone and a provider without any key, either meets the key or is done before the bytes go to the store.
 const (
 	batch      = 64
 	freshFor   = 30 * time.Minute // a key is handed out this long after it was noted
@@ -30,60 +33,68 @@ type keyring struct {
 
 // ring holds the keys of one provider.
 type ring struct {
-	shard *blob.Shard
-
-	mu    sync.Mutex
-	noted []blob.Key
-	since time.Time
+	mu     sync.Mutex
+	prefix string // of the shard's keys
+	shard  *blob.Shard
+	noted  []blob.Key
+	since  time.Time
 }
 
-func (k *keyring) ring(ctx context.Context, providerID string) (*ring, error) {
+func (k *keyring) ring(providerID string) *ring {
 	k.mu.Lock()
-	r := k.rings[providerID]
-	k.mu.Unlock()
-	if r != nil {
-		return r, nil
+	defer k.mu.Unlock()
+	if k.rings[providerID] == nil {
+		k.rings[providerID] = &ring{}
 	}
+	return k.rings[providerID]
+}
+
+// fresh returns the shard for new keys, under the prefix that the provider has now; r.mu is held.
+func (k *keyring) fresh(ctx context.Context, r *ring, providerID string) (*blob.Shard, error) {
 	p, err := k.provider(ctx, providerID)
 	if err != nil {
 		return nil, fmt.Errorf("find the provider of an upload: %w", err)
 	}
-	shard, err := blob.NewShard(p.PathPrefix, k.service.now)
-	if err != nil {
-		return nil, err
+	if r.shard == nil || r.prefix != p.PathPrefix {
+		if r.shard, err = blob.NewShard(p.PathPrefix, k.service.now); err != nil {
+			return nil, err
+		}
+		r.prefix = p.PathPrefix
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.rings[providerID] == nil {
-		k.rings[providerID] = &ring{shard: shard}
-	}
-	return k.rings[providerID], nil
+	return r.shard, nil
 }
 
 // draw returns a new key that nothing knows yet.
 func (k *keyring) draw(ctx context.Context, providerID string) (blob.Key, error) {
-	r, err := k.ring(ctx, providerID)
+	r := k.ring(providerID)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	shard, err := k.fresh(ctx, r, providerID)
 	if err != nil {
 		return "", err
 	}
-	return blob.NewKey(k.service.ids, r.shard, ""), nil
+	return blob.NewKey(k.service.ids, shard, ""), nil
 }
 
 // take returns a key that is on the garbage list, and when it is due there (ms).
 func (k *keyring) take(ctx context.Context, providerID string) (key blob.Key, due int64, err error) {
-	r, err := k.ring(ctx, providerID)
-	if err != nil {
-		return "", 0, err
-	}
+	r := k.ring(providerID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := k.service.now()
 	if age := now.Sub(r.since); len(r.noted) == 0 || age >= freshFor || age < 0 {
+		shard, err := k.fresh(ctx, r, providerID)
+		if err != nil {
+			return "", 0, err
+		}
 		fresh := make([]blob.Key, batch)
 		for i := range fresh {
-			fresh[i] = blob.NewKey(k.service.ids, r.shard, "")
+			fresh[i] = blob.NewKey(k.service.ids, shard, "")
 		}
 		err = k.service.db.Write(ctx, func(tx *db.Tx) error {
+			if err := tx.LockTree(false); err != nil {
+				return err
+			}
 			for _, key := range fresh {
 				if err := k.service.tree.Discard(tx, providerID, key, now.Add(collectsIn).UnixMilli()); err != nil {
 					return err

@@ -117,11 +117,11 @@ func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place
 }
 
 func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place files.Place, body []byte) (Result, error) {
-	store, err := s.store(ctx, place.ProviderID)
+	key, due, err := s.keys.take(ctx, place.ProviderID)
 	if err != nil {
 		return Result{}, err
 	}
-	key, due, err := s.keys.take(ctx, place.ProviderID)
+	store, err := s.store(ctx, place.ProviderID) // after the key is noted, see batch
 	if err != nil {
 		return Result{}, err
 	}
@@ -174,10 +174,6 @@ func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, r row,
 
 // putLarge streams a body behind a row that holds its reservation; left is what the quota had room for.
 func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Place, head []byte, left int64) (Result, error) {
-	store, err := s.store(ctx, place.ProviderID)
-	if err != nil {
-		return Result{}, err
-	}
 	key, err := s.keys.draw(ctx, place.ProviderID)
 	if err != nil {
 		return Result{}, err
@@ -188,6 +184,9 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 		bytes: max(o.Size, 0), files: 1, key: key, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := tx.LockTree(false); err != nil { // see batch
+			return err
+		}
 		if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {
 			return err
 		}
@@ -200,7 +199,11 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 		return Result{}, fmt.Errorf("reserve for an upload: %w", err)
 	}
 	crash.Point("upload.noted")
-	result, err := s.stream(ctx, a, o, store, &r, head, left)
+	var result Result
+	store, err := s.store(ctx, place.ProviderID)
+	if err == nil {
+		result, err = s.stream(ctx, a, o, store, &r, head, left)
+	}
 	if err != nil {
 		s.giveUp(ctx, r)
 		return Result{}, err

@@ -30,11 +30,11 @@ func (s *Service) begin(ctx context.Context, r *row) error {
 	if err := s.few(s.db.Read(ctx), *r); err != nil {
 		return err
 	}
-	store, err := s.store(ctx, r.place.ProviderID)
-	if err != nil {
+	if r.key, _, err = s.keys.take(ctx, r.place.ProviderID); err != nil {
 		return err
 	}
-	if r.key, _, err = s.keys.take(ctx, r.place.ProviderID); err != nil {
+	store, err := s.store(ctx, r.place.ProviderID) // after the key is noted, see batch
+	if err != nil {
 		return err
 	}
 	u, err := store.Begin(ctx, r.key, r.size, s.part)

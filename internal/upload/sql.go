@@ -236,4 +236,16 @@ func renew(tx *db.Tx, id string, until int64) (bool, error) {
 	return n == 1, err
 }
 
+// InUse reports whether sessions still have bytes in that provider's store, or may send some.
+func InUse(q db.Querier, providerID string) (in bool, err error) {
+	err = q.QueryRow(`
+		SELECT EXISTS (
+			SELECT 1 FROM upload_sessions
+			WHERE provider_id = $1 AND (status = 'pending' OR kept_until IS NOT NULL))`, providerID).Scan(&in)
+	if err != nil {
+		return false, fmt.Errorf("look for uploads to a provider: %w", err)
+	}
+	return in, nil
+}
+
 func noSession() error { return fault.New(fault.NotFound, "There is no such upload session.") }
