@@ -1,5 +1,5 @@
-// Package lifecycle is what spans packages in one transaction: what a first start makes, and accounts that come with home and quota.
-// Specification: User, Quota, Permission rule, Public endpoints (readiness).
+// Package lifecycle is what spans packages in one transaction: what a first start makes, accounts that come with home and quota, storage
+// providers and the mounts on them. Specification: User, Quota, Storage provider, Mount, Permission rule, Public endpoints (readiness).
 package lifecycle
 
 import (
@@ -10,6 +10,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/account"
 	"larder/internal/db"
+	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/ident"
 	"larder/internal/mount"
@@ -46,7 +47,8 @@ type NewUser struct {
 	MaxStorage, MaxFiles *int64 // bytes and files, -1 for unlimited, nil = the default
 }
 
-// CreateUser makes account, home and quota in one transaction; whoever reads the account finds all three. Faults: Invalid, AlreadyExists.
+// CreateUser makes account, home and quota in one transaction; whoever reads the account finds all three. While nothing is mounted where homes
+// are, the account has none. Faults: Invalid, AlreadyExists.
 func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, error) {
 	if err := n.Check(); err != nil {
 		return account.User{}, err
@@ -76,11 +78,14 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, erro
 			return err
 		}
 		home, path, err := s.cfg.Tree.InsertHome(ctx, tx, made.Username, made.ID)
-		if err != nil {
+		switch {
+		case fault.Is(err, fault.NotFound): // no mount covers /home: no home then, but accounts there must be
+		case err != nil:
 			return err
-		}
-		if err := s.cfg.Accounts.SetHome(tx, made.ID, home, path.String()); err != nil {
-			return err
+		default:
+			if err := s.cfg.Accounts.SetHome(tx, made.ID, home, path.String()); err != nil {
+				return err
+			}
 		}
 		user, err = s.cfg.Accounts.ByID(tx, made.ID)
 		return err

@@ -18,8 +18,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// bucket of the store that a first start makes.
-const bucket = "default"
+// firstBucket is the bucket of the store that a first start makes.
+const firstBucket = "default"
 
 // First is what a first start is given.
 type First struct {
@@ -127,16 +127,19 @@ func (s *Service) marker(ctx context.Context) (string, error) {
 		number, err = firstStore(tx, drawn)
 		return err
 	})
-	return fmt.Sprintf("larder-%016x", number), err
+	return markerOf(number, firstBucket), err
 }
 
 // seedTree makes the provider, its mount and the folders below it. The store's directory is the one thing here that no rollback undoes;
 // making it again is success.
 func (s *Service) seedTree(tx *db.Tx, ownerID, providerID, mountID, marker string) error {
-	if err := s.cfg.Providers.Prepare(bucket, marker); err != nil {
+	if err := s.cfg.Providers.Prepare(firstBucket, marker); err != nil {
 		return err
 	}
-	local := provider.Provider{ID: providerID, Name: "local", Type: "store_a", Bucket: bucket, Marker: marker}
+	now := s.cfg.Now().UnixMilli()
+	local := provider.Provider{
+		ID: providerID, Name: "local", Type: provider.BuiltIn, Region: "auto", Bucket: firstBucket, Marker: marker, CreatedAt: now, UpdatedAt: now,
+	}
 	if err := s.cfg.Providers.Insert(tx, local); err != nil {
 		return err
 	}
@@ -150,7 +153,7 @@ func (s *Service) seedTree(tx *db.Tx, ownerID, providerID, mountID, marker strin
 		}
 	}
 	m := mount.Mount{ID: mountID, ProviderID: providerID, RootID: root, Path: vpath.Root, Name: "Files", SortBy: "name", SortOrder: "asc"}
-	return s.cfg.Mounts.Insert(tx, m, s.cfg.Now().UnixMilli())
+	return s.cfg.Mounts.Insert(tx, m, now)
 }
 
 // seedRules lets everybody read and download what is public, and users put files into uploads, where each sees just their own.

@@ -31,6 +31,12 @@ func firstStore(tx *db.Tx, drawn int64) (int64, error) {
 	return number, err
 }
 
+// storeNumber is what firstStore has noted.
+func storeNumber(q db.Querier) (number int64, err error) {
+	err = q.QueryRow("SELECT value FROM versions WHERE name = 'first store'").Scan(&number)
+	return number, err
+}
+
 // firstKey notes the master key's fingerprint, unless one is noted already, and returns what is noted.
 func firstKey(tx *db.Tx, fingerprint int64) (int64, error) {
 	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('key', $1) ON CONFLICT (name) DO NOTHING", fingerprint); err != nil {

@@ -1,0 +1,152 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/mount"
+)
+
+// Mount is a mount as administrators see it.
+type Mount struct {
+	mount.Mount
+	ProviderName string
+	Hidden       bool // other mounts cover all of it
+}
+
+// AllMounts lists the mounts by path; those on one path in the order in which they are asked.
+func (s *Service) AllMounts(ctx context.Context) ([]Mount, error) {
+	table, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return s.named(ctx, table, table.All())
+}
+
+// named adds to mounts what a person needs to read them.
+func (s *Service) named(ctx context.Context, table *mount.Table, mounts []mount.Mount) ([]Mount, error) {
+	providers, err := s.cfg.Providers.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, p := range providers {
+		names[p.ID] = p.Name
+	}
+	list := make([]Mount, len(mounts))
+	for i, m := range mounts {
+		list[i] = Mount{Mount: m, ProviderName: names[m.ProviderID], Hidden: table.Hidden(m)}
+	}
+	return list, nil
+}
+
+func (s *Service) name(ctx context.Context, m mount.Mount) (Mount, error) {
+	table, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
+	if err != nil {
+		return Mount{}, err
+	}
+	list, err := s.named(ctx, table, []mount.Mount{m})
+	if err != nil {
+		return Mount{}, err
+	}
+	return list[0], nil
+}
+
+// CreateMount makes a mount, whose id, root and times are not looked at, with an empty root that belongs to ownerID. Fault: Invalid.
+func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount) (Mount, error) {
+	if err := m.Check(); err != nil {
+		return Mount{}, err
+	}
+	m.ID, m.CreatedAt = s.cfg.IDs.UUID(), s.cfg.Now().UnixMilli()
+	m.UpdatedAt = m.CreatedAt
+	err := s.alone(ctx, func(tx *db.Tx) (err error) {
+		if err := s.onProvider(tx, m); err != nil {
+			return err
+		}
+		if m.RootID, err = s.cfg.Tree.InsertRoot(tx, ownerID, m.Name); err != nil {
+			return err
+		}
+		return s.cfg.Mounts.Insert(tx, m, m.CreatedAt)
+	})
+	if err != nil {
+		return Mount{}, fmt.Errorf("create mount: %w", err)
+	}
+	return s.name(ctx, m)
+}
+
+// alone runs fn in a transaction in which nothing else changes the tree or puts content into it.
+func (s *Service) alone(ctx context.Context, fn func(tx *db.Tx) error) error {
+	return s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := tx.LockTree(true); err != nil {
+			return fmt.Errorf("lock the tree: %w", err)
+		}
+		return fn(tx)
+	})
+}
+
+// onProvider refuses a mount on a provider that does not exist, and keeps the one that does. Fault: Invalid.
+func (s *Service) onProvider(tx *db.Tx, m mount.Mount) error {
+	_, err := s.cfg.Providers.Lock(tx, m.ProviderID)
+	if fault.Is(err, fault.NotFound) {
+		return fault.New(fault.Invalid, "providerId names no provider.")
+	}
+	return err
+}
+
+// UpdateMount has change alter a mount; it may be called more than once, and its fault ends it. What is in the mount moves along with its path,
+// and stays where it is stored with another provider. Faults: Invalid, NotFound.
+func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mount.Mount) error) (Mount, error) {
+	var m mount.Mount
+	err := s.alone(ctx, func(tx *db.Tx) error {
+		before, err := s.cfg.Mounts.Lock(tx, id)
+		if err != nil {
+			return err
+		}
+		m = before
+		if err := change(&m); err != nil {
+			return err
+		}
+		if err := m.Check(); err != nil {
+			return err
+		}
+		if m.ProviderID != before.ProviderID {
+			if err := s.onProvider(tx, m); err != nil {
+				return err
+			}
+		}
+		if m.Path.Depth() > before.Path.Depth() {
+			if err := s.cfg.Tree.FitsAt(tx, m.RootID, m.Path); err != nil {
+				return err
+			}
+		}
+		m.UpdatedAt = s.cfg.Now().UnixMilli()
+		return s.cfg.Mounts.Replace(tx, m)
+	})
+	if err != nil {
+		return Mount{}, fmt.Errorf("update mount: %w", err)
+	}
+	return s.name(ctx, m)
+}
+
+// DeleteMount removes a mount in which there are no files, with its folders and the rules that are for it alone. Faults: NotFound, Conflict.
+func (s *Service) DeleteMount(ctx context.Context, id string) error {
+	err := s.alone(ctx, func(tx *db.Tx) error {
+		m, err := s.cfg.Mounts.Lock(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := s.cfg.Tree.BuryRoot(tx, m.RootID); err != nil {
+			return err
+		}
+		if err := s.cfg.Policies.DeleteOfMount(tx, id); err != nil {
+			return err
+		}
+		return s.cfg.Mounts.Delete(tx, id)
+	})
+	if err != nil {
+		return fmt.Errorf("delete mount: %w", err)
+	}
+	return nil
+}
