@@ -114,7 +114,12 @@ func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
 	if err := change.apply(&rule, hash); err != nil {
 		return oneRuleReply{}, err
 	}
-	err = a.DB.Write(c.ctx(), func(tx *db.Tx) error { return a.Rules.Insert(tx, rule) })
+	err = a.DB.Write(c.ctx(), func(tx *db.Tx) error {
+		if err := a.keepMount(tx, in.MountID); err != nil {
+			return err
+		}
+		return a.Rules.Insert(tx, rule)
+	})
 	return oneRuleReply{viewRule(rule)}, err
 }
 
@@ -126,6 +131,9 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 	}
 	var rule access.Stored
 	err = a.DB.Write(c.ctx(), func(tx *db.Tx) (err error) {
+		if err := a.keepMount(tx, in.MountID); err != nil {
+			return err
+		}
 		if rule, err = a.Rules.Lock(tx, in.ID); err != nil {
 			return err
 		}
@@ -140,22 +148,24 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 
 // prepareRule does what can't be done inside a transaction: it looks for what the change names, and hashes its password.
 func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
-	named := access.Stored{Rule: access.Rule{MountID: or(in.MountID.value, ""), UserID: or(in.UserID.value, ""), KeyID: or(in.APIKeyID.value, "")}}
+	named := access.Stored{Rule: access.Rule{UserID: or(in.UserID.value, ""), KeyID: or(in.APIKeyID.value, "")}}
 	if err := c.knownSubject(named); err != nil || in.Password == nil || *in.Password == "" {
 		return "", err
 	}
 	return c.a.Accounts.HashPassword(c.ctx(), secret.Text(*in.Password))
 }
 
+// set gives a field what was given; null empties it.
+func set(field *string, given nullable[string]) {
+	if given.set {
+		*field = or(given.value, "")
+	}
+}
+
 // apply puts what was given into the rule and checks the whole; hash is of the password given, if any. Fault: Invalid.
 func (in updateRuleInput) apply(rule *access.Stored, hash string) error {
 	rule.Pattern = or(in.PathPattern, rule.Pattern)
 	rule.Effect = access.Effect(or(in.Effect, string(rule.Effect)))
-	set := func(field *string, given nullable[string]) {
-		if given.set {
-			*field = or(given.value, "")
-		}
-	}
 	set(&rule.MountID, in.MountID)
 	set((*string)(&rule.Role), in.Role)
 	set(&rule.UserID, in.UserID)
@@ -201,17 +211,16 @@ func (c *call) knownSubject(rule access.Stored) error {
 			return unknown(err, "apiKeyId names no API key.")
 		}
 	}
-	if rule.MountID == "" {
+	return nil
+}
+
+// keepMount refuses a mount that does not exist, and has whoever deletes it meanwhile wait, so that its rules go with it.
+func (a *API) keepMount(tx *db.Tx, mountID nullable[string]) error {
+	if or(mountID.value, "") == "" {
 		return nil
 	}
-	mounts, err := c.a.Mounts.Table(c.ctx(), version)
-	if err != nil {
-		return err
-	}
-	if _, known := mounts.ByID(rule.MountID); !known {
-		return fault.New(fault.Invalid, "mountId names no mount.")
-	}
-	return nil
+	_, err := a.Mounts.Lock(tx, *mountID.value)
+	return unknown(err, "mountId names no mount.")
 }
 
 // unknown turns "not found" about a field's value into a complaint about the field.

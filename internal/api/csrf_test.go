@@ -15,7 +15,7 @@ import (
 func digest(t testing.TB, l *apptest.Larder) string {
 	t.Helper()
 	var all strings.Builder
-	for _, table := range []string{"users", "entries", "rules", "api_keys", "quotas", "settings"} {
+	for _, table := range []string{"users", "entries", "rules", "api_keys", "quotas", "settings", "providers", "mounts"} {
 		order := "id"
 		switch table {
 		case "quotas":

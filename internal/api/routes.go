@@ -55,6 +55,14 @@ func (a *API) table() []route {
 
 		// Admin endpoints
 		post("/api/admin/users", op(201, a.createUser)).by(byAdmin).says("Create an account").may(fault.AlreadyExists).extra(),
+		get("/api/admin/storage/providers", op(200, a.listProviders)).by(byAdmin).says("Storage providers"),
+		post("/api/admin/storage/providers", op(201, a.createProvider)).by(byAdmin).says("Create a storage provider"),
+		put("/api/admin/storage/providers/{id}", op(200, a.updateProvider)).by(byAdmin).says("Change a storage provider").may(fault.NotFound, fault.Conflict),
+		del("/api/admin/storage/providers/{id}", op(200, a.deleteProvider)).by(byAdmin).says("Delete a storage provider that is empty and has no mounts").may(fault.NotFound, fault.Conflict),
+		get("/api/admin/mounts", op(200, a.listMounts)).by(byAdmin).says("Mounts"),
+		post("/api/admin/mounts", op(201, a.createMount)).by(byAdmin).says("Create a mount"),
+		put("/api/admin/mounts/{id}", op(200, a.updateMount)).by(byAdmin).says("Change a mount").may(fault.NotFound),
+		del("/api/admin/mounts/{id}", op(200, a.deleteMount)).by(byAdmin).says("Delete a mount without files, and its folders").may(fault.NotFound, fault.Conflict),
 		get("/api/admin/rules", op(200, a.listRules)).by(byAdmin).says("Permission rules"),
 		post("/api/admin/rules", op(201, a.createRule)).by(byAdmin).says("Create a permission rule"),
 		put("/api/admin/rules/{id}", op(200, a.updateRule)).by(byAdmin).says("Change a permission rule").may(fault.NotFound),

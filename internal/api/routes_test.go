@@ -111,6 +111,16 @@ var matrix = []line{
 	{"POST", "/api/admin/users", adminOnly, func(f fixture) (string, any) {
 		return "/api/admin/users", M{"username": "u_" + f.name, "email": f.name + "@example.org", "password": "a good password"}
 	}, created(admins), true},
+	{"GET", "/api/admin/storage/providers", adminOnly, at("/api/admin/storage/providers", nil), admins, false},
+	{"POST", "/api/admin/storage/providers", adminOnly, at("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}), created(admins), false},
+	{"PUT", "/api/admin/storage/providers/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/storage/providers/" + f.provider, M{"name": "q"} }, admins, false},
+	{"DELETE", "/api/admin/storage/providers/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/storage/providers/" + f.provider, nil }, admins, false},
+	{"GET", "/api/admin/mounts", adminOnly, at("/api/admin/mounts", nil), admins, false},
+	{"POST", "/api/admin/mounts", adminOnly, func(f fixture) (string, any) {
+		return "/api/admin/mounts", M{"providerId": f.store, "mountPath": "/mounts/" + f.name, "name": "m"}
+	}, created(admins), false},
+	{"PUT", "/api/admin/mounts/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/mounts/" + f.mount, M{"priority": 5} }, admins, false},
+	{"DELETE", "/api/admin/mounts/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/mounts/" + f.mount, nil }, admins, false},
 	{"GET", "/api/admin/rules", adminOnly, at("/api/admin/rules", nil), admins, false},
 	{"POST", "/api/admin/rules", adminOnly, at("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}), created(admins), false},
 	{"PUT", "/api/admin/rules/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/rules/" + f.rule, M{"priority": 5} }, admins, false},
@@ -171,6 +181,7 @@ type fixture struct {
 	name                                               string
 	file, job, session, etag, key, rule, gateway, link string
 	multipart                                          string // a session in one part of 1 byte
+	store, provider, mount                             string // store is the seeded provider, provider another without mounts
 }
 
 func (w *world) fixture(name string) fixture {
@@ -190,6 +201,13 @@ func (w *world) fixture(name string) fixture {
 		w.owner.Delete("/api/files/upload/multipart/" + w.last.session)
 		w.owner.Delete("/api/files/upload/multipart/" + w.last.multipart)
 	}
+	f.store = w.admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
+	if w.last.name != "" {
+		w.admin.Delete("/api/admin/storage/providers/" + w.last.provider)
+		w.admin.Delete("/api/admin/mounts/" + w.last.mount)
+	}
+	f.provider = w.admin.Post("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}).OK(201).Text("provider.id")
+	f.mount = w.admin.Post("/api/admin/mounts", M{"providerId": f.store, "mountPath": "/mounts/" + f.name, "name": "m"}).OK(201).Text("mount.id")
 	f.rule = w.admin.Post("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}).OK(201).Text("rule.id")
 	f.gateway = w.owner.Get("/api/files/" + f.file + "/download").OK(200).Text("url")
 	f.link = w.owner.Post("/api/files/"+f.file+"/link", nil).OK(200).Text("link.url")
@@ -259,7 +277,7 @@ func TestAuthorisation(t *testing.T) {
 }
 
 func (row line) needsFixture() bool {
-	return strings.Contains(row.pattern, "{") || row.pattern == "/api/files/upload-complete"
+	return strings.Contains(row.pattern, "{") || row.pattern == "/api/files/upload-complete" || row.pattern == "/api/admin/mounts" && row.method == "POST"
 }
 
 // expectedCode is the code that goes with a refusal.

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"larder/internal/lifecycle"
+	"larder/internal/mount"
+	"larder/internal/vpath"
+)
+
+// adminMountReply is a mount as administrators see it.
+type adminMountReply struct {
+	ID           string `json:"id" required:"true"`
+	ProviderID   string `json:"providerId" required:"true"`
+	ProviderName string `json:"providerName" required:"true"`
+	MountPath    string `json:"mountPath" required:"true"`
+	Name         string `json:"name" required:"true"`
+	SortBy       string `json:"sortBy" required:"true" enum:"name,time,size,manual"`
+	SortOrder    string `json:"sortOrder" required:"true" enum:"asc,desc"`
+	Priority     int    `json:"priority" required:"true"`
+	Hidden       bool   `json:"hidden" required:"true" description:"Other mounts cover all of it."`
+	CreatedAt    int64  `json:"createdAt" required:"true"`
+	UpdatedAt    int64  `json:"updatedAt" required:"true"`
+}
+
+func viewAdminMount(m lifecycle.Mount) adminMountReply {
+	return adminMountReply{
+		ID: m.ID, ProviderID: m.ProviderID, ProviderName: m.ProviderName, MountPath: m.Path.String(), Name: m.Name, SortBy: m.SortBy,
+		SortOrder: m.SortOrder, Priority: m.Priority, Hidden: m.Hidden, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
+	}
+}
+
+type listMountsReply struct {
+	Mounts []adminMountReply `json:"mounts" required:"true"`
+}
+
+func (a *API) listMounts(c *call, _ struct{}) (listMountsReply, error) {
+	mounts, err := a.Lifecycle.AllMounts(c.ctx())
+	reply := listMountsReply{Mounts: []adminMountReply{}}
+	for _, m := range mounts {
+		reply.Mounts = append(reply.Mounts, viewAdminMount(m))
+	}
+	return reply, err
+}
+
+type createMountInput struct {
+	ProviderID *string `json:"providerId" required:"true"`
+	MountPath  *string `json:"mountPath" required:"true"`
+	Name       *string `json:"name" required:"true" maxLength:"255"`
+	SortBy     *string `json:"sortBy" enum:"name,time,size,manual" default:"name"`
+	SortOrder  *string `json:"sortOrder" enum:"asc,desc" default:"asc"`
+	Priority   *int64  `json:"priority" minimum:"-1000000" maximum:"1000000" default:"0" description:"Of overlapping mounts the higher one wins."`
+}
+
+type updateMountInput struct {
+	ID         string  `path:"id" json:"-"`
+	ProviderID *string `json:"providerId" minLength:"1" description:"For new objects; what is stored stays where it is."`
+	MountPath  *string `json:"mountPath" minLength:"1"`
+	Name       *string `json:"name" minLength:"1" maxLength:"255"`
+	SortBy     *string `json:"sortBy" enum:"name,time,size,manual"`
+	SortOrder  *string `json:"sortOrder" enum:"asc,desc"`
+	Priority   *int64  `json:"priority" minimum:"-1000000" maximum:"1000000"`
+}
+
+type oneMountReply struct {
+	Mount adminMountReply `json:"mount" required:"true"`
+}
+
+func (a *API) createMount(c *call, in createMountInput) (oneMountReply, error) {
+	m := mount.Mount{SortBy: "name", SortOrder: "asc"}
+	change := updateMountInput{
+		ProviderID: in.ProviderID, MountPath: in.MountPath, Name: in.Name, SortBy: in.SortBy, SortOrder: in.SortOrder, Priority: in.Priority,
+	}
+	if err := change.apply(&m); err != nil {
+		return oneMountReply{}, err
+	}
+	made, err := a.Lifecycle.CreateMount(c.ctx(), c.actor.UserID, m)
+	return oneMountReply{viewAdminMount(made)}, err
+}
+
+func (a *API) updateMount(c *call, in updateMountInput) (oneMountReply, error) {
+	changed, err := a.Lifecycle.UpdateMount(c.ctx(), in.ID, in.apply)
+	return oneMountReply{viewAdminMount(changed)}, err
+}
+
+// apply puts what was given into the mount; the whole is checked by whoever stores it. Fault: Invalid.
+func (in updateMountInput) apply(m *mount.Mount) error {
+	if in.MountPath != nil {
+		path, err := vpath.Parse(*in.MountPath)
+		if err != nil {
+			return err
+		}
+		m.Path = path
+	}
+	m.ProviderID = or(in.ProviderID, m.ProviderID)
+	m.Name = or(in.Name, m.Name)
+	m.SortBy = or(in.SortBy, m.SortBy)
+	m.SortOrder = or(in.SortOrder, m.SortOrder)
+	m.Priority = int(or(in.Priority, int64(m.Priority)))
+	return nil
+}
+
+func (a *API) deleteMount(c *call, in idInput) (none, error) {
+	return none{}, a.Lifecycle.DeleteMount(c.ctx(), in.ID)
+}

@@ -1,0 +1,130 @@
+package api
+
+import (
+	"larder/internal/fault"
+	"larder/internal/lifecycle"
+	"larder/internal/provider"
+)
+
+// providerReply is a storage provider; its secret never shows.
+type providerReply struct {
+	ID           string `json:"id" required:"true"`
+	Name         string `json:"name" required:"true"`
+	Type         string `json:"type" required:"true" enum:"store_a,store_b,store_c"`
+	Endpoint     string `json:"endpoint" required:"true"`
+	Region       string `json:"region" required:"true"`
+	Bucket       string `json:"bucket" required:"true"`
+	AccessKeyID  string `json:"accessKeyId" required:"true" description:"Its last 4 characters at most."`
+	PublicDomain string `json:"publicDomain" required:"true"`
+	UploadDomain string `json:"uploadDomain" required:"true"`
+	PathPrefix   string `json:"pathPrefix" required:"true"`
+	UploadMode   string `json:"uploadMode" required:"true" enum:"auto,presigned,worker"`
+	Redirect     bool   `json:"redirect" required:"true"`
+	MountCount   int    `json:"mountCount" required:"true"`
+	Status       string `json:"status" required:"true" enum:"ok,unavailable" description:"Whether the store can be reached and takes writes now."`
+	CreatedAt    int64  `json:"createdAt" required:"true"`
+	UpdatedAt    int64  `json:"updatedAt" required:"true"`
+}
+
+func viewProvider(p lifecycle.StorageProvider) providerReply {
+	reply := providerReply{
+		ID: p.ID, Name: p.Name, Type: p.Type, Region: p.Region, Bucket: p.Bucket, PublicDomain: p.PublicDomain, UploadDomain: p.UploadDomain,
+		PathPrefix: p.PathPrefix, UploadMode: p.UploadMode, Redirect: p.Redirect, MountCount: p.Mounts, Status: "ok", CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}
+	if !p.Available {
+		reply.Status = "unavailable"
+	}
+	return reply
+}
+
+type listProvidersReply struct {
+	Providers []providerReply `json:"providers" required:"true"`
+}
+
+func (a *API) listProviders(c *call, _ struct{}) (listProvidersReply, error) {
+	providers, err := a.Lifecycle.StorageProviders(c.ctx())
+	reply := listProvidersReply{Providers: []providerReply{}}
+	for _, p := range providers {
+		reply.Providers = append(reply.Providers, viewProvider(p))
+	}
+	return reply, err
+}
+
+type createProviderInput struct {
+	Name            *string          `json:"name" required:"true" maxLength:"100"`
+	Type            *string          `json:"type" required:"true" enum:"store_a,store_b,store_c" description:"This version opens store_a only."`
+	Endpoint        nullable[string] `json:"endpoint" description:"Empty for store_a."`
+	Region          nullable[string] `json:"region" description:"At most 64 characters; default auto for store_a."`
+	Bucket          *string          `json:"bucket" required:"true" description:"store_a: a directory below the object directory, 1 to 63 letters, digits, dots, underscores and hyphens."`
+	AccessKeyID     nullable[string] `json:"accessKeyId" description:"Empty for store_a."`
+	SecretAccessKey nullable[string] `json:"secretAccessKey" description:"Empty for store_a."`
+	PublicDomain    nullable[string] `json:"publicDomain" description:"A host or an http(s) address, at most 255 characters."`
+	UploadDomain    nullable[string] `json:"uploadDomain" description:"A host or an http(s) address, at most 255 characters."`
+	PathPrefix      nullable[string] `json:"pathPrefix" description:"Of object keys; segments of letters, digits, dots, underscores and hyphens joined by slashes."`
+	UploadMode      *string          `json:"uploadMode" enum:"auto,presigned,worker" default:"auto"`
+	Redirect        *bool            `json:"redirect" default:"false"`
+}
+
+type updateProviderInput struct {
+	ID              string           `path:"id" json:"-"`
+	Name            *string          `json:"name" minLength:"1" maxLength:"100"`
+	Type            *string          `json:"type" enum:"store_a,store_b,store_c" description:"This version opens store_a only."`
+	Endpoint        nullable[string] `json:"endpoint" description:"Empty for store_a."`
+	Region          nullable[string] `json:"region" description:"Empty or null for the default."`
+	Bucket          *string          `json:"bucket" minLength:"1" description:"Not while there are objects; nor type and pathPrefix."`
+	AccessKeyID     nullable[string] `json:"accessKeyId" description:"Empty for store_a."`
+	SecretAccessKey nullable[string] `json:"secretAccessKey" description:"Empty for store_a."`
+	PublicDomain    nullable[string] `json:"publicDomain" description:"Empty or null for none."`
+	UploadDomain    nullable[string] `json:"uploadDomain" description:"Empty or null for none."`
+	PathPrefix      nullable[string] `json:"pathPrefix" description:"Empty or null for none."`
+	UploadMode      *string          `json:"uploadMode" enum:"auto,presigned,worker"`
+	Redirect        *bool            `json:"redirect"`
+}
+
+type oneProviderReply struct {
+	Provider providerReply `json:"provider" required:"true"`
+}
+
+func (a *API) createProvider(c *call, in createProviderInput) (oneProviderReply, error) {
+	var p provider.Provider
+	change := updateProviderInput{
+		Name: in.Name, Type: in.Type, Endpoint: in.Endpoint, Region: in.Region, Bucket: in.Bucket, AccessKeyID: in.AccessKeyID,
+		SecretAccessKey: in.SecretAccessKey, PublicDomain: in.PublicDomain, UploadDomain: in.UploadDomain, PathPrefix: in.PathPrefix,
+		UploadMode: in.UploadMode, Redirect: in.Redirect,
+	}
+	if err := change.apply(&p); err != nil {
+		return oneProviderReply{}, err
+	}
+	made, err := a.Lifecycle.CreateProvider(c.ctx(), p)
+	return oneProviderReply{viewProvider(made)}, err
+}
+
+func (a *API) updateProvider(c *call, in updateProviderInput) (oneProviderReply, error) {
+	changed, err := a.Lifecycle.UpdateProvider(c.ctx(), in.ID, in.apply)
+	return oneProviderReply{viewProvider(changed)}, err
+}
+
+// apply puts what was given into the provider; the whole is checked by whoever stores it. Fault: Invalid.
+func (in updateProviderInput) apply(p *provider.Provider) error {
+	p.Type = or(in.Type, p.Type)
+	if p.Type == provider.BuiltIn {
+		for name, given := range map[string]nullable[string]{"endpoint": in.Endpoint, "accessKeyId": in.AccessKeyID, "secretAccessKey": in.SecretAccessKey} {
+			if or(given.value, "") != "" {
+				return fault.Newf(fault.Invalid, "%s must be empty for store_a.", name)
+			}
+		}
+	}
+	p.Name = or(in.Name, p.Name)
+	p.Bucket = or(in.Bucket, p.Bucket)
+	p.UploadMode = or(in.UploadMode, p.UploadMode)
+	p.Redirect = or(in.Redirect, p.Redirect)
+	set(&p.Region, in.Region)
+	set(&p.PublicDomain, in.PublicDomain)
+	set(&p.UploadDomain, in.UploadDomain)
+	set(&p.PathPrefix, in.PathPrefix)
+	return nil
+}
+
+func (a *API) deleteProvider(c *call, in idInput) (none, error) {
+	return none{}, a.Lifecycle.DeleteProvider(c.ctx(), in.ID)
+}
