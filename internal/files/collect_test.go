@@ -12,6 +12,7 @@ import (
 	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
+	"larder/internal/provider"
 )
 
 // stored reports whether an object is in the store.
@@ -143,6 +144,10 @@ func TestCollectorGoesOnBesideAFailingStore(t *testing.T) {
 		h := newHouse(t, d)
 		gone := h.store("x").Key
 		h.write(func(tx *db.Tx) error {
+			away := provider.Provider{ID: "absent", Name: "absent", Type: provider.BuiltIn, Bucket: "absent", Marker: "absent"}
+			if err := h.reg.Insert(tx, away); err != nil {
+				return err
+			}
 			for i := range 500 {
 				if err := h.tree.Discard(tx, "absent", blob.Key(fmt.Sprintf("ab/%032x", i)), 0); err != nil {
 					return err
@@ -171,6 +176,19 @@ func TestCollectorGoesOnBesideAFailingStore(t *testing.T) {
 		h.collect()
 		if claimed() == first {
 			t.Error("not asked again")
+		}
+	})
+}
+
+// What an upload had noted in a provider that is deleted meanwhile is nobody's any more.
+func TestCollectorForgetsKeysOfDeletedProviders(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.write(func(tx *db.Tx) error { return h.tree.Discard(tx, "deleted", "ab/00112233445566778899aabbccddeeff", 0) })
+		h.pass(grace)
+		h.collect()
+		if n := h.count("garbage"); n != 0 {
+			t.Errorf("%d keys on the list", n)
 		}
 	})
 }
