@@ -1,0 +1,351 @@
+package api_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+var providerFields = []string{
+	"id", "name", "type", "endpoint", "region", "bucket", "accessKeyId", "publicDomain", "uploadDomain", "pathPrefix", "uploadMode", "redirect",
+	"mountCount", "status", "createdAt", "updatedAt",
+}
+
+const (
+	providers = "/api/admin/storage/providers"
+	mounts    = "/api/admin/mounts"
+	nobody    = "00000000-0000-4000-8000-000000000000"
+)
+
+func newProvider(more M) M {
+	body := M{"name": "Archive", "type": "store_a", "bucket": "archive"}
+	for name, value := range more {
+		body[name] = value
+	}
+	return body
+}
+
+// addProvider makes a provider for the built-in store and returns its id.
+func addProvider(admin *apptest.Client, bucket string, more ...M) string {
+	body := newProvider(M{"name": bucket, "bucket": bucket})
+	for _, m := range more {
+		for name, value := range m {
+			body[name] = value
+		}
+	}
+	return admin.Post(providers, body).OK(201).Text("provider.id")
+}
+
+// addMount makes a mount and returns its id.
+func addMount(admin *apptest.Client, provider, path string, more ...M) string {
+	body := M{"providerId": provider, "mountPath": path, "name": "M"}
+	for _, m := range more {
+		for name, value := range m {
+			body[name] = value
+		}
+	}
+	return admin.Post(mounts, body).OK(201).Text("mount.id")
+}
+
+// objectsIn lists the objects in a bucket of the built-in store, by their path below it.
+func objectsIn(t *testing.T, l *apptest.Larder, bucket string) []string {
+	t.Helper()
+	root := filepath.Join(l.Apps[0].Config.ObjectDir, bucket)
+	var found []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && entry.Name() != ".larder-store" && !strings.HasPrefix(path, filepath.Join(root, "tmp")) {
+			below, _ := filepath.Rel(root, path)
+			found = append(found, below)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// collect lets all grace pass and takes away what is garbage.
+func collect(l *apptest.Larder) {
+	l.Clock.Advance(61 * time.Minute)
+	l.Sweep()
+}
+
+func TestStorageProviders(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		seeded := admin.Get(providers).OK(200)
+		fields(t, "data", object(t, seeded.Body)["data"], "providers")
+		fields(t, "a provider", seeded.Value("providers.0"), providerFields...)
+		for field, want := range (M{
+			"name": "local", "type": "store_a", "bucket": "default", "region": "auto", "endpoint": "", "accessKeyId": "", "publicDomain": "", "uploadDomain": "",
+			"pathPrefix": "", "uploadMode": "auto", "redirect": false, "mountCount": 1, "status": "ok",
+		}) {
+			equal(t, "seeded "+field, seeded.Value("providers.0."+field), want)
+		}
+
+		l.Clock.Advance(time.Second)
+		now := l.Clock.Now().UnixMilli()
+		plain := admin.Post(providers, newProvider(nil)).OK(201)
+		fields(t, "data", object(t, plain.Body)["data"], "provider")
+		fields(t, "provider", plain.Value("provider"), providerFields...)
+		for field, want := range (M{
+			"name": "Archive", "type": "store_a", "bucket": "archive", "region": "auto", "endpoint": "", "accessKeyId": "", "publicDomain": "", "uploadDomain": "",
+			"pathPrefix": "", "uploadMode": "auto", "redirect": false, "mountCount": 0, "status": "ok", "createdAt": now, "updatedAt": now,
+		}) {
+			equal(t, field, plain.Value("provider."+field), want)
+		}
+		id := plain.Text("provider.id")
+		full := M{
+			"name": "Full", "type": "store_a", "bucket": "Full_1.a-b", "region": "eu-1", "endpoint": "", "accessKeyId": nil, "secretAccessKey": "", "publicDomain": "https://cdn.example.org/x",
+			"uploadDomain": "up.example.org:8443", "pathPrefix": "/a/b/", "uploadMode": "worker", "redirect": true, "id": nobody, "NAME": "other", "marker": "x", "createdAt": 1, // abuse case C52
+		}
+		made := admin.Post(providers, full).OK(201)
+		for field, want := range (M{
+			"name": "Full", "bucket": "Full_1.a-b", "region": "eu-1", "publicDomain": "https://cdn.example.org/x", "uploadDomain": "up.example.org:8443", "pathPrefix": "a/b",
+			"uploadMode": "worker", "redirect": true, "createdAt": now,
+		}) {
+			equal(t, field, made.Value("provider."+field), want)
+		}
+		if made.Text("provider.id") == nobody {
+			t.Error("the client chose the id")
+		}
+		same(t, "the oldest first", admin.Get(providers).OK(200).Names("providers")[:1], "local")
+		equal(t, "how many", len(admin.Get(providers).OK(200).Names("providers")), 3)
+		for _, bucket := range []string{"archive", "Full_1.a-b"} {
+			if _, err := os.Stat(filepath.Join(l.Apps[0].Config.ObjectDir, bucket, ".larder-store")); err != nil {
+				t.Error(err)
+			}
+		}
+
+		l.Clock.Advance(time.Second)
+		path := providers + "/" + made.Text("provider.id")
+		changed := admin.Put(path, M{"name": "Other", "publicDomain": nil, "uploadDomain": "", "region": nil, "uploadMode": "presigned", "redirect": false, "id": nobody}).OK(200)
+		fields(t, "data of PUT", object(t, changed.Body)["data"], "provider")
+		for field, want := range (M{
+			"id": made.Text("provider.id"), "name": "Other", "type": "store_a", "bucket": "Full_1.a-b", "publicDomain": "", "uploadDomain": "", "region": "auto", "pathPrefix": "a/b",
+			"uploadMode": "presigned", "redirect": false, "createdAt": now, "updatedAt": now + 1000,
+		}) {
+			equal(t, field+" after PUT", changed.Value("provider."+field), want)
+		}
+		equal(t, "PUT of nothing", admin.Put(path, M{}).OK(200).Value("provider.name"), "Other")
+		equal(t, "PUT of null", admin.Put(path, M{"name": nil, "type": nil, "bucket": nil}).OK(200).Value("provider.name"), "Other")
+		equal(t, "another bucket and prefix, while it is empty", admin.Put(path, M{"bucket": "elsewhere", "pathPrefix": nil}).OK(200).Value("provider.bucket"), "elsewhere")
+
+		mount := addMount(admin, id, "/archive")
+		equal(t, "mountCount", admin.Put(providers+"/"+id, M{}).OK(200).Value("provider.mountCount"), 1)
+		status(t, "DELETE with a mount", admin.Delete(providers+"/"+id), 409, "OPERATION_FAILED")
+		admin.Delete(mounts + "/" + mount).OK(200)
+		equal(t, "data of DELETE", object(t, admin.Delete(providers+"/"+id).OK(200).Body)["data"], nil)
+		for _, none := range []string{id, nobody, "x", "%27", "local"} {
+			status(t, "DELETE of none", admin.Delete(providers+"/"+none), 404, "NOT_FOUND")
+			status(t, "PUT of none", admin.Put(providers+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")
+		}
+		if _, err := os.Stat(filepath.Join(l.Apps[0].Config.ObjectDir, "archive", ".larder-store")); err != nil {
+			t.Errorf("the directory goes with the provider: %v", err)
+		}
+		again := admin.Post(providers, newProvider(nil)).OK(201)
+		if again.Text("provider.id") == id {
+			t.Error("an id came back")
+		}
+		before := digest(t, l) // abuse case C44
+		for range 2 * len(l.Apps) {
+			admin.Get(providers).OK(200)
+			admin.Get(mounts).OK(200)
+		}
+		if digest(t, l) != before {
+			t.Error("GET changed something")
+		}
+	})
+}
+
+func TestStorageProvidersRefuse(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	admin := l.Admin(t)
+	long := strings.Repeat("a", 64)
+	prefix := strings.Repeat(long+"/", 7) // 455 bytes with the slash at its end
+	for _, row := range []struct {
+		name   string
+		change M
+		status int
+	}{
+		{"as it is", nil, 201},
+		{"no name", M{"name": nil}, 400},
+		{"an empty name", M{"name": ""}, 400},
+		{"a blank name", M{"name": " \t"}, 400},
+		{"a name of 1", M{"name": "é"}, 201},
+		{"a name of 100", M{"name": strings.Repeat("é", 100)}, 201},
+		{"a name of 101", M{"name": strings.Repeat("é", 101)}, 400},
+		{"a line break in the name", M{"name": "a\nb"}, 400},
+		{"a name that is a number", M{"name": 5}, 400},
+		{"no type", M{"type": nil}, 400},
+		{"type unknown", M{"type": "s3"}, 400},
+		{"type in capitals", M{"type": "STORE_A"}, 400},
+		{"store_b", M{"type": "store_b", "endpoint": "https://s3.example.org", "accessKeyId": "AKIA", "secretAccessKey": "s"}, 400},
+		{"store_c", M{"type": "store_c", "endpoint": "https://s3.example.org", "accessKeyId": "AKIA", "secretAccessKey": "s"}, 400},
+		{"an endpoint", M{"endpoint": "https://s3.example.org"}, 400},
+		{"an access key", M{"accessKeyId": "AKIA"}, 400},
+		{"a secret", M{"secretAccessKey": "s"}, 400},
+		{"an endpoint that is a number", M{"endpoint": 5}, 400},
+		{"no bucket", M{"bucket": nil}, 400},
+		{"an empty bucket", M{"bucket": ""}, 400},
+		{"a bucket of 1", M{"bucket": "b"}, 201},
+		{"a bucket of 63", M{"bucket": long[:63]}, 201},
+		{"a bucket of 64", M{"bucket": long}, 400},
+		{"bucket ..", M{"bucket": ".."}, 400},
+		{"bucket .", M{"bucket": "."}, 400},
+		{"a hidden bucket", M{"bucket": ".hidden"}, 400},
+		{"a bucket with a slash", M{"bucket": "a/b"}, 400},
+		{"a bucket with a backslash", M{"bucket": `a\b`}, 400},
+		{"a bucket with a space", M{"bucket": "a b"}, 400},
+		{"a bucket with a line break", M{"bucket": "archive\n"}, 400},
+		{"a bucket in other scripts", M{"bucket": "éa"}, 400},
+		{"a bucket that is a list", M{"bucket": []string{"a"}}, 400},
+		{"a region of 64", M{"region": long}, 201},
+		{"a region of 65", M{"region": long + "a"}, 400},
+		{"a region with a space", M{"region": "eu 1"}, 400},
+		{"publicDomain a host", M{"publicDomain": "cdn.example.org"}, 201},
+		{"publicDomain an address in IPv4", M{"publicDomain": "192.0.2.1:80"}, 201},
+		{"publicDomain an address in IPv6", M{"publicDomain": "http://[2001:db8::1]:80"}, 201},
+		{"publicDomain with http", M{"publicDomain": "http://cdn.example.org/files"}, 201},
+		{"publicDomain of 255", M{"publicDomain": "https://cdn.example.org/" + strings.Repeat("a", 255-24)}, 201},
+		{"publicDomain of 256", M{"publicDomain": "https://cdn.example.org/" + strings.Repeat("a", 256-24)}, 400},
+		{"publicDomain with ftp", M{"publicDomain": "ftp://cdn.example.org"}, 400},
+		{"publicDomain a script", M{"publicDomain": "javascript:alert(1)"}, 400},
+		{"publicDomain with a password", M{"publicDomain": "https://a:b@cdn.example.org"}, 400},
+		{"publicDomain with a query", M{"publicDomain": "https://cdn.example.org/?a=b"}, 400},
+		{"publicDomain with a fragment", M{"publicDomain": "https://cdn.example.org/#a"}, 400},
+		{"publicDomain with a line break", M{"publicDomain": "cdn.example.org\r\nSet-Cookie: a=b"}, 400},
+		{"publicDomain with quotes", M{"publicDomain": `https://cdn.example.org/"><script>`}, 400},
+		{"publicDomain without a host", M{"publicDomain": "https:///x"}, 400},
+		{"publicDomain a path", M{"publicDomain": "/cdn"}, 400},
+		{"publicDomain blank", M{"publicDomain": " "}, 400},
+		{"uploadDomain with ftp", M{"uploadDomain": "ftp://cdn.example.org"}, 400},
+		{"uploadDomain a host", M{"uploadDomain": "up.example.org"}, 201},
+		{"pathPrefix of two segments", M{"pathPrefix": "A/b.c_d-e"}, 201},
+		{"pathPrefix a slash", M{"pathPrefix": "/"}, 201},
+		{"pathPrefix with a segment of 64", M{"pathPrefix": long}, 201},
+		{"pathPrefix with a segment of 65", M{"pathPrefix": long + "a"}, 400},
+		{"pathPrefix of 459", M{"pathPrefix": prefix + "abcd"}, 201},
+		{"pathPrefix of 460", M{"pathPrefix": prefix + "abcde"}, 400},
+		{"pathPrefix with ..", M{"pathPrefix": "a/../b"}, 400},
+		{"pathPrefix with an empty segment", M{"pathPrefix": "a//b"}, 400},
+		{"pathPrefix tmp", M{"pathPrefix": "tmp/a"}, 400},
+		{"pathPrefix with a space", M{"pathPrefix": "a b"}, 400},
+		{"pathPrefix with a NUL", M{"pathPrefix": "a\x00"}, 400},
+		{"uploadMode unknown", M{"uploadMode": "direct"}, 400},
+		{"uploadMode null", M{"uploadMode": nil}, 201},
+		{"uploadMode presigned", M{"uploadMode": "presigned"}, 201},
+		{"redirect a string", M{"redirect": "true"}, 400},
+		{"redirect null", M{"redirect": nil}, 201},
+		{"additional fields", M{"secret": "x", "Type": "store_b", "mountCount": 5}, 201},
+	} {
+		code := map[int]string{400: "VALIDATION_ERROR"}[row.status]
+		status(t, row.name, admin.Post(providers, newProvider(row.change)), row.status, code)
+	}
+	entries, err := os.ReadDir(l.Apps[0].Config.ObjectDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dirs []string
+	for _, entry := range entries {
+		dirs = append(dirs, entry.Name())
+	}
+	same(t, "directories", dirs, slices.Sorted(slices.Values([]string{"archive", "b", long[:63], "default"}))...)
+
+	id := addProvider(admin, "mine")
+	for name, body := range map[string]M{
+		"name": {"name": ""}, "type": {"type": "store_b"}, "an endpoint": {"endpoint": "https://s3.example.org"}, "bucket": {"bucket": ""}, "prefix": {"pathPrefix": "a//b"},
+		"domain": {"publicDomain": "x y"}, "mode": {"uploadMode": ""}, "a secret": {"secretAccessKey": "geheim"},
+	} {
+		before := digest(t, l)
+		reply := admin.Put(providers+"/"+id, body)
+		status(t, "PUT "+name, reply, 400, "VALIDATION_ERROR")
+		if digest(t, l) != before || strings.Contains(string(reply.Body), "geheim") { // abuse case C115
+			t.Errorf("PUT %s changed something or shows a secret: %s", name, reply.Body)
+		}
+	}
+	for _, body := range []string{"[]", "null", `"x"`, "{", `{"name":"x"`, ""} {
+		status(t, "POST of "+body, admin.Post(providers, body, "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
+	}
+}
+
+// A directory that holds anything but this database's store of that bucket is refused, and left as it is.
+func TestBucketDirectories(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		dir := l.Apps[0].Config.ObjectDir
+		must := func(errs ...error) {
+			t.Helper()
+			if err := errors.Join(errs...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
+		must(os.Mkdir(at("foreign"), 0o700), os.WriteFile(at("foreign", ".larder-store"), []byte("larder-0123456789abcdef\n"), 0o600))
+		must(os.Mkdir(at("full"), 0o700), os.WriteFile(at("full", "letter.txt"), []byte("dear"), 0o600))
+		must(os.WriteFile(at("file"), []byte("x"), 0o600))
+		must(os.Mkdir(at("empty"), 0o700), os.Mkdir(at("empty", "lost+found"), 0o700))
+		for _, bucket := range []string{"foreign", "full", "file"} {
+			before, rows := listed(t, dir), digest(t, l)
+			status(t, bucket, admin.Post(providers, newProvider(M{"bucket": bucket})), 400, "VALIDATION_ERROR")
+			same(t, "what lies there after "+bucket, listed(t, dir), before...)
+			if digest(t, l) != rows {
+				t.Errorf("%s: a row was made", bucket)
+			}
+		}
+		addProvider(admin, "empty")
+
+		// What breaks off between directory and row is repeated, on either replica.
+		id := addProvider(admin, "again")
+		marker, err := os.ReadFile(at("again", ".larder-store"))
+		must(err)
+		change(t, l, "DELETE FROM providers WHERE id = $1", id)
+		addProvider(admin, "again")
+		now, err := os.ReadFile(at("again", ".larder-store"))
+		if must(err); string(now) != string(marker) {
+			t.Errorf("another marker: %s, was %s", now, marker)
+		}
+
+		// Another bucket has another marker: a directory that was swapped for another one is noticed.
+		other, err := os.ReadFile(at("empty", ".larder-store"))
+		if must(err); string(other) == string(marker) {
+			t.Error("two buckets have one marker")
+		}
+
+		// All at once: one store, one marker.
+		count := statuses(t, atOnce(t, admin, 8, func(c *apptest.Client, _ int) *apptest.Reply { return c.Post(providers, newProvider(M{"bucket": "race"})) }))
+		if count[201] != 8 {
+			t.Errorf("answers %v", count)
+		}
+		list := admin.Get(providers).OK(200)
+		for i := range list.Names("providers") {
+			equal(t, "status", list.Value(fmt.Sprintf("providers.%d.status", i)), "ok")
+		}
+	})
+}
+
+// listed is everything below a directory.
+func listed(t *testing.T, dir string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		all = append(all, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
