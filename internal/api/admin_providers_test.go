@@ -73,10 +73,11 @@ func objectsIn(t *testing.T, l *apptest.Larder, bucket string) []string {
 	return found
 }
 
-// collect lets all grace pass and takes away what is garbage.
-func collect(l *apptest.Larder) {
+// collect lets all grace pass and takes away what is garbage; c keeps a fresh CSRF token.
+func collect(l *apptest.Larder, c *apptest.Client) {
 	l.Clock.Advance(61 * time.Minute)
 	l.Sweep()
+	c.CSRF = c.Get("/api/auth/csrf-token").OK(200).Text("token")
 }
 
 func TestStorageProviders(t *testing.T) {
