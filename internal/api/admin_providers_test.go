@@ -326,7 +326,9 @@ func TestBucketDirectories(t *testing.T) {
 		}
 
 		// All at once: one store, one marker.
-		count := statuses(t, atOnce(t, admin, 8, func(c *apptest.Client, _ int) *apptest.Reply { return c.Post(providers, newProvider(M{"bucket": "race"})) }))
+		count := statuses(t, atOnce(t, admin, 8, func(c *apptest.Client, _ int) *apptest.Reply {
+			return c.Post(providers, newProvider(M{"bucket": "race"}))
+		}))
 		if count[201] != 8 {
 			t.Errorf("answers %v", count)
 		}

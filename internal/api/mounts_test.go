@@ -1,0 +1,268 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+
+	"larder/internal/apptest"
+	"larder/internal/site"
+)
+
+// A mount that changes is another one with the next request, on every replica; what is in it stays, and sessions stay with what they began on.
+func TestMountsChangeAtOnce(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		first, second := addProvider(admin, "first"), addProvider(admin, "second")
+		id := addMount(admin, first, "/m")
+		file := admin.Upload("/m", "f", []byte("old"))
+		twice := func(path string, want int) {
+			t.Helper()
+			for range 2 * len(l.Apps) {
+				status(t, path, admin.Get(path), want, "")
+			}
+		}
+		twice("/m/f", 200)
+		admin.Put(mounts+"/"+id, M{"mountPath": "/moved/here"}).OK(200)
+		twice("/m/f", 404)
+		twice("/moved/here/f", 200)
+		equal(t, "its path", admin.Get("/api/files/"+file).OK(200).Value("file.path"), "/moved/here")
+
+		// abuse case C24: another provider, while uploads are under way
+		before, half := session(admin, "/moved/here", "before", 5), session(admin, "/moved/here", "half", 5)
+		etag := putRaw(admin, half, "bytes").OK(200).Text("etag")
+		admin.Put(mounts+"/"+id, M{"providerId": second}).OK(200)
+		complete(admin, half, etag).OK(200)
+		complete(admin, before, putRaw(admin, before, "hello").OK(200).Text("etag")).OK(200)
+		admin.Upload("/moved/here", "new", []byte("new"))
+		for range 3 {
+			collect(l, admin)
+			for name, body := range map[string]string{"f": "old", "half": "bytes", "before": "hello", "new": "new"} {
+				bodyIs(t, admin.Get("/moved/here/"+name).OK(200), body)
+			}
+		}
+		equal(t, "objects at the first provider", len(objectsIn(t, l, "first")), 3)
+		equal(t, "objects at the second", len(objectsIn(t, l, "second")), 1)
+		status(t, "the first is in use", admin.Delete(providers+"/"+first), 409, "OPERATION_FAILED")
+		status(t, "its bucket too", admin.Put(providers+"/"+first, M{"bucket": "third"}), 409, "OPERATION_FAILED")
+		admin.Post("/api/files/"+file+"/move", M{"targetPath": "/moved/here", "newName": "renamed"}).OK(200)
+		bodyIs(t, admin.Get("/moved/here/renamed").OK(200), "old")
+
+		// abuse case C24: priority
+		kept := session(admin, "/moved/here", "kept", 5)
+		etag = putRaw(admin, kept, "hello").OK(200).Text("etag")
+		over := addMount(admin, first, "/moved", M{"priority": 1})
+		twice("/moved/here/new", 404)
+		equal(t, "hidden", listing(admin, "/moved").OK(200).Value("items"), []string{})
+		status(t, "what is hidden takes nothing", complete(admin, kept, etag), 409, "OPERATION_FAILED")
+		admin.Put(mounts+"/"+id, M{"priority": 2}).OK(200)
+		twice("/moved/here/new", 200)
+		complete(admin, kept, etag).OK(200)
+		equal(t, "the mount of the file", admin.Get("/api/files/"+idOf(admin, "/moved/here", "kept")).OK(200).Value("mount.id"), id)
+		bodyIs(t, admin.Get("/moved/here/kept").OK(200), "hello")
+		equal(t, "objects at the second", len(objectsIn(t, l, "second")), 2)
+		equal(t, "nothing in the other", listing(admin, "/moved", "type", "file").OK(200).Value("pagination.total"), 0)
+		admin.Delete(mounts + "/" + over).OK(200)
+	})
+}
+
+// Abuse case C19: what lies in an outer mount under the path of an inner one does not exist for anybody, whichever way they ask.
+func TestInnerMounts(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		pub := mkdir(admin, "/", "pub")
+		mkdir(admin, "/pub", "priv")
+		deep := mkdir(admin, "/pub/priv", "deep")
+		outer := admin.Upload("/pub/priv", "outer.txt", []byte("outer"))
+		beside := admin.Upload("/pub", "beside.txt", []byte("beside"))
+		link := admin.Post("/api/files/"+outer+"/link", nil).OK(200).Text("link.url")
+		token := ticket(admin, outer)
+		begun := session(admin, "/pub/priv", "late.txt", 5)
+		etag := putRaw(admin, begun, "hello").OK(200).Text("etag")
+		addRule(admin, M{"pathPattern": "/pub/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"}})
+		addRule(admin, M{"pathPattern": "/pub/priv/**", "effect": "deny", "role": "guest"})
+		visitor := l.Client(t)
+
+		other := addProvider(admin, "inner")
+		id := addMount(admin, other, "/pub/priv")
+		for range len(l.Apps) {
+			status(t, "public path", admin.Get("/pub/priv/outer.txt"), 404, "NOT_FOUND")
+			status(t, "public path for a visitor", visitor.Get("/pub/priv/outer.txt"), 401, "UNAUTHORIZED")
+			status(t, "details", admin.Get("/api/files/"+outer), 404, "NOT_FOUND")
+			status(t, "download", admin.Get("/api/files/"+outer+"/download"), 404, "NOT_FOUND")
+			status(t, "a token from before", visitor.Get(token), 404, "NOT_FOUND")
+			status(t, "a link from before", visitor.Get(link), 404, "NOT_FOUND")
+			status(t, "a new link", admin.Post("/api/files/"+outer+"/link", nil), 404, "NOT_FOUND")
+			status(t, "renaming", admin.Put("/api/files/"+outer, M{"name": "x"}), 404, "NOT_FOUND")
+			status(t, "deleting", admin.Delete("/api/files/"+outer), 404, "NOT_FOUND")
+			status(t, "moving", admin.Post("/api/files/"+outer+"/move", M{"targetPath": "/uploads"}), 404, "NOT_FOUND")
+			status(t, "a folder in it", admin.Get("/api/files?path=/pub/priv/deep"), 404, "NOT_FOUND")
+			status(t, "that folder", admin.Get("/api/files/"+deep), 404, "NOT_FOUND")
+			equal(t, "listing", listing(admin, "/pub/priv").OK(200).Value("items"), []string{})
+			equal(t, "searching", listing(admin, "/pub", "search", "outer").OK(200).Value("pagination.total"), 0)
+		}
+		status(t, "an upload that began there", complete(admin, begun, etag), 409, "OPERATION_FAILED")
+
+		// uploads go to the inner mount's provider
+		admin.Upload("/pub/priv/new/folder", "inner.txt", []byte("inner"))
+		putSmall(admin.Key(M{"uploadPath": "/pub/priv"}), "small.txt", "small")
+		admin.Upload("/pub", "outside.txt", []byte("outside"))
+		equal(t, "objects of the inner provider", len(objectsIn(t, l, "inner")), 2)
+		bodyIs(t, admin.Get("/pub/priv/new/folder/inner.txt").OK(200), "inner")
+		status(t, "a visitor", visitor.Get("/pub/priv/new/folder/inner.txt"), 401, "UNAUTHORIZED")
+		bodyIs(t, visitor.Get("/pub/beside.txt").OK(200), "beside")
+
+		// a folder above a mount stays where it is, with everything in it
+		for what, reply := range map[string]*apptest.Reply{
+			"renaming": admin.Put("/api/files/"+pub, M{"name": "x"}), "deleting": admin.Delete("/api/files/" + pub),
+			"moving":                   admin.Post("/api/files/"+pub+"/move", M{"targetPath": "/uploads"}),
+			"a file on top of a mount": admin.Post("/api/files/"+beside+"/move", M{"targetPath": "/pub", "newName": "priv"}),
+		} {
+			status(t, what, reply, 409, "OPERATION_FAILED")
+		}
+		status(t, "a folder of its name", admin.Post("/api/files/folder", M{"path": "/pub", "name": "priv"}), 409, "ALREADY_EXISTS")
+		status(t, "a file of its name", admin.Put("/api/files/"+beside, M{"name": "priv"}), 409, "ALREADY_EXISTS")
+
+		// when the inner mount goes, the outer's things are back as they were
+		status(t, "a mount with files", admin.Delete(mounts+"/"+id), 409, "OPERATION_FAILED")
+		admin.Put(mounts+"/"+id, M{"mountPath": "/elsewhere"}).OK(200)
+		bodyIs(t, admin.Get("/pub/priv/outer.txt").OK(200), "outer")
+		bodyIs(t, admin.Get("/elsewhere/new/folder/inner.txt").OK(200), "inner")
+		complete(admin, begun, etag).OK(200)
+		admin.Put("/api/files/"+pub, M{"name": "public pictures"}).OK(200)
+	})
+}
+
+// Moving between mounts of one provider touches no object.
+func TestMovesBetweenMountsOfOneProvider(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		id := addProvider(admin, "one")
+		addMount(admin, id, "/a")
+		addMount(admin, id, "/b")
+		folder := mkdir(admin, "/a", "folder")
+		admin.Upload("/a/folder", "f", []byte("body"))
+		before := objectsIn(t, l, "one")
+		moved := admin.Post("/api/files/"+folder+"/move", M{"targetPath": "/b"}).OK(200)
+		equal(t, "the job", admin.Get("/api/files/jobs/"+moved.Text("jobId")).OK(200).Value("job.status"), "completed")
+		bodyIs(t, admin.Get("/b/folder/f").OK(200), "body")
+		status(t, "the old place", admin.Get("/a/folder/f"), 404, "NOT_FOUND")
+		same(t, "objects", objectsIn(t, l, "one"), before...)
+	})
+}
+
+func TestMountDeletion(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		local := admin.Get(providers).OK(200).Text("providers.0.id")
+		id := addMount(admin, local, "/m")
+		mkdir(admin, "/m", "one")
+		inner := mkdir(admin, "/m/one", "two")
+		rule := addRule(admin, M{"pathPattern": "/m/one/**", "effect": "deny", "role": "user", "mountId": id})
+		allow := addRule(admin, M{"pathPattern": "/**", "effect": "allow", "role": "user", "mountId": id})
+		others := addRule(admin, M{"pathPattern": "/m/**", "effect": "deny", "role": "guest"})
+		file := admin.Upload("/m/one/two", "f", []byte("body"))
+		status(t, "with a file", admin.Delete(mounts+"/"+id), 409, "OPERATION_FAILED")
+		bodyIs(t, admin.Get("/m/one/two/f").OK(200), "body")
+		admin.Delete("/api/files/" + file).OK(200)
+		begun := session(admin, "/m/one", "late", 5)
+		etag := putRaw(admin, begun, "hello").OK(200).Text("etag")
+		rows := count(t, l, "SELECT COUNT(*) FROM entries")
+		admin.Delete(mounts + "/" + id).OK(200)
+		for range 2 * len(l.Apps) {
+			status(t, "a folder in it", admin.Get("/api/files/"+inner), 404, "NOT_FOUND")
+			status(t, "its path", admin.Get("/m/one/two/f"), 404, "NOT_FOUND")
+			status(t, "an upload that began there", complete(admin, begun, etag), 409, "OPERATION_FAILED")
+		}
+		l.Sweep()
+		equal(t, "rows", count(t, l, "SELECT COUNT(*) FROM entries"), rows-3)
+		uses(t, admin, 0, 0)
+
+		// its rules go with it: none of them may count for another mount
+		equal(t, "rules of the mount", count(t, l, "SELECT COUNT(*) FROM rules WHERE id IN ($1, $2)", rule, allow), 0)
+		equal(t, "other rules", count(t, l, "SELECT COUNT(*) FROM rules WHERE id = $1", others), 1)
+		mkdir(admin, "/", "secret")
+		for range len(l.Apps) {
+			status(t, "a folder that the rule never allowed", alice.Get("/api/files?path=/secret"), 403, "FORBIDDEN")
+		}
+		status(t, "a rule for it", admin.Post("/api/admin/rules", newRule(M{"mountId": id})), 400, "VALIDATION_ERROR")
+
+		// the mount at / goes under the same rule
+		root := admin.Get(mounts).OK(200).Text("mounts.0.id")
+		kept := admin.Upload("/uploads", "f", []byte("x"))
+		status(t, "/ with a file", admin.Delete(mounts+"/"+root), 409, "OPERATION_FAILED")
+		admin.Delete("/api/files/" + kept).OK(200)
+		admin.Delete(mounts + "/" + root).OK(200)
+		for range len(l.Apps) {
+			equal(t, "no mount", admin.Get(mounts).OK(200).Value("mounts"), []string{})
+			status(t, "her home", alice.Get("/api/files?path=/home/alice"), 404, "NOT_FOUND")
+			status(t, "uploading there", begin(alice, "/home/alice", "f", 1), 404, "NOT_FOUND")
+			equal(t, "she herself", alice.Get("/api/auth/me").OK(200).Value("user.username"), "alice")
+		}
+		equal(t, "an account without a home", admin.Post("/api/admin/users", newUser(M{"username": "bob", "email": "bob@example.org"})).OK(201).Value("user.defaultPath"), "/")
+		l.SignIn(t, "bob", "a good password").Get("/api/auth/me").OK(200)
+
+		// and homes are made where they are mounted, beside mounts of their names
+		addMount(admin, local, "/home")
+		addMount(admin, local, "/home/carl")
+		equal(t, "a home beside a mount", admin.Post("/api/admin/users", newUser(M{"username": "carl", "email": "carl@example.org"})).OK(201).Value("user.defaultPath"), "/home/carl-2")
+		carl := l.SignIn(t, "carl", "a good password")
+		carl.Upload("/home/carl-2", "f", []byte("x"))
+		status(t, "the mount of the name", carl.Get("/api/files?path=/home/carl"), 403, "FORBIDDEN")
+	})
+}
+
+// Abuse case C22: of the deletion of a mount and an upload into it one happens, and nothing is left over.
+func TestMountDeletionRacesUploads(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		l.ChangeSettings(t, func(s *site.Settings) { s.RateLimitEnabled = false })
+		rounds := 30
+		if len(l.Apps) > 1 {
+			rounds = 100
+		}
+		admin := l.Admin(t)
+		local := admin.Get(providers).OK(200).Text("providers.0.id")
+		outcome := map[string]int{}
+		for round := range rounds {
+			path := fmt.Sprint("/race", round)
+			id := addMount(admin, local, path)
+			begun := session(admin, path+"/new", "f", 5)
+			etag := putRaw(admin, begun, "hello").OK(200).Text("etag")
+			replies := atOnce(t, admin, 2, func(c *apptest.Client, i int) *apptest.Reply {
+				if i == round%2 {
+					return c.Delete(mounts + "/" + id)
+				}
+				return complete(c, begun, etag)
+			})
+			deleted, uploaded := replies[round%2], replies[1-round%2]
+			what := fmt.Sprint(deleted.Status, " ", uploaded.Status)
+			outcome[what]++
+			switch what {
+			case "200 404", "200 409":
+				status(t, "the path", admin.Get(path+"/new/f"), 404, "NOT_FOUND")
+			case "409 200":
+				bodyIs(t, admin.Get(path+"/new/f").OK(200), "hello")
+				admin.Delete("/api/files/" + uploaded.Text("file.id")).OK(200)
+				admin.Delete(mounts + "/" + id).OK(200)
+			default:
+				t.Errorf("round %d: %s and %s", round, deleted.Body, uploaded.Body)
+			}
+			if deleted.Status == 200 {
+				abort(admin, begun).OK(200)
+			}
+		}
+		t.Log(outcome)
+		collect(l, admin)
+		l.Sweep()
+		uses(t, admin, 0, 0)
+		equal(t, "orphans", count(t, l, "SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p WHERE p.id = e.parent_id)"), 0)
+		equal(t, "entries: the root of /, its three folders, the graveyard", count(t, l, "SELECT COUNT(*) FROM entries"), 5)
+		equal(t, "objects", count(t, l, "SELECT COUNT(*) FROM objects"), 0)
+		equal(t, "reserved", count(t, l, "SELECT COALESCE(SUM(reserved_storage + reserved_files), 0) FROM quotas"), 0)
+		equal(t, "in the store", len(objectsIn(t, l, "default")), 0)
+	})
+}
