@@ -92,6 +92,36 @@ func TestMissingMarker(t *testing.T) {
 	})
 }
 
+// A provider without mounts may still hold objects.
+func TestCheckAsksProvidersWithoutMounts(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r, dir := newRegistry(t, d)
+		for _, id := range []string{"a", "b"} {
+			if err := r.Prepare(id, id); err != nil {
+				t.Fatal(err)
+			}
+			err := d.Write(t.Context(), func(tx *db.Tx) error {
+				return r.Insert(tx, provider.Provider{ID: id, Name: id, Type: provider.BuiltIn, Bucket: id, Marker: id})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Check(t.Context()); err != nil {
+			t.Errorf("all is well: %v", err)
+		}
+		if err := os.Remove(filepath.Join(dir, "b", ".larder-store")); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("one is missing: %v", err)
+		}
+		if err := r.CheckOne(t.Context(), "a"); err != nil {
+			t.Errorf("the other: %v", err)
+		}
+	})
+}
+
 // What a crash leaves in a store is no row's: it goes by its age.
 func TestSweepRemovesWhatCrashesLeft(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
