@@ -80,6 +80,8 @@ func TestInnerMounts(t *testing.T) {
 		token := ticket(admin, outer)
 		begun := session(admin, "/pub/priv", "late.txt", 5)
 		etag := putRaw(admin, begun, "hello").OK(200).Text("etag")
+		ahead := session(admin, "/pub/new/folder", "ahead.txt", 5)
+		etagAhead := putRaw(admin, ahead, "hello").OK(200).Text("etag")
 		addRule(admin, M{"pathPattern": "/pub/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"}})
 		addRule(admin, M{"pathPattern": "/pub/priv/**", "effect": "deny", "role": "guest"})
 		visitor := l.Client(t)
@@ -103,6 +105,13 @@ func TestInnerMounts(t *testing.T) {
 			equal(t, "searching", listing(admin, "/pub", "search", "outer").OK(200).Value("pagination.total"), 0)
 		}
 		status(t, "an upload that began there", complete(admin, begun, etag), 409, "OPERATION_FAILED")
+
+		onNew := addMount(admin, other, "/pub/new")
+		status(t, "an upload to where a mount has come to lie", complete(admin, ahead, etagAhead), 409, "OPERATION_FAILED")
+		equal(t, "nothing came of it", listing(admin, "/pub/new").OK(200).Value("items"), []string{})
+		admin.Delete(mounts + "/" + onNew).OK(200)
+		status(t, "no folder was left behind", admin.Get("/api/files?path=/pub/new"), 404, "NOT_FOUND")
+		complete(admin, ahead, etagAhead).OK(200)
 
 		// uploads go to the inner mount's provider
 		admin.Upload("/pub/priv/new/folder", "inner.txt", []byte("inner"))

@@ -83,6 +83,9 @@ func (w *put) into(n *node) (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
+		if w.view.covered(n, dir) { // by a mount that has come to lie on a folder that is missing
+			return Entry{}, fault.New(fault.Conflict, "The folder that the file was meant for lies in another mount now.")
+		}
 		path, err := newPath(w.actor, dir, w.place.Name)
 		if err != nil {
 			return Entry{}, err
