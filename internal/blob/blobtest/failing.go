@@ -193,3 +193,10 @@ func (o *shortObject) Read(p []byte) (int, error) {
 	o.left -= int64(n)
 	return n, err
 }
+
+// Forget takes back the faults that no call has met yet.
+func (f *Failing) Forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.faults)
+}

@@ -1,0 +1,465 @@
+package upload_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/upload"
+	"larder/internal/vpath"
+)
+
+// machineSteps is how many operations the machine does on each engine.
+var machineSteps = flag.Int("machine.steps", 10_000, "operations of TestQuotaNeverDrifts on each engine")
+
+// machine drives the service by random operations of two users, and a model that is nothing but maps beside it. One operation in twenty meets
+// a store that fails; then nothing may have changed.
+type machine struct {
+	*world
+	users    []access.Actor
+	files    map[string]modelFile // by path
+	folders  map[string]string    // ids by path
+	sessions map[string]modelSession
+	made     int // names given so far
+	steps    int
+}
+
+type modelFile struct {
+	id, owner, content string
+}
+
+type modelSession struct {
+	number   int // in the order in which they were made
+	owner    string
+	folder   string // its id, "" for a home
+	size     int64
+	received string // etag of the content that came in, "" for none
+	content  string
+	expires  time.Time
+}
+
+// Quota drift is 0 (abuse case C93): after every operation the counters of each user are the sums of a model that knows nothing of rows.
+func TestQuotaNeverDrifts(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		m := &machine{world: w, users: []access.Actor{w.ann, w.ben}, files: map[string]modelFile{}, folders: map[string]string{}, sessions: map[string]modelSession{}}
+		if err := errors.Join(w.setLimits(w.ann, 64<<10, 40), w.setLimits(w.ben, 64<<10, 40)); err != nil {
+			t.Fatal(err)
+		}
+		for m.steps < *machineSteps {
+			rapid.Check(t, func(r *rapid.T) {
+				if m.steps >= *machineSteps {
+					return
+				}
+				m.anew(r)
+				r.Repeat(map[string]func(*rapid.T){
+					"put":    m.put,
+					"begin":  m.begin,
+					"send":   m.send,
+					"finish": m.finish,
+					"abort":  m.abort,
+					"mkdir":  m.mkdir,
+					"rename": m.rename,
+					"move":   m.move,
+					"delete": m.delete,
+					"wait":   m.wait,
+					"sweep":  func(*rapid.T) { w.chores() },
+					"":       m.check,
+				})
+			})
+			if t.Failed() {
+				return
+			}
+		}
+		w.chores() // what was deleted is still there as rows until then
+		w.checkInvariants()
+	})
+}
+
+// anew takes away what the former sequence left, so that a failing one can be shrunk.
+func (m *machine) anew(r *rapid.T) {
+	for id, s := range m.sessions {
+		if err := m.up.Abort(ctx, m.user(s.owner), id); err != nil {
+			r.Fatal(err)
+		}
+	}
+	for _, owner := range m.users {
+		list, err := m.tree.List(ctx, owner, files.ListQuery{Path: m.home(owner), Page: 1, Limit: 1000})
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, e := range list.Items {
+			if _, _, err := m.tree.Delete(ctx, owner, e.ID); err != nil {
+				r.Fatal(err)
+			}
+		}
+	}
+	err := m.db.Write(ctx, func(tx *db.Tx) error { // after a failure, so that shrinking begins from nothing
+		_, err := tx.Exec("UPDATE quotas SET used_storage = 0, used_files = 0, reserved_storage = 0, reserved_files = 0 WHERE user_id IN ($1, $2)", m.ann.UserID, m.ben.UserID)
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	clear(m.files)
+	clear(m.folders)
+	clear(m.sessions)
+	m.made = 0
+}
+
+func (m *machine) user(id string) access.Actor {
+	if id == m.ann.UserID {
+		return m.ann
+	}
+	return m.ben
+}
+
+func (m *machine) home(a access.Actor) vpath.Path {
+	if a.UserID == m.ann.UserID {
+		return path("/home/ann")
+	}
+	return path("/home/ben")
+}
+
+// faulty makes one operation in twenty meet a store that fails, and reports whether it will if it gets as far as the store.
+func (m *machine) faulty(r *rapid.T, ops ...blobtest.Op) bool {
+	if rapid.IntRange(0, 19).Draw(r, "fault") != 0 {
+		return false
+	}
+	op := rapid.SampledFrom(ops).Draw(r, "faulty operation")
+	cause := errors.New("injected")
+	m.store.Next(op, rapid.SampledFrom([]blobtest.Fault{
+		{Err: blob.Unavailable("use store", cause)},
+		{Err: blob.Unavailable("use store", cause), Late: true},
+		{Err: blob.NoSpace("use store", cause), Short: 7},
+	}).Draw(r, "kind of fault"))
+	return true
+}
+
+// settle checks that an operation failed only when it may, and takes back a fault that nothing has met.
+func (m *machine) settle(r *rapid.T, err error, faulty bool, allowed ...fault.Kind) bool {
+	if faulty {
+		m.store.Forget()
+	}
+	switch kind := fault.KindOf(err); {
+	case err == nil:
+		return true
+	case kind == fault.Unavailable && faulty, slices.Contains(allowed, kind) && kind != fault.Internal:
+	default:
+		r.Fatalf("unexpected error: %v", err)
+	}
+	return false
+}
+
+// dir draws the home of a user or a folder in it.
+func (m *machine) dir(r *rapid.T, a access.Actor) string {
+	dirs := []string{m.home(a).String()}
+	for _, p := range slices.Sorted(maps.Keys(m.folders)) {
+		if path(p).Within(m.home(a)) {
+			dirs = append(dirs, p)
+		}
+	}
+	return rapid.SampledFrom(dirs).Draw(r, "folder")
+}
+
+func (m *machine) name(r *rapid.T) string {
+	return rapid.SampledFrom([]string{"a", "b", "c", "d.txt"}).Draw(r, "name")
+}
+
+func (m *machine) bytes(r *rapid.T) string {
+	m.made++
+	return strings.Repeat(fmt.Sprintf("%06d", m.made), 3000)[:rapid.IntRange(0, 17_000).Draw(r, "size")]
+}
+
+// left is what the quota leaves a user.
+func (m *machine) left(owner string) (bytes int64, count int) {
+	bytes, count = 64<<10, 40
+	for _, f := range m.files {
+		if f.owner == owner {
+			bytes, count = bytes-int64(len(f.content)), count-1
+		}
+	}
+	for _, s := range m.sessions {
+		if s.owner == owner {
+			bytes, count = bytes-s.size, count-1
+		}
+	}
+	return bytes, count
+}
+
+func (m *machine) put(r *rapid.T) {
+	a := m.users[rapid.IntRange(0, 1).Draw(r, "user")]
+	dir, name, content := m.dir(r, a), m.name(r), m.bytes(r)
+	replace := rapid.Bool().Draw(r, "replace")
+	o := upload.OneShot{Dir: path(dir), Name: vpath.Name(name), Size: int64(len(content)), Body: strings.NewReader(content)}
+	old, there := m.files[dir+"/"+name]
+	bytes, count := m.left(a.UserID)
+	if replace {
+		o.Conflict = files.Replace
+	}
+	if replace && there {
+		bytes, count = bytes+int64(len(old.content)), count+1
+	}
+	faulty := m.faulty(r, blobtest.Put)
+	result, err := m.up.Put(ctx, a, o)
+	full := bytes < int64(len(content)) || count < 1
+	if folder := m.folders[dir+"/"+name] != ""; replace && folder {
+		m.settle(r, err, faulty, fault.AlreadyExists)
+		return
+	}
+	if !m.settle(r, err, faulty, fault.QuotaExceeded) {
+		if fault.Is(err, fault.QuotaExceeded) && !full {
+			r.Fatalf("refused with %d bytes and %d files left: %v", bytes, count, err)
+		}
+		return
+	}
+	if full {
+		r.Fatalf("%d bytes taken with %d bytes and %d files left", len(content), bytes, count)
+	}
+	m.files[result.File.Path().String()] = modelFile{id: result.File.ID, owner: a.UserID, content: content}
+}
+
+func (m *machine) begin(r *rapid.T) {
+	a := m.users[rapid.IntRange(0, 1).Draw(r, "user")]
+	dir, name, content := m.dir(r, a), m.name(r), m.bytes(r)
+	bytes, count := m.left(a.UserID)
+	session, err := m.up.Create(ctx, a, upload.NewSession{Dir: path(dir), Name: vpath.Name(name), Size: int64(len(content))})
+	if !m.settle(r, err, false, fault.QuotaExceeded) {
+		if bytes >= int64(len(content)) && count >= 1 {
+			r.Fatalf("refused with %d bytes and %d files left: %v", bytes, count, err)
+		}
+		return
+	}
+	m.sessions[session.ID] = modelSession{number: m.made, owner: a.UserID, folder: m.folders[dir], size: int64(len(content)), content: content, expires: m.now().Add(time.Hour)}
+}
+
+func (m *machine) session(r *rapid.T) (string, modelSession) {
+	if len(m.sessions) == 0 {
+		r.Skip("no session is open")
+	}
+	ids := slices.SortedFunc(maps.Keys(m.sessions), func(a, b string) int { return m.sessions[a].number - m.sessions[b].number })
+	id := ids[rapid.IntRange(0, len(ids)-1).Draw(r, "session")]
+	return id, m.sessions[id]
+}
+
+func (m *machine) send(r *rapid.T) {
+	id, s := m.session(r)
+	body := s.content
+	short := rapid.IntRange(0, 4).Draw(r, "cut") == 0
+	if short {
+		body += "and more"
+	}
+	faulty := m.faulty(r, blobtest.Put)
+	etag, _, err := m.up.PutRaw(ctx, m.user(s.owner), id, strings.NewReader(body), -1, "")
+	if m.settle(r, err, faulty, fault.Unverified) {
+		if short {
+			r.Fatal("a body that is too long was taken")
+		}
+		s.received = etag
+		m.sessions[id] = s
+	}
+}
+
+func (m *machine) finish(r *rapid.T) {
+	id, s := m.session(r)
+	etag := s.received
+	if etag == "" {
+		etag = "none"
+	}
+	faulty := m.faulty(r, blobtest.Stat)
+	file, already, err := m.up.Complete(ctx, m.user(s.owner), id, etag)
+	gone := s.folder != "" && !slices.Contains(slices.Collect(maps.Values(m.folders)), s.folder)
+	allowed := []fault.Kind{fault.Unverified}
+	if gone {
+		allowed = append(allowed, fault.Conflict)
+	}
+	if !m.settle(r, err, faulty, allowed...) {
+		if fault.Is(err, fault.Unverified) && s.received != "" {
+			r.Fatalf("the bytes are there: %v", err)
+		}
+		return
+	}
+	if s.received == "" || already {
+		r.Fatalf("completed without bytes, or twice (%v)", already)
+	}
+	delete(m.sessions, id)
+	m.files[file.Path().String()] = modelFile{id: file.ID, owner: s.owner, content: s.content}
+}
+
+func (m *machine) abort(r *rapid.T) {
+	id, s := m.session(r)
+	if err := m.up.Abort(ctx, m.user(s.owner), id); err != nil {
+		r.Fatal(err)
+	}
+	delete(m.sessions, id)
+}
+
+func (m *machine) mkdir(r *rapid.T) {
+	a := m.users[rapid.IntRange(0, 1).Draw(r, "user")]
+	dir := m.dir(r, a)
+	name := rapid.SampledFrom([]string{"x", "y", "a"}).Draw(r, "folder name")
+	made, err := m.tree.CreateFolder(ctx, a, path(dir), vpath.Name(name))
+	p := dir + "/" + name
+	taken := m.folders[p] != "" || m.files[p].id != ""
+	if m.settle(r, err, false, fault.AlreadyExists, fault.Invalid) {
+		if taken {
+			r.Fatalf("%s exists already", p)
+		}
+		m.folders[p] = made.ID
+	}
+}
+
+// entry draws a file or folder, and its owner.
+func (m *machine) entry(r *rapid.T) (p, id string, owner access.Actor) {
+	all := slices.Sorted(maps.Keys(m.files))
+	all = append(all, slices.Sorted(maps.Keys(m.folders))...)
+	if len(all) == 0 {
+		r.Skip("nothing is there")
+	}
+	p = rapid.SampledFrom(all).Draw(r, "entry")
+	id = m.folders[p]
+	if f, isFile := m.files[p]; isFile {
+		id = f.id
+	}
+	owner = m.ann
+	if path(p).Within(m.home(m.ben)) {
+		owner = m.ben
+	}
+	return p, id, owner
+}
+
+// rebase moves what the model has at and below one path to another.
+func (m *machine) rebase(from, to string) {
+	for _, p := range slices.Sorted(maps.Keys(m.files)) {
+		if rest, ok := path(p).Below(path(from)); ok {
+			f := m.files[p]
+			delete(m.files, p)
+			m.files[below(to, rest)] = f
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(m.folders)) {
+		if rest, ok := path(p).Below(path(from)); ok {
+			id := m.folders[p]
+			delete(m.folders, p)
+			m.folders[below(to, rest)] = id
+		}
+	}
+}
+
+func below(dir string, names []vpath.Name) string {
+	for _, name := range names {
+		dir += "/" + string(name)
+	}
+	return dir
+}
+
+func (m *machine) rename(r *rapid.T) {
+	p, id, owner := m.entry(r)
+	name := m.name(r)
+	to := path(p).Parent().String() + "/" + name
+	taken := m.folders[to] != "" || m.files[to].id != ""
+	_, err := m.tree.Rename(ctx, owner, id, vpath.Name(name))
+	if m.settle(r, err, false, fault.AlreadyExists) {
+		if taken && to != p {
+			r.Fatalf("%s exists already", to)
+		}
+		m.rebase(p, to)
+	} else if !taken || to == p {
+		r.Fatalf("%s is free: %v", to, err)
+	}
+}
+
+func (m *machine) move(r *rapid.T) {
+	p, id, owner := m.entry(r)
+	dir := m.dir(r, owner)
+	to := dir + "/" + string(path(p).Base())
+	taken := m.folders[to] != "" || m.files[to].id != "" || path(dir).Within(path(p))
+	_, err := m.tree.Move(ctx, owner, id, path(dir), nil)
+	if m.settle(r, err, false, fault.Conflict, fault.Invalid) {
+		if taken {
+			r.Fatalf("%s cannot move to %s", p, to)
+		}
+		m.rebase(p, to)
+	} else if !taken && !fault.Is(err, fault.Invalid) {
+		r.Fatalf("%s is free: %v", to, err)
+	}
+}
+
+func (m *machine) delete(r *rapid.T) {
+	p, id, owner := m.entry(r)
+	rows, size, err := m.tree.Delete(ctx, owner, id)
+	if err != nil {
+		r.Fatal(err)
+	}
+	var wantRows, wantSize int64
+	for at, f := range m.files {
+		if path(at).Within(path(p)) {
+			wantRows, wantSize = wantRows+1, wantSize+int64(len(f.content))
+			delete(m.files, at)
+		}
+	}
+	for at := range m.folders {
+		if path(at).Within(path(p)) {
+			wantRows++
+			delete(m.folders, at)
+		}
+	}
+	if rows != wantRows || size != wantSize {
+		r.Fatalf("deleted %d rows of %d bytes, want %d of %d", rows, size, wantRows, wantSize)
+	}
+}
+
+// wait lets time pass; what has expired gives its reservation back with the sweep that follows within a minute.
+func (m *machine) wait(r *rapid.T) {
+	m.advance(time.Duration(rapid.IntRange(1, 40).Draw(r, "minutes")) * time.Minute)
+	m.chores()
+	for id, s := range m.sessions {
+		if !m.now().Before(s.expires) {
+			delete(m.sessions, id)
+		}
+	}
+}
+
+// check compares the counters with the model, and every few steps the contents as well.
+func (m *machine) check(r *rapid.T) {
+	m.steps++
+	for _, a := range m.users {
+		var bytes, count, reservedBytes, reservedFiles int64
+		for _, f := range m.files {
+			if f.owner == a.UserID {
+				bytes, count = bytes+int64(len(f.content)), count+1
+			}
+		}
+		for _, s := range m.sessions {
+			if s.owner == a.UserID {
+				reservedBytes, reservedFiles = reservedBytes+s.size, reservedFiles+1
+			}
+		}
+		gotBytes, gotCount := m.used(a)
+		gotReserved, gotReservedFiles := m.reserved(a)
+		if gotBytes != bytes || gotCount != count || gotReserved != reservedBytes || gotReservedFiles != reservedFiles {
+			r.Fatalf("quota says %d bytes in %d files, %d in %d reserved; the model %d in %d, %d in %d",
+				gotBytes, gotCount, gotReserved, gotReservedFiles, bytes, count, reservedBytes, reservedFiles)
+		}
+	}
+	if m.steps%50 != 0 {
+		return
+	}
+	for p, f := range m.files {
+		if got := m.content(m.user(f.owner), f.id); got != f.content {
+			r.Fatalf("%s: %d bytes that are not the %d it should have", p, len(got), len(f.content))
+		}
+	}
+}
