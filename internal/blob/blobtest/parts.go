@@ -375,6 +375,9 @@ func partsNeverReplace(t *testing.T, s blob.Store) {
 	if err := s.Abort(t.Context(), u); err != nil {
 		t.Error(err)
 	}
+	if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("Finish when the object at the key is of another size = %v, want ErrNotFound", err)
+	}
 	same(t, s, u.Key, []byte("first"))
 }
 

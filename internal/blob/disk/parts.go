@@ -89,6 +89,11 @@ func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error
 	if err := p.lock(ctx, nameByte, 1); err != nil {
 		return false, err
 	}
+	if p.journal == nil { // whoever had the lock before may have made it
+		if err := p.openJournal(); err != nil {
+			return false, failed("begin upload", err)
+		}
+	}
 	if here, err := p.current(); err != nil || !here {
 		return false, err
 	}

@@ -285,6 +285,69 @@ func TestBeginAgainGoesOn(t *testing.T) {
 	mustFinish(t, s, u, b1, b2)
 }
 
+func TestBeginsOfOneKeySideBySideAreOneUpload(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	for range 20 {
+		u := blob.Upload{Key: blobtest.NewKey(), Size: 8 * partLength, PartSize: partLength}
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				begun, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize)
+				if err == nil {
+					_, err = s.PutPart(t.Context(), begun, i+1, bytes.NewReader(make([]byte, partLength)))
+				}
+				if err != nil {
+					t.Errorf("Begin and PutPart beside others = %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		mustFinish(t, s, u, make([]byte, u.Size))
+	}
+}
+
+func TestBeginWaitsForWhoBegins(t *testing.T) {
+	t.Parallel()
+	s, dir := newStore(t)
+	u := begun(t, s, partLength)
+	_, journal := files(dir, u)
+	v, err := s.acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.release()
+	p, err := v.pending(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := tryLock(p.data, nameByte, 1); !got || err != nil {
+		t.Fatal(got, err)
+	}
+	if err := os.Rename(journal, journal+".later"); err != nil { // the other one has not come to it
+		t.Fatal(err)
+	}
+	again, ctx := make(chan error, 1), waits{t.Context(), &sync.Once{}, make(chan struct{})}
+	go func() {
+		_, err := s.Begin(ctx, u.Key, u.Size, u.PartSize)
+		again <- err
+	}()
+	select {
+	case <-ctx.told:
+	case err := <-again:
+		t.Fatalf("Begin = %v without waiting", err)
+	}
+	if err := os.Rename(journal+".later", journal); err != nil {
+		t.Fatal(err)
+	}
+	_, body := mustPart(t, s, u, 1, 'a')
+	p.close()
+	if err := <-again; err != nil {
+		t.Errorf("Begin = %v", err)
+	}
+	mustFinish(t, s, u, body)
+}
+
 func TestTwoStoresOnOneDirectory(t *testing.T) { // as two processes are: the locks belong to open files. Abuse case C100
 	t.Parallel()
 	one, dir := newStore(t)
@@ -412,6 +475,10 @@ func TestUploadsKeepTheFloorOfFreeSpace(t *testing.T) {
 	free, now = 400_999, now.Add(time.Second)
 	if _, err := s.PutPart(t.Context(), u, 2, bytes.NewReader(make([]byte, partLength))); !errors.Is(err, blob.ErrNoSpace) {
 		t.Errorf("part that would end a byte below the floor = %v, want ErrNoSpace", err)
+	}
+	body := bytes.NewReader(make([]byte, partLength))
+	if _, err := s.PutPart(t.Context(), u, 1, body); !errors.Is(err, blob.ErrNoSpace) || body.Len() != partLength {
+		t.Errorf("part put again without space = %v, %d bytes of it left, want ErrNoSpace at once", err, body.Len())
 	}
 	mustHold(t, s, u, p1)
 	if err := s.Abort(t.Context(), u); err != nil {

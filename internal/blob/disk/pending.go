@@ -34,12 +34,22 @@ func openPending(dir *os.File, name string, flags int) (*pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	journal, _, err := openPlain(dir, name+journalSuffix, syscall.O_RDWR)
-	if err != nil && !errors.Is(err, syscall.ENOENT) {
+	p := &pending{dir: dir, name: name, data: data}
+	if err := p.openJournal(); err != nil {
 		data.Close()
 		return nil, err
 	}
-	return &pending{dir: dir, name: name, data: data, journal: journal}, nil
+	return p, nil
+}
+
+// openJournal opens the journal, where there is one by now.
+func (p *pending) openJournal() error {
+	journal, _, err := openPlain(p.dir, p.name+journalSuffix, syscall.O_RDWR)
+	if err != nil && !errors.Is(err, syscall.ENOENT) {
+		return err
+	}
+	p.journal = journal
+	return nil
 }
 
 // pending returns upload u, to be closed. Errors: blob.ErrNotFound, blob.ErrUnavailable.
