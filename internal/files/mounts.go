@@ -104,7 +104,7 @@ func (t *Tree) stillThere(tx *db.Tx, p Place, now string) error {
 	if p.ProviderID == now { // a mount keeps its provider from being deleted
 		return nil
 	}
-	if _, err := t.Providers.Lock(tx, p.ProviderID); fault.Is(err, fault.NotFound) {
+	if _, err := t.Providers.ByIDIn(tx, p.ProviderID); fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Conflict, "The storage that this upload began on is gone. Upload the file again.").Because(err)
 	} else if err != nil {
 		return err

@@ -76,7 +76,7 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 	return s.name(ctx, m)
 }
 
-// alone runs fn in a transaction in which nothing else changes the tree or puts content into it.
+// alone runs fn in a transaction beside which nothing puts content into the tree or notes a key for it, and no mount or provider changes.
 func (s *Service) alone(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(true); err != nil {
@@ -86,9 +86,9 @@ func (s *Service) alone(ctx context.Context, fn func(tx *db.Tx) error) error {
 	})
 }
 
-// onProvider refuses a mount on a provider that does not exist, and keeps the one that does. Fault: Invalid.
+// onProvider refuses a mount on a provider that does not exist. Fault: Invalid.
 func (s *Service) onProvider(tx *db.Tx, m mount.Mount) error {
-	_, err := s.cfg.Providers.Lock(tx, m.ProviderID)
+	_, err := s.cfg.Providers.ByIDIn(tx, m.ProviderID)
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Invalid, "providerId names no provider.")
 	}

@@ -124,8 +124,8 @@ func (s *Service) UpdateProvider(ctx context.Context, id string, change func(p *
 			return StorageProvider{}, err
 		}
 	}
-	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
-		p, err := s.lockProvider(tx, id)
+	err = s.alone(ctx, func(tx *db.Tx) error {
+		p, err := s.cfg.Providers.ByIDIn(tx, id)
 		if err != nil {
 			return err
 		}
@@ -162,14 +162,6 @@ func moved(a, b provider.Provider) bool {
 	return a.Type != b.Type || a.Bucket != b.Bucket || a.PathPrefix != b.PathPrefix
 }
 
-// lockProvider keeps the provider, the mounts, and content from changing until tx ends.
-func (s *Service) lockProvider(tx *db.Tx, id string) (provider.Provider, error) {
-	if err := tx.LockTree(true); err != nil {
-		return provider.Provider{}, fmt.Errorf("lock the tree: %w", err)
-	}
-	return s.cfg.Providers.Lock(tx, id)
-}
-
 // empty refuses while anything lies, or is about to lie, in the provider's store; keys that were only noted for uploads to come are let go.
 func (s *Service) empty(tx *db.Tx, id string, noted []blob.Key) error {
 	busy, err := upload.InUse(tx, id)
@@ -194,10 +186,7 @@ func (s *Service) DeleteProvider(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
-		if _, err := s.lockProvider(tx, id); err != nil {
-			return err
-		}
+	err = s.alone(ctx, func(tx *db.Tx) error {
 		if err := s.unmounted(tx, id); err != nil {
 			return err
 		}

@@ -45,7 +45,12 @@ func (p *Provider) values() []any {
 
 // ByID reads a provider. Fault: NotFound.
 func (r *Registry) ByID(ctx context.Context, id string) (Provider, error) {
-	return scan(r.cfg.DB.Read(ctx).QueryRow(`SELECT `+columns+` FROM providers WHERE id = $1`, id))
+	return r.ByIDIn(r.cfg.DB.Read(ctx), id)
+}
+
+// ByIDIn is ByID as q sees it. Who holds the tree alone in a transaction has the provider to themselves until it ends.
+func (r *Registry) ByIDIn(q db.Querier, id string) (Provider, error) {
+	return scan(q.QueryRow(`SELECT `+columns+` FROM providers WHERE id = $1`, id))
 }
 
 // All reads all providers, the oldest first.
@@ -64,11 +69,6 @@ func (r *Registry) All(ctx context.Context) ([]Provider, error) {
 		all = append(all, p)
 	}
 	return all, rows.Err()
-}
-
-// Lock returns a provider as it is in tx and keeps others from changing or locking it until tx ends. Fault: NotFound.
-func (r *Registry) Lock(tx *db.Tx, id string) (Provider, error) {
-	return scan(tx.QueryRow(`UPDATE providers SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id))
 }
 
 // Replace gives the provider with p's id all of p's values, its age excepted, and raises the config version. Fault: NotFound.
