@@ -1,8 +1,26 @@
-// Package job keeps durable background jobs as rows. What a move inside one provider asks for is done within the request; its job is a row
-// that was completed from the start, so that whoever asks about it finds an answer.
+// Package job runs work that outlives a request. A job is a row, inserted in the transaction that asks for it. A Runner claims the next one that
+// is due by one conditional UPDATE and holds it under a lease that it renews; what it claimed carries a holder's name of its own, so that a
+// claim that was lost, to a pause or a crash, can change nothing any more.
 //
-// Specification: Job.
+// A handler may be ended at any line and run again, here or in another replica, for a moment even twice at once: its steps must be
+// idempotent. What fails as a store or a database does is tried again, later each time; a fault is the job's end. What needs no time is done
+// within the request: its job is completed from the start, so that whoever asks about it finds an answer.
+//
+// Specification: Job, Job status.
 package job
+
+import (
+	"context"
+	"errors"
+)
+
+// The statuses.
+const (
+	Pending   = "pending"
+	Running   = "running"
+	Completed = "completed"
+	Failed    = "failed"
+)
 
 // Job is one background job.
 type Job struct {
@@ -13,5 +31,12 @@ type Job struct {
 	Progress     int    // percent
 	ErrorMessage *string
 	CreatedAt    int64  // milliseconds
-	CompletedAt  *int64 // milliseconds
+	CompletedAt  *int64 // milliseconds, also of a failed one: when it ended
 }
+
+// Handler does a job of one type. It stops soon after ctx has ended and returns whatever error came of that. A fault ends the job as failed, with
+// its sentence; other errors, and the faults Unavailable and Internal, are tried again later.
+type Handler func(ctx context.Context, run *Run) error
+
+// ErrLost tells a handler that somebody else has its job by now.
+var ErrLost = errors.New("the lease of the job is lost")

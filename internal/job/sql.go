@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"larder/internal/db"
 	"larder/internal/fault"
@@ -41,14 +42,16 @@ func Insert(tx *db.Tx, n New) error {
 	return nil
 }
 
+const columns = "id, type, owner_id, status, progress, error_message, created_at, completed_at"
+
+func scan(row interface{ Scan(dest ...any) error }) (j Job, err error) {
+	err = row.Scan(&j.ID, &j.Type, &j.OwnerID, &j.Status, &j.Progress, &j.ErrorMessage, &j.CreatedAt, &j.CompletedAt)
+	return j, err
+}
+
 // ByID returns a job of that owner. Fault: NotFound, also for another user's.
 func ByID(q db.Querier, ownerID, id string) (Job, error) {
-	var j Job
-	err := q.QueryRow(`
-		SELECT id, type, owner_id, status, progress, error_message, created_at, completed_at
-		FROM jobs
-		WHERE id = $1 AND owner_id = $2`, id, ownerID).
-		Scan(&j.ID, &j.Type, &j.OwnerID, &j.Status, &j.Progress, &j.ErrorMessage, &j.CreatedAt, &j.CompletedAt)
+	j, err := scan(q.QueryRow("SELECT "+columns+" FROM jobs WHERE id = $1 AND owner_id = $2", id, ownerID))
 	if errors.Is(err, db.ErrNoRows) {
 		return Job{}, fault.New(fault.NotFound, "There is no such job.")
 	}
@@ -56,4 +59,128 @@ func ByID(q db.Querier, ownerID, id string) (Job, error) {
 		return Job{}, fmt.Errorf("read job: %w", err)
 	}
 	return j, nil
+}
+
+// List returns the newest jobs of that owner, at most limit, of all statuses when status is "".
+func List(q db.Querier, ownerID, status string, limit int) ([]Job, error) {
+	rows, err := q.Query(`
+		SELECT `+columns+`
+		FROM jobs
+		WHERE owner_id = $1 AND (status = $2 OR $2 = '')
+		ORDER BY created_at DESC, id
+		LIMIT $3`, ownerID, status, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	defer rows.Close()
+	jobs := []Job{}
+	for rows.Next() {
+		j, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list jobs: %w", err)
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, rows.Err()
+}
+
+// isDue is the condition for what can be claimed at the time $1, of the types in args; it is asked outside and inside the claim alike.
+func isDue(types []string, now int64) (condition string, args []any) {
+	args = []any{now}
+	marks := make([]string, len(types))
+	for i, name := range types {
+		marks[i] = fmt.Sprintf("$%d", i+2)
+		args = append(args, name)
+	}
+	return "status IN ('pending', 'running') AND due <= $1 AND type IN (" + strings.Join(marks, ", ") + ")", args
+}
+
+// anyDue looks whether a claim is worth a transaction.
+func anyDue(q db.Querier, types []string, now int64) (due bool, err error) {
+	if len(types) == 0 {
+		return false, nil
+	}
+	condition, args := isDue(types, now)
+	if err := q.QueryRow("SELECT EXISTS (SELECT 1 FROM jobs WHERE "+condition+")", args...).Scan(&due); err != nil {
+		return false, fmt.Errorf("look for jobs: %w", err)
+	}
+	return due, nil
+}
+
+// claimNext gives the next job that is due to run, until run.lease. Of two claims of one job the second waits for the first, finds that the job
+// is not due any more, and comes back empty.
+func claimNext(tx *db.Tx, run *Run, types []string, now int64) (found bool, err error) {
+	condition, args := isDue(types, now)
+	holder, until := fmt.Sprintf("$%d", len(args)+1), fmt.Sprintf("$%d", len(args)+2)
+	err = tx.QueryRow(`
+		UPDATE jobs
+		SET status = 'running', holder = `+holder+`, due = `+until+`, attempts = attempts + 1
+		WHERE id = (SELECT id FROM jobs WHERE `+condition+` ORDER BY due, id LIMIT 1) AND `+condition+`
+		RETURNING id, type, owner_id, payload, attempts, done_bytes, total_bytes, progress`, append(args, run.holder, run.lease)...).
+		Scan(&run.ID, &run.Type, &run.OwnerID, &run.Payload, &run.attempts, &run.base, &run.total, &run.told)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("claim a job: %w", err)
+	}
+	return true, nil
+}
+
+// held runs a statement about a job that is still run's. Error: ErrLost.
+func held(tx *db.Tx, run *Run, doing, set string, args ...any) error {
+	n, err := tx.Exec("UPDATE jobs SET "+set+" WHERE id = $1 AND holder = $2 AND status = 'running'", append([]any{run.ID, run.holder}, args...)...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if n == 0 {
+		return fmt.Errorf("%s: %w", doing, ErrLost)
+	}
+	return nil
+}
+
+func renew(tx *db.Tx, run *Run, until int64, percent int) error {
+	return held(tx, run, "renew the lease of a job", "due = $3, progress = $4", until, percent)
+}
+
+func record(tx *db.Tx, run *Run, bytes, total int64) error {
+	return held(tx, run, "record the progress of a job", "done_bytes = done_bytes + $3, total_bytes = $4, attempts = 1", bytes, total)
+}
+
+func savePayload(tx *db.Tx, run *Run, payload string) error {
+	return held(tx, run, "record a step of a job", "payload = $3", payload)
+}
+
+// release gives a job back, to be claimed by anybody from due on.
+func release(tx *db.Tx, run *Run, due int64, attempts int) error {
+	return held(tx, run, "give a job back", "status = 'pending', holder = NULL, due = $3, attempts = $4", due, attempts)
+}
+
+// complete ends a job. Nobody asks about a chore of the service: its row goes.
+func complete(tx *db.Tx, run *Run, now int64) error {
+	if err := held(tx, run, "complete a job", "status = 'completed', holder = NULL, progress = 100, completed_at = $3", now); err != nil || run.OwnerID != "" {
+		return err
+	}
+	_, err := tx.Exec("DELETE FROM jobs WHERE id = $1", run.ID)
+	return err
+}
+
+func fail(tx *db.Tx, run *Run, message string, now int64) error {
+	return held(tx, run, "fail a job", "status = 'failed', holder = NULL, error_message = $3, completed_at = $4", message, now)
+}
+
+// forget deletes a piece of the jobs that ended before a time, and reports whether there may be more.
+func forget(tx *db.Tx, before int64) (more bool, err error) {
+	const piece = 1000
+	n, err := tx.Exec("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE completed_at < $1 LIMIT $2)", before, piece)
+	return n == piece, err
+}
+
+// CountOpen counts the jobs of that owner that have not ended.
+func CountOpen(q db.Querier, ownerID string) (n int, err error) {
+	err = q.QueryRow("SELECT COUNT(*) FROM jobs WHERE owner_id = $1 AND status IN ('pending', 'running')", ownerID).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count jobs: %w", err)
+	}
+	return n, nil
 }
