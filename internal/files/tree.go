@@ -20,10 +20,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"larder/internal/access"
+	"larder/internal/blob"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/ident"
@@ -41,18 +43,28 @@ type Config struct {
 	Now       func() time.Time
 	Grace     time.Duration // how long an object that nothing refers to is kept
 	Log       *slog.Logger
-	// Owner returns an account as an actor, without key, address or passwords given, and whether it is active; permanent links ask.
+	// Owner returns an account as an actor, without key, address or passwords given, and whether it is active; permanent links and jobs ask.
 	Owner func(ctx context.Context, version int64, userID string) (access.Actor, bool, error)
+	// Key returns what an API key may do, and whether it can be used from that address now; jobs that were asked for with one ask.
+	Key func(ctx context.Context, version int64, keyID string, ip netip.Addr) (*access.Key, bool, error)
+	// Wake is called when a job has been inserted; nil for nobody.
+	Wake func()
 }
 
 // Tree is the tree of all mounts. All methods are safe for concurrent use.
 type Tree struct {
 	Config
-	last atomic.Pointer[view]
+	Keys  *Keyring // of the objects to come
+	last  atomic.Pointer[view]
+	store func(ctx context.Context, providerID string) (blob.Store, error) // what is copied from and to
 }
 
 // New returns the Tree in cfg.DB.
-func New(cfg Config) *Tree { return &Tree{Config: cfg} }
+func New(cfg Config) *Tree {
+	t := &Tree{Config: cfg, store: cfg.Providers.Store}
+	t.Keys = &Keyring{tree: t, rings: map[string]*ring{}}
+	return t
+}
 
 // view is what a question is decided by: the rules and mounts of one config version.
 type view struct {

@@ -110,14 +110,14 @@ func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place
 	result, err := s.putNoted(ctx, a, o, place, body)
 	if errors.Is(err, files.ErrCollected) {
 		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", place.ProviderID)
-		s.keys.drop(place.ProviderID)
+		s.keys.Drop(place.ProviderID)
 		result, err = s.putNoted(ctx, a, o, place, body)
 	}
 	return result, err
 }
 
 func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place files.Place, body []byte) (Result, error) {
-	key, due, err := s.keys.take(ctx, place.ProviderID)
+	key, due, err := s.keys.Take(ctx, place.ProviderID)
 	if err != nil {
 		return Result{}, err
 	}
@@ -174,7 +174,7 @@ func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, r row,
 
 // putLarge streams a body behind a row that holds its reservation; left is what the quota had room for.
 func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Place, head []byte, left int64) (Result, error) {
-	key, err := s.keys.draw(ctx, place.ProviderID)
+	key, err := s.keys.Draw(ctx, place.ProviderID)
 	if err != nil {
 		return Result{}, err
 	}

@@ -30,7 +30,7 @@ func (s *Service) begin(ctx context.Context, r *row) error {
 	if err := s.few(s.db.Read(ctx), *r); err != nil {
 		return err
 	}
-	if r.key, _, err = s.keys.take(ctx, r.place.ProviderID); err != nil {
+	if r.key, _, err = s.keys.Take(ctx, r.place.ProviderID); err != nil {
 		return err
 	}
 	store, err := s.store(ctx, r.place.ProviderID) // after the key is noted, see batch
@@ -87,7 +87,7 @@ func (s *Service) dropParts(ctx context.Context, err error, r row) {
 // collected has the next try go without what the collector took, since another replica's clock is far ahead: keys noted before, or kept parts.
 func (s *Service) collected(ctx context.Context, r row, old *row) {
 	s.log.Warn("the key of an upload in parts was collected before its time: compare the clocks of the replicas", "provider", r.place.ProviderID)
-	s.keys.drop(r.place.ProviderID)
+	s.keys.Drop(r.place.ProviderID)
 	if old == nil || old.status != expired {
 		return
 	}

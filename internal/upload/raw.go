@@ -30,7 +30,7 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 	if length >= 0 && length != r.size {
 		return "", 0, fault.Newf(fault.Unverified, "The session was made for %d bytes, and %d are coming.", r.size, length)
 	}
-	if r.key, err = s.keys.draw(ctx, r.place.ProviderID); err != nil {
+	if r.key, err = s.keys.Draw(ctx, r.place.ProviderID); err != nil {
 		return "", 0, err
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {

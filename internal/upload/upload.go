@@ -74,15 +74,15 @@ type Service struct {
 	log  *slog.Logger
 
 	store func(ctx context.Context, providerID string) (blob.Store, error)
-	keys  *keyring
+	keys  *files.Keyring
 	part  int64 // partSize, less in tests
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	s := &Service{db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store, part: partSize}
-	s.keys = &keyring{service: s, provider: cfg.Providers.ByID, rings: map[string]*ring{}}
-	return s
+	return &Service{
+		db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store, keys: cfg.Tree.Keys, part: partSize,
+	}
 }
 
 // signedIn refuses visitors: an upload needs an account to charge.

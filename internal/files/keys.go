@@ -1,4 +1,4 @@
-package upload
+package files
 
 import (
 	"context"
@@ -8,24 +8,23 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
-	"larder/internal/provider"
 )
 
-// Small uploads are as durable as others, yet a commit of their own to note the key beforehand would double what they cost. So keys are
-// noted as garbage a batch at a time, for later, and handed out one by one. What is never used is collected, an absent object.
+// Small uploads are as durable as others, yet a commit of their own to note the key beforehand would double what they cost, and so it is with
+// the copies of a move. So keys are noted as garbage a batch at a time, for later, and handed out one by one. What is never used is collected,
+// an absent object.
 //
 // A key is noted under the tree's lock and before its store is asked for. So whoever moves a provider to another bucket, which takes the tree
 // alone and a provider without any key, either meets the key or is done before the bytes go to the store.
 const (
-	batch      = 64
+	keyBatch   = 64
 	freshFor   = 30 * time.Minute // a key is handed out this long after it was noted
 	collectsIn = 2 * time.Hour    // and collected this long after it was noted, when nothing has been made of it
 )
 
-// keyring draws object keys, for each provider from a shard of its own.
-type keyring struct {
-	service  *Service
-	provider func(ctx context.Context, id string) (provider.Provider, error)
+// Keyring draws object keys, for each provider from a shard of its own. Safe for concurrent use.
+type Keyring struct {
+	tree *Tree
 
 	mu    sync.Mutex
 	rings map[string]*ring
@@ -40,7 +39,7 @@ type ring struct {
 	since  time.Time
 }
 
-func (k *keyring) ring(providerID string) *ring {
+func (k *Keyring) ring(providerID string) *ring {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.rings[providerID] == nil {
@@ -50,13 +49,13 @@ func (k *keyring) ring(providerID string) *ring {
 }
 
 // fresh returns the shard for new keys, under the prefix that the provider has now; r.mu is held.
-func (k *keyring) fresh(ctx context.Context, r *ring, providerID string) (*blob.Shard, error) {
-	p, err := k.provider(ctx, providerID)
+func (k *Keyring) fresh(ctx context.Context, r *ring, providerID string) (*blob.Shard, error) {
+	p, err := k.tree.Providers.ByID(ctx, providerID)
 	if err != nil {
-		return nil, fmt.Errorf("find the provider of an upload: %w", err)
+		return nil, fmt.Errorf("find the provider of an object: %w", err)
 	}
 	if r.shard == nil || r.prefix != p.PathPrefix {
-		if r.shard, err = blob.NewShard(p.PathPrefix, k.service.now); err != nil {
+		if r.shard, err = blob.NewShard(p.PathPrefix, k.tree.Now); err != nil {
 			return nil, err
 		}
 		r.prefix = p.PathPrefix
@@ -64,8 +63,8 @@ func (k *keyring) fresh(ctx context.Context, r *ring, providerID string) (*blob.
 	return r.shard, nil
 }
 
-// draw returns a new key that nothing knows yet.
-func (k *keyring) draw(ctx context.Context, providerID string) (blob.Key, error) {
+// Draw returns a new key that nothing knows yet.
+func (k *Keyring) Draw(ctx context.Context, providerID string) (blob.Key, error) {
 	r := k.ring(providerID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,30 +72,30 @@ func (k *keyring) draw(ctx context.Context, providerID string) (blob.Key, error)
 	if err != nil {
 		return "", err
 	}
-	return blob.NewKey(k.service.ids, shard, ""), nil
+	return blob.NewKey(k.tree.IDs, shard, ""), nil
 }
 
-// take returns a key that is on the garbage list, and when it is due there (ms).
-func (k *keyring) take(ctx context.Context, providerID string) (key blob.Key, due int64, err error) {
+// Take returns a key that is on the garbage list, and when it is due there (ms).
+func (k *Keyring) Take(ctx context.Context, providerID string) (key blob.Key, due int64, err error) {
 	r := k.ring(providerID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := k.service.now()
+	now := k.tree.Now()
 	if age := now.Sub(r.since); len(r.noted) == 0 || age >= freshFor || age < 0 {
 		shard, err := k.fresh(ctx, r, providerID)
 		if err != nil {
 			return "", 0, err
 		}
-		fresh := make([]blob.Key, batch)
+		fresh := make([]blob.Key, keyBatch)
 		for i := range fresh {
-			fresh[i] = blob.NewKey(k.service.ids, shard, "")
+			fresh[i] = blob.NewKey(k.tree.IDs, shard, "")
 		}
-		err = k.service.db.Write(ctx, func(tx *db.Tx) error {
+		err = k.tree.DB.Write(ctx, func(tx *db.Tx) error {
 			if err := tx.LockTree(false); err != nil {
 				return err
 			}
 			for _, key := range fresh {
-				if err := k.service.tree.Discard(tx, providerID, key, now.Add(collectsIn).UnixMilli()); err != nil {
+				if err := k.tree.Discard(tx, providerID, key, now.Add(collectsIn).UnixMilli()); err != nil {
 					return err
 				}
 			}
@@ -112,8 +111,8 @@ func (k *keyring) take(ctx context.Context, providerID string) (key blob.Key, du
 	return key, r.since.Add(collectsIn).UnixMilli(), nil
 }
 
-// drop forgets the keys at hand; what was noted is collected.
-func (k *keyring) drop(providerID string) {
+// Drop forgets the keys at hand; what was noted is collected.
+func (k *Keyring) Drop(providerID string) {
 	k.mu.Lock()
 	r := k.rings[providerID]
 	k.mu.Unlock()
