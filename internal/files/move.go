@@ -10,40 +10,52 @@ import (
 	"larder/internal/vpath"
 )
 
-// Move puts an entry into the folder target, under newName unless that is nil. Inside one provider no byte moves: it is done when Move returns,
-// and the job was completed from the start. It takes the permission to delete at the old place (for a folder, all through it) and to write at
-// the new one; a folder one must be able to see all of, and no rule is shed by it. Ids, owners, passwords and links go along.
+// Move puts an entry into the folder target, under newName unless that is nil. Where no byte has to be copied, as inside one provider, it is done
+// when Move returns, and the job was completed from the start. Else the job is pending, and RunMove does it; what is told now is judged again
+// then. It takes the permission to delete at the old place (for a folder, all through it) and to write at the new one; a folder one must be able
+// to see all of, and no rule is shed by it. Ids, owners, passwords and links go along.
 //
 // Faults: NotFound (no such entry, no such folder, a file as target), Forbidden, PasswordRequired, Invalid (a path that is reserved, too deep
-// or too long), Conflict (the name is taken there, into itself, a mount's root or what is above one, another provider).
+// or too long), Conflict (the name is taken there, into itself, a mount's root or what is above one, too many jobs under way).
 func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name) (job.Job, error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
 	if err != nil {
 		return job.Job{}, err
 	}
-	var done job.Job
+	var made job.Job
+	var looked look
 	err = t.write(ctx, folder, func(tx *db.Tx) error {
 		m := move{Tree: t, tx: tx, actor: a}
-		if err := m.find(id, target); err != nil {
+		if err := m.find(id, target, newName); err != nil {
 			return err
 		}
-		if newName != nil {
-			m.name = *newName
-		}
 		if err := m.judge(target); err != nil {
+			return err
+		}
+		copies, err := m.copies(&looked)
+		if err != nil {
+			return err
+		}
+		if copies {
+			made, err = m.enqueue(target, newName)
 			return err
 		}
 		if err := t.relocate(tx, &m.source.row, m.dest.id, m.name, m.source.updated); err != nil {
 			return err
 		}
 		now := t.now()
-		done = job.Job{ID: t.IDs.UUID(), Type: "move", OwnerID: a.UserID, Status: "completed", Progress: 100, CreatedAt: now, CompletedAt: &now}
-		return job.InsertCompleted(tx, done)
+		made = job.Job{ID: t.IDs.UUID(), Type: MoveJob, OwnerID: a.UserID, Status: job.Completed, Progress: 100, CreatedAt: now, CompletedAt: &now}
+		return job.InsertCompleted(tx, made)
 	})
-	return done, taken(err, fault.New(fault.Conflict, "A file or folder of this name lies there already."))
+	return made, moved(err)
 }
 
-// move is one call of Move.
+// moved tells of a name that another transaction was faster to take.
+func moved(err error) error {
+	return taken(err, fault.New(fault.Conflict, "A file or folder of this name lies there already."))
+}
+
+// move is one call of Move, or one decision of its job.
 type move struct {
 	*Tree
 	tx     *db.Tx
@@ -54,7 +66,8 @@ type move struct {
 	name   vpath.Name
 }
 
-func (m *move) find(id string, target vpath.Path) (err error) {
+// find looks both ends up; without newName the source's name stays.
+func (m *move) find(id string, target vpath.Path, newName *vpath.Name) (err error) {
 	m.view, err = m.askInside(func(v *view) (version int64, err error) {
 		m.source, version, err = v.findID(m.tx, id)
 		if err != nil || version != v.version {
@@ -67,6 +80,9 @@ func (m *move) find(id string, target vpath.Path) (err error) {
 		return noEntry()
 	}
 	m.name = vpath.Name(m.source.name)
+	if newName != nil {
+		m.name = *newName
+	}
 	return err
 }
 
@@ -112,8 +128,6 @@ func (m *move) judge(target vpath.Path) error {
 		return fault.New(fault.Conflict, "A mount of this name lies there already.")
 	case m.source.parent == m.dest.id && m.source.name == string(m.name):
 		return fault.New(fault.Conflict, "It lies there already.")
-	case m.source.mount.ProviderID != m.dest.mount.ProviderID:
-		return fault.New(fault.Conflict, "Moving to a mount of another storage provider is not possible.")
 	}
 	return m.fits(path)
 }
@@ -132,4 +146,31 @@ func (m *move) fits(path vpath.Path) error {
 		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
 	}
 	return nil
+}
+
+// look is what was seen outside of the transaction, where a large folder holds nobody up.
+type look struct {
+	provider string // the target's, "" when nobody has looked yet
+	copies   bool   // something at or below the source lies in another one
+}
+
+// copies reports whether the move has content to copy. The search for it stops at the first file, but takes its time over a large folder of which
+// everything has been copied before; so it is made outside first (db.Again), and then again only where it found nothing.
+func (m *move) copies(looked *look) (bool, error) {
+	id, provider := m.source.id, m.dest.mount.ProviderID
+	switch {
+	case m.source.mount.ProviderID == provider:
+		return false, nil
+	case !m.source.folder:
+		return m.source.provider != provider, nil
+	case looked.provider != provider:
+		return false, &db.Again{Prepare: func(ctx context.Context) (err error) {
+			looked.provider = provider
+			looked.copies, err = elsewhereBelow(m.DB.Read(ctx), id, provider)
+			return err
+		}}
+	case looked.copies:
+		return true, nil
+	}
+	return elsewhereBelow(m.tx, id, provider)
 }

@@ -1,0 +1,280 @@
+package files
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"larder/internal/blob"
+	"larder/internal/crash"
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// cargoes is how many files are looked up at once.
+const cargoes = 200
+
+// copyAll copies everything at or below the entry that lies in another provider.
+func (x *transfer) copyAll(ctx context.Context) error {
+	var left int64
+	err := x.walk(ctx, func(c cargo) error {
+		left += c.size
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	x.run.Plan(left)
+	return x.walk(ctx, func(c cargo) error { return x.copyOne(ctx, c) })
+}
+
+// walk calls each for every file at or below the entry whose content lies in another provider, folder by folder. Nothing is held meanwhile but
+// the way down, so what others rename or move may be missed, or met twice.
+func (x *transfer) walk(ctx context.Context, each func(c cargo) error) error {
+	itself, err := elsewhereItself(x.DB.Read(ctx), x.order.Entry, x.order.Provider)
+	if err != nil {
+		return err
+	}
+	for _, c := range itself {
+		if err := each(c); err != nil {
+			return err
+		}
+	}
+	type step struct {
+		folder string
+		last   rank // of the folders in it, the one gone through last
+	}
+	for way := []step{{folder: x.order.Entry}}; len(way) > 0; {
+		here := &way[len(way)-1]
+		if here.last == (rank{}) {
+			if err := x.walkFiles(ctx, here.folder, each); err != nil {
+				return err
+			}
+		}
+		next, at, err := folderAfter(x.DB.Read(ctx), here.folder, here.last)
+		if err != nil {
+			return err
+		}
+		if next == "" {
+			way = way[:len(way)-1]
+			continue
+		}
+		here.last = at
+		way = append(way, step{folder: next})
+	}
+	return nil
+}
+
+func (x *transfer) walkFiles(ctx context.Context, folder string, each func(c cargo) error) error {
+	var last rank
+	for {
+		found, err := elsewhereIn(x.DB.Read(ctx), folder, x.order.Provider, last, cargoes)
+		if err != nil {
+			return err
+		}
+		for _, c := range found {
+			if err := each(c); err != nil {
+				return err
+			}
+			last = c.rank
+		}
+		if len(found) < cargoes {
+			return nil
+		}
+	}
+}
+
+// copyOne copies one file's content to a key that is on the garbage list since before, verifies it, and switches the file over.
+func (x *transfer) copyOne(ctx context.Context, c cargo) error {
+	source, err := x.store(ctx, c.provider)
+	if err != nil {
+		return err
+	}
+	target, err := x.store(ctx, x.order.Provider)
+	if err != nil {
+		return err
+	}
+	object, err := source.Open(ctx, c.key)
+	if errors.Is(err, blob.ErrNotFound) {
+		return x.missing(ctx, c, err)
+	}
+	if err != nil {
+		return fmt.Errorf("open what is to be copied: %w", err)
+	}
+	defer object.Close()
+	key, due, err := x.Keys.Take(ctx, x.order.Provider)
+	if err != nil {
+		return err
+	}
+	crash.Point("move.noted")
+	body := &passing{ctx: ctx, transfer: x, from: object, key: key, due: due}
+	info, err := target.Put(ctx, key, body, blob.PutOptions{Size: c.size})
+	if err == nil {
+		err = verify(ctx, target, key, info, c)
+	}
+	if errors.Is(err, ErrCollected) {
+		x.Keys.Drop(x.order.Provider)
+	}
+	var size blob.ErrSize
+	if errors.As(err, &size) || errors.Is(err, errDiffers) {
+		x.drop(ctx, key)
+		return fault.New(fault.Unverified, "The copy of a file is not what was stored, so nothing was moved. Tell whoever runs the service.").
+			Because(fmt.Errorf("copy object %s of provider %s: %w", c.key, c.provider, err))
+	}
+	if err != nil {
+		return fmt.Errorf("copy object %s: %w", c.key, err)
+	}
+	crash.Point("move.copied")
+	err = x.switchOver(ctx, c, where{x.order.Provider, key}, Stored{Key: key, Size: c.size, SHA256: hex.EncodeToString(info.SHA256), ETag: info.ETag})
+	if errors.Is(err, ErrCollected) {
+		x.Keys.Drop(x.order.Provider)
+	}
+	if err == nil {
+		crash.Point("move.switched")
+	}
+	return err
+}
+
+// errDiffers says that a copy is another content than its original.
+var errDiffers = errors.New("the copy differs from what is recorded")
+
+// verify compares what was taken in, and what the store says it has, with what is recorded.
+func verify(ctx context.Context, target blob.Store, key blob.Key, taken blob.Info, c cargo) error {
+	sum := hex.EncodeToString(taken.SHA256)
+	if taken.Size != c.size || len(taken.SHA256) == 0 || c.sha256 != "" && c.sha256 != sum {
+		return fmt.Errorf("%w: %d bytes with SHA-256 %s were copied, %d with %q are recorded", errDiffers, taken.Size, sum, c.size, c.sha256)
+	}
+	there, err := target.Stat(ctx, key)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return fmt.Errorf("%w: %w", errDiffers, err)
+	case err != nil:
+		return err
+	case there.Size != c.size, len(there.SHA256) > 0 && hex.EncodeToString(there.SHA256) != sum, there.ETag != taken.ETag && there.ETag != "" && taken.ETag != "":
+		return fmt.Errorf("%w: the store has %d bytes, SHA-256 %x, ETag %s", errDiffers, there.Size, there.SHA256, there.ETag)
+	}
+	return nil
+}
+
+// missing tells an object that its store has lost from one that was replaced, deleted or carried away since it was looked up. Fault: Unverified.
+func (x *transfer) missing(ctx context.Context, c cargo, cause error) error {
+	now, err := elsewhereItself(x.DB.Read(ctx), c.id, x.order.Provider)
+	if err != nil {
+		return err
+	}
+	if len(now) == 1 && now[0].where == c.where {
+		return fault.New(fault.Unverified, "The content of a file cannot be read, so nothing was moved. Tell whoever runs the service.").
+			Because(fmt.Errorf("open object %s of provider %s: %w", c.key, c.provider, cause))
+	}
+	return nil
+}
+
+// drop has a copy that nothing will refer to deleted soon. What fails here is done when the key is due.
+func (x *transfer) drop(ctx context.Context, key blob.Key) {
+	err := x.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return x.Discard(tx, x.order.Provider, key, x.now()) })
+	if err != nil {
+		x.Log.Warn("discard a copy", "key", key, "error", err)
+	}
+}
+
+// switchOver makes the copy the file's content, in one transaction that readers don't notice: who has opened the old object reads on, and it
+// stays for the grace period. An object that other files share stays with them, and the file gets one of its own. Where the file is gone, has
+// other content, or was carried elsewhere, the copy is garbage.
+func (x *transfer) switchOver(ctx context.Context, c cargo, to where, s Stored) error {
+	return x.DB.Write(ctx, func(tx *db.Tx) error {
+		refs, err := x.lockCargo(tx, c)
+		if err != nil {
+			return err
+		}
+		if refs == 0 {
+			return x.Discard(tx, to.provider, to.key, x.now())
+		}
+		if err := x.keep(tx, to.provider, to.key); errors.Is(err, ErrCollected) {
+			return fmt.Errorf("switch a file over: %w", ErrCollected) // no fault: the next attempt draws another key
+		} else if err != nil {
+			return err
+		}
+		if refs > 1 {
+			err = x.separate(tx, c, to, s)
+		} else if err = locate(tx, c.object, to, s); err == nil {
+			err = x.Discard(tx, c.provider, c.key, x.now()+x.Grace.Milliseconds())
+		}
+		if err != nil {
+			return err
+		}
+		return x.run.Record(tx, c.size)
+	})
+}
+
+// lockCargo keeps everybody from a file and its object until the transaction ends, and returns how many files have the object. It returns 0 when
+// they are not what and where they were looked up: the file in the entry, and the entry, once moved, in the provider that is copied to.
+func (x *transfer) lockCargo(tx *db.Tx, c cargo) (refs int64, err error) {
+	n, _, err := x.lookUpInside(tx, c.id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case !n.within(x.order.Entry), x.order.Moved && n.mount.ProviderID != x.order.Provider:
+		return 0, nil
+	}
+	if there, err := lockContent(tx, c.id, c.object); err != nil || !there {
+		return 0, err
+	}
+	at, refs, err := lockObject(tx, c.object)
+	if err != nil || at != c.where {
+		return 0, err
+	}
+	return refs, nil
+}
+
+// separate gives a file an object of its own and takes it off the one that it shared.
+func (x *transfer) separate(tx *db.Tx, c cargo, to where, s Stored) error {
+	object, err := x.insertObject(tx, to.provider, s)
+	if err != nil {
+		return err
+	}
+	if err := setObject(tx, c.id, object); err != nil {
+		return err
+	}
+	return x.release(tx, c.object)
+}
+
+// passing is content on its way: it counts, and puts the day off on which its key is collected.
+type passing struct {
+	ctx      context.Context
+	transfer *transfer
+	from     io.Reader
+	key      blob.Key
+	due      int64 // ms
+}
+
+func (p *passing) Read(b []byte) (int, error) {
+	if err := p.postpone(); err != nil {
+		return 0, err
+	}
+	n, err := p.from.Read(b)
+	p.transfer.run.Moved(int64(n))
+	return n, err
+}
+
+// postpone gives the key more time when half of what it had is over.
+func (p *passing) postpone() error {
+	x := p.transfer
+	if x.now() < p.due-(collectsIn/2).Milliseconds() {
+		return nil
+	}
+	until := x.Now().Add(collectsIn).UnixMilli()
+	var held bool
+	err := x.DB.Write(p.ctx, func(tx *db.Tx) (err error) {
+		held, err = x.Postpone(tx, x.order.Provider, p.key, until)
+		return err
+	})
+	if err == nil && !held {
+		err = ErrCollected
+	}
+	p.due = until
+	return err
+}

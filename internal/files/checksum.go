@@ -1,0 +1,73 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/job"
+)
+
+// ChecksumJob is the type of the job that fills in the SHA-256 of an object that came in parts; its payload is the object's id. RunChecksum does it.
+const ChecksumJob = "checksum"
+
+// RunChecksum reads an object once and records its SHA-256. An object that is gone, or known by now, is done. Fault: Unverified when its store has
+// another length of it than is recorded, or none.
+func (t *Tree) RunChecksum(ctx context.Context, run *job.Run) error {
+	c, found, err := unread(t.DB.Read(ctx), run.Payload)
+	if err != nil || !found {
+		return err
+	}
+	run.Plan(c.size)
+	store, err := t.store(ctx, c.provider)
+	if err != nil {
+		return err
+	}
+	object, err := store.Open(ctx, c.key)
+	if errors.Is(err, blob.ErrNotFound) {
+		if now, found, err := unread(t.DB.Read(ctx), run.Payload); err != nil || !found || now != c {
+			return err
+		}
+		return wrongContent(c, err)
+	}
+	if err != nil {
+		return fmt.Errorf("open object %s: %w", c.key, err)
+	}
+	defer object.Close()
+	hash := sha256.New()
+	n, err := io.Copy(hash, &reading{ctx: ctx, from: object, run: run})
+	if err != nil {
+		return fmt.Errorf("read object %s: %w", c.key, err)
+	}
+	if n != c.size {
+		return wrongContent(c, fmt.Errorf("%d bytes are stored, %d recorded", n, c.size))
+	}
+	return t.DB.Write(ctx, func(tx *db.Tx) error { return setChecksum(tx, c, hex.EncodeToString(hash.Sum(nil))) })
+}
+
+func wrongContent(c cargo, cause error) error {
+	return fault.New(fault.Unverified, "The content of a file is not what was stored.").
+		Because(fmt.Errorf("read object %s of provider %s: %w", c.key, c.provider, cause))
+}
+
+// reading counts what is read, and ends with its context.
+type reading struct {
+	ctx  context.Context
+	from io.Reader
+	run  *job.Run
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := r.from.Read(b)
+	r.run.Moved(int64(n))
+	return n, err
+}

@@ -1,0 +1,169 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+)
+
+// elsewhereBelow reports whether a file in a folder, at any depth, has its content in another provider.
+func elsewhereBelow(q db.Querier, folder, provider string) (found bool, err error) {
+	err = q.QueryRow(foldersBelow+`
+		SELECT EXISTS (
+			SELECT 1
+			FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 1 JOIN objects o ON o.id = e.object_id
+			WHERE o.provider_id <> $2)`, folder, provider).Scan(&found)
+	if err != nil {
+		return false, fmt.Errorf("look through a folder: %w", err)
+	}
+	return found, nil
+}
+
+// rank is where an entry stands among those of its kind in its folder, in the order of listings. The zero value stands before all.
+type rank struct{ fold, name string }
+
+// cargo is a file whose content is to be copied.
+type cargo struct {
+	id     string
+	rank   rank
+	object string
+	size   int64  // bytes, as the store must have them
+	sha256 string // "" when nobody has read it yet
+	where
+}
+
+// where is where an object lies.
+type where struct {
+	provider string
+	key      blob.Key
+}
+
+const cargoColumns = "e.id, e.name_fold, e.name, o.id, o.size, COALESCE(o.sha256, ''), o.provider_id, o.key"
+
+func scanCargo(row interface{ Scan(dest ...any) error }) (c cargo, err error) {
+	var key string
+	err = row.Scan(&c.id, &c.rank.fold, &c.rank.name, &c.object, &c.size, &c.sha256, &c.provider, &key)
+	c.key = keyOf(key)
+	return c, err
+}
+
+// elsewhereIn lists the next files directly in a folder whose content lies in another provider.
+func elsewhereIn(q db.Querier, folder, provider string, after rank, limit int) ([]cargo, error) {
+	rows, err := q.Query(`
+		SELECT `+cargoColumns+`
+		FROM entries e JOIN objects o ON o.id = e.object_id
+		WHERE e.parent_id = $1 AND e.kind = 1 AND (e.name_fold, e.name) > ($2, $3) AND o.provider_id <> $4
+		ORDER BY e.name_fold, e.name
+		LIMIT $5`, folder, after.fold, after.name, provider, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list what is to be copied: %w", err)
+	}
+	defer rows.Close()
+	var found []cargo
+	for rows.Next() {
+		c, err := scanCargo(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list what is to be copied: %w", err)
+		}
+		found = append(found, c)
+	}
+	return found, rows.Err()
+}
+
+// elsewhereItself returns a file if its content lies in another provider; nothing for a folder.
+func elsewhereItself(q db.Querier, id, provider string) ([]cargo, error) {
+	c, err := scanCargo(q.QueryRow(`
+		SELECT `+cargoColumns+`
+		FROM entries e JOIN objects o ON o.id = e.object_id
+		WHERE e.id = $1 AND o.provider_id <> $2`, id, provider))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up what is to be copied: %w", err)
+	}
+	return []cargo{c}, nil
+}
+
+// folderAfter returns the next folder in a folder, "" when there is none.
+func folderAfter(q db.Querier, parent string, after rank) (id string, at rank, err error) {
+	err = q.QueryRow(`
+		SELECT id, name_fold, name
+		FROM entries
+		WHERE parent_id = $1 AND kind = 0 AND (name_fold, name) > ($2, $3)
+		ORDER BY name_fold, name
+		LIMIT 1`, parent, after.fold, after.name).Scan(&id, &at.fold, &at.name)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", after, nil
+	}
+	if err != nil {
+		return "", after, fmt.Errorf("look for the next folder: %w", err)
+	}
+	return id, at, nil
+}
+
+// lockContent has whoever else changes the file wait until the transaction ends, and reports whether it still has that object.
+func lockContent(tx *db.Tx, id, object string) (there bool, err error) {
+	n, err := tx.Exec("UPDATE entries SET updated_at = updated_at WHERE id = $1 AND object_id = $2", id, object)
+	if err != nil {
+		return false, fmt.Errorf("lock a file: %w", err)
+	}
+	return n == 1, nil
+}
+
+// lockObject has whoever else changes or releases the object wait until the transaction ends, and tells where it lies and how many files have it.
+func lockObject(tx *db.Tx, id string) (at where, refs int64, err error) {
+	var key string
+	err = tx.QueryRow("UPDATE objects SET refs = refs WHERE id = $1 RETURNING provider_id, key, refs", id).Scan(&at.provider, &key, &refs)
+	if err != nil {
+		return where{}, 0, fmt.Errorf("lock object %s: %w", id, err)
+	}
+	at.key = keyOf(key)
+	return at, refs, nil
+}
+
+// locate says that an object lies elsewhere from now on. Its id stays, and with it the ETag of its file.
+func locate(tx *db.Tx, id string, at where, s Stored) error {
+	_, err := tx.Exec(`
+		UPDATE objects
+		SET provider_id = $1, key = $2, etag = $3, sha256 = COALESCE(sha256, $4)
+		WHERE id = $5`, at.provider, string(at.key), s.ETag, nullable(s.SHA256), id)
+	if err != nil {
+		return fmt.Errorf("locate object %s: %w", id, err)
+	}
+	return nil
+}
+
+// setObject gives a file an object of its own with the same content.
+func setObject(tx *db.Tx, id, object string) error {
+	if _, err := tx.Exec("UPDATE entries SET object_id = $1 WHERE id = $2", object, id); err != nil {
+		return fmt.Errorf("give a file its own object: %w", err)
+	}
+	return nil
+}
+
+// unread returns an object whose SHA-256 is not known, and whether there is one of that id.
+func unread(q db.Querier, object string) (c cargo, found bool, err error) {
+	var key string
+	err = q.QueryRow("SELECT size, provider_id, key FROM objects WHERE id = $1 AND sha256 IS NULL", object).Scan(&c.size, &c.provider, &key)
+	if errors.Is(err, db.ErrNoRows) {
+		return cargo{}, false, nil
+	}
+	if err != nil {
+		return cargo{}, false, fmt.Errorf("look up object %s: %w", object, err)
+	}
+	c.object, c.key = object, keyOf(key)
+	return c, true, nil
+}
+
+// setChecksum records what was read of an object, unless somebody else has or it lies elsewhere by now.
+func setChecksum(tx *db.Tx, c cargo, sha256 string) error {
+	_, err := tx.Exec("UPDATE objects SET sha256 = $1 WHERE id = $2 AND provider_id = $3 AND key = $4 AND sha256 IS NULL",
+		sha256, c.object, c.provider, string(c.key))
+	if err != nil {
+		return fmt.Errorf("record a checksum: %w", err)
+	}
+	return nil
+}

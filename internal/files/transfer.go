@@ -1,0 +1,223 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"larder/internal/access"
+	"larder/internal/crash"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/job"
+	"larder/internal/vpath"
+)
+
+// MoveJob is the type of the job that moves an entry between providers; RunMove does it.
+const MoveJob = "move"
+
+const (
+	// openJobs bounds the moves that one account may have under way.
+	openJobs = 100
+	// rounds bounds how often a move looks for content that came into its folder meanwhile, before it goes on another time.
+	rounds = 10
+)
+
+// order is the payload of a move: what was asked for, and how far it is.
+type order struct {
+	Entry    string // what is to be moved
+	Folder   string // where to: this folder, as long as it lies at that path
+	Target   string
+	Name     *vpath.Name // nil keeps the name
+	Key      string      // the API key it was asked for with, "" for a session
+	IP       string      // where from
+	Moved    bool        // the entry lies there by now; what came into it meanwhile is still to be copied
+	Provider string      // the target's, once moved
+}
+
+// enqueue makes the job of a move that was judged. Faults: Unauthorized, Conflict (too many under way).
+func (m *move) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) {
+	if m.actor.UserID == "" {
+		return job.Job{}, fault.New(fault.Unauthorized, "Sign in to do this.")
+	}
+	open, err := job.CountOpen(m.tx, m.actor.UserID)
+	if err != nil {
+		return job.Job{}, err
+	}
+	if open >= openJobs {
+		return job.Job{}, fault.Newf(fault.Conflict, "You have %d jobs under way: wait until some of them are done.", openJobs)
+	}
+	o := order{Entry: m.source.id, Folder: m.dest.id, Target: target.String(), Name: newName, IP: m.actor.IP.String()}
+	if m.actor.Key != nil {
+		o.Key = m.actor.Key.ID
+	}
+	made := job.Job{ID: m.IDs.UUID(), Type: MoveJob, OwnerID: m.actor.UserID, Status: job.Pending, CreatedAt: m.now()}
+	err = job.Insert(m.tx, job.New{ID: made.ID, Type: made.Type, OwnerID: made.OwnerID, Payload: o.text(), CreatedAt: made.CreatedAt})
+	if err == nil && m.Wake != nil {
+		m.tx.AfterCommit(m.Wake)
+	}
+	return made, err
+}
+
+func (o order) text() string {
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // strings and a bool
+	}
+	return string(text)
+}
+
+// RunMove does a move between providers. Every object is copied and verified, and its row switched over in a transaction of its own, while the
+// entry stays where it is; then the move is judged once more, by the rights that the actor has by now, and the entry is re-parented; last comes
+// what was put into it meanwhile. So every file can be read at exactly one path all the time, and after a crash at any line the rest is done.
+// What was copied when the move fails stays where it is: the files lie at the old path, readable, in two providers, and a second try has
+// less to do.
+//
+// Faults are those of Move, and Unverified for content that is not what was stored; the copy is garbage then. What vanishes or changes meanwhile
+// is passed over.
+func (t *Tree) RunMove(ctx context.Context, run *job.Run) error {
+	x := transfer{Tree: t, run: run}
+	if err := json.Unmarshal([]byte(run.Payload), &x.order); err != nil {
+		return fmt.Errorf("read the payload of a move: %w", err)
+	}
+	if !x.order.Moved {
+		if err := x.carry(ctx); err != nil {
+			return err
+		}
+	}
+	if err := x.gather(ctx); err != nil {
+		return err
+	}
+	crash.Point("move.cleaned")
+	return nil
+}
+
+// transfer is one call of RunMove.
+type transfer struct {
+	*Tree
+	run   *job.Run
+	order order
+}
+
+// carry copies what lies in the entry and then re-parents it.
+func (x *transfer) carry(ctx context.Context) error {
+	err := x.judged(ctx, false, func(m *move) error {
+		x.order.Provider = m.dest.mount.ProviderID
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := x.copyAll(ctx); err != nil {
+		return err
+	}
+	done := x.order
+	done.Moved = true
+	err = x.judged(ctx, true, func(m *move) error {
+		if m.dest.mount.ProviderID != x.order.Provider {
+			return errors.New("the target's provider is another one by now") // the next attempt goes there
+		}
+		if err := x.relocate(m.tx, &m.source.row, m.dest.id, m.name, m.source.updated); err != nil {
+			return err
+		}
+		return x.run.Save(m.tx, done.text())
+	})
+	if err != nil {
+		return moved(err)
+	}
+	x.order = done
+	crash.Point("move.reparented")
+	return nil
+}
+
+// gather copies what came into the entry after its folder was gone through. It ends where the entry has been deleted, or moved to yet another
+// provider, whose job does the same.
+func (x *transfer) gather(ctx context.Context) error {
+	for range rounds {
+		n, _, err := x.lookUp(ctx, x.order.Entry)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			return nil
+		case err != nil:
+			return err
+		case n.mount.ProviderID != x.order.Provider:
+			return nil
+		}
+		left := n.provider != x.order.Provider
+		if n.folder {
+			if left, err = elsewhereBelow(x.DB.Read(ctx), n.id, x.order.Provider); err != nil {
+				return err
+			}
+		}
+		if !left {
+			return nil
+		}
+		if err := x.copyAll(ctx); err != nil {
+			return err
+		}
+	}
+	return errors.New("content comes into the folder faster than it can be copied")
+}
+
+// judged runs fn inside a transaction in which the move has been judged by what holds now.
+func (x *transfer) judged(ctx context.Context, alone bool, fn func(m *move) error) error {
+	target, err := vpath.Parse(x.order.Target)
+	if err != nil {
+		return err
+	}
+	actor, version, err := x.actor(ctx)
+	if err != nil {
+		return err
+	}
+	return x.write(ctx, alone, func(tx *db.Tx) error {
+		m := move{Tree: x.Tree, tx: tx, actor: actor}
+		if err := m.find(x.order.Entry, target, x.order.Name); err != nil {
+			return err
+		}
+		if m.view.version != version {
+			return &db.Again{Prepare: func(ctx context.Context) (err error) {
+				actor, version, err = x.actor(ctx)
+				return err
+			}}
+		}
+		if err := m.judge(target); err != nil {
+			return err
+		}
+		if m.dest.id != x.order.Folder {
+			return fault.New(fault.Conflict, "The target folder has been moved or replaced meanwhile.")
+		}
+		return fn(&m)
+	})
+}
+
+// actor returns whoever asked for the move with the rights that they have now, as of a config version. Fault: Forbidden.
+func (x *transfer) actor(ctx context.Context) (a access.Actor, version int64, err error) {
+	version, err = db.ConfigVersion(x.DB.Read(ctx))
+	if err != nil {
+		return access.Actor{}, 0, fmt.Errorf("read the config version: %w", err)
+	}
+	a, active, err := x.Owner(ctx, version, x.run.OwnerID)
+	if err != nil {
+		return access.Actor{}, 0, err
+	}
+	if !active {
+		return access.Actor{}, 0, fault.New(fault.Forbidden, "The account that asked for this is not active any more.")
+	}
+	if a.IP, err = netip.ParseAddr(x.order.IP); err != nil {
+		a.IP = netip.Addr{} // lies in no prefix
+	}
+	if x.order.Key == "" {
+		return a, version, nil
+	}
+	key, usable, err := x.Key(ctx, version, x.order.Key, a.IP)
+	if err != nil {
+		return access.Actor{}, 0, err
+	}
+	if !usable {
+		return access.Actor{}, 0, fault.New(fault.Forbidden, "The API key that asked for this cannot be used any more.")
+	}
+	a.Key = key
+	return a, version, nil
+}
