@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -26,6 +28,7 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/ident"
+	"larder/internal/job"
 	"larder/internal/kv"
 	"larder/internal/lifecycle"
 	"larder/internal/mount"
@@ -59,6 +62,7 @@ type App struct {
 	Uploads   *upload.Service
 	Downloads *download.Service
 	Lifecycle *lifecycle.Service
+	Jobs      *job.Runner
 
 	deps      Deps
 	masterKey *secret.Keyring
@@ -106,9 +110,13 @@ func (a *App) build() {
 	})
 	a.Mounts = mount.New(d)
 	a.Providers = provider.New(provider.Config{DB: d, ObjectDir: a.Config.ObjectDir, MinFree: a.Config.MinFree, Now: now})
+	a.Jobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Tree = files.New(files.Config{
-		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, IDs: a.ids, Now: now, Grace: a.Config.GarbageGrace, Log: a.deps.Log, Owner: a.owner,
+		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, IDs: a.ids, Now: now, Grace: a.Config.GarbageGrace, Log: a.deps.Log,
+		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake,
 	})
+	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
+	a.Jobs.Handle(files.ChecksumJob, a.Tree.RunChecksum)
 	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Providers: a.Providers, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Downloads = download.New(download.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, Keys: a.Keys, IDs: a.ids, Now: now})
 	a.Lifecycle = lifecycle.New(lifecycle.Config{
@@ -124,6 +132,19 @@ func (a *App) owner(ctx context.Context, version int64, userID string) (access.A
 		return access.Actor{}, false, nil
 	}
 	return access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}, user.Status == "active", err
+}
+
+// key is what an API key may do, and whether it can be used from that address now.
+func (a *App) key(ctx context.Context, version int64, keyID string, ip netip.Addr) (*access.Key, bool, error) {
+	key, err := a.Keys.ByID(ctx, version, keyID)
+	if fault.Is(err, fault.NotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	here := slices.ContainsFunc(key.Protocols, func(protocol string) bool { return key.Allows(protocol, ip) == nil })
+	return key.Scope(), here && key.Status(a.deps.Now()) == "active", nil
 }
 
 // New is Open for `larder serve`: it takes the lock on the data directory, binds the listeners and brings the schema up to date.

@@ -29,6 +29,8 @@ const (
 // after a clean stop.
 func (a *App) Run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	working, park := context.WithCancel(ctx) // jobs are put aside at once, while requests may still finish
+	defer park()
 	failed := make(chan error, 2)
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -49,12 +51,14 @@ func (a *App) Run(ctx context.Context) error {
 		err = nil // stopped before it began: the next start begins again
 	} else if err == nil {
 		running.Go(func() { a.sweepUntil(background) })
+		running.Go(func() { a.Jobs.Run(working) })
 		select {
 		case <-ctx.Done():
 		case err = <-failed:
 		}
 	}
 	a.deps.Log.Info("stopping")
+	park()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(a.deps.Drain, drainTime))
 	defer cancel()
 	if late := a.server.Shutdown(drain); late != nil {
@@ -148,9 +152,9 @@ func (a *App) sweepUntil(ctx context.Context) {
 	}
 }
 
-// Sweep does every chore once: expired sessions and tokens, the rows and objects of what was deleted.
+// Sweep does every chore once: expired sessions and tokens, old jobs, the rows and objects of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
-	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Providers.Sweep(ctx), a.DB.Tidy(ctx)}
+	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.DB.Tidy(ctx)}
 	for ctx.Err() == nil {
 		more, err := a.Tree.Collect(ctx)
 		if err != nil {
