@@ -5,7 +5,6 @@ import (
 
 	"larder/internal/fault"
 	"larder/internal/files"
-	"larder/internal/job"
 	"larder/internal/mount"
 	"larder/internal/vpath"
 )
@@ -218,7 +217,7 @@ type moveFileReply struct {
 	Status string `json:"status" required:"true" enum:"pending,running,completed,failed"`
 }
 
-// moveFile answers `pending` as the specification has it; a move that copied nothing is done by then, and its job says so.
+// moveFile answers `pending` as the specification has it; a move that has nothing to copy is done by then, and its job says so.
 func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
 	for _, permission := range []string{"write", "delete"} {
 		if err := c.needs(permission); err != nil {
@@ -239,29 +238,6 @@ func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
 	}
 	moved, err := a.Tree.Move(c.ctx(), c.actor, in.ID, target, newName)
 	return moveFileReply{moved.ID, "pending"}, err
-}
-
-type jobInput struct {
-	JobID string `path:"jobId" json:"-"`
-}
-
-type jobReply struct {
-	ID           string  `json:"id" required:"true"`
-	Type         string  `json:"type" required:"true" enum:"move"`
-	Status       string  `json:"status" required:"true" enum:"pending,running,completed,failed"`
-	Progress     int     `json:"progress" required:"true" minimum:"0" maximum:"100"`
-	ErrorMessage *string `json:"errorMessage" required:"true"`
-	CreatedAt    int64   `json:"createdAt" required:"true"`
-	CompletedAt  *int64  `json:"completedAt" required:"true"`
-}
-
-type jobDetailsReply struct {
-	Job jobReply `json:"job" required:"true"`
-}
-
-func (a *API) jobDetails(c *call, in jobInput) (jobDetailsReply, error) {
-	j, err := job.ByID(a.DB.Read(c.ctx()), c.actor.UserID, in.JobID)
-	return jobDetailsReply{jobReply{j.ID, j.Type, j.Status, j.Progress, j.ErrorMessage, j.CreatedAt, j.CompletedAt}}, err
 }
 
 type linkReply struct {

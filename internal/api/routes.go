@@ -24,6 +24,7 @@ func (a *API) table() []route {
 		del("/api/files/{id}", op(200, a.deleteFile)).by(bySessionOrKey).says("Delete a file or folder for good").may(fault.Forbidden, fault.NotFound, fault.Conflict),
 		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).tell(envelope[downloadReply]{}).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
 		post("/api/files/{id}/move", op(200, a.moveFile)).by(bySessionOrKey).says("Move or rename").may(fault.Forbidden, fault.NotFound, fault.Conflict),
+		get("/api/files/jobs", op(200, a.listJobs)).by(bySessionOrKey).says("The caller's newest jobs").extra(),
 		get("/api/files/jobs/{jobId}", op(200, a.jobDetails)).by(bySessionOrKey).says("A job of the caller's").may(fault.NotFound),
 		post("/api/files/{id}/link", op(200, a.makeLink)).by(bySession).says("Make or return the permanent link").may(fault.Forbidden, fault.NotFound).extra(),
 		del("/api/files/{id}/link", op(200, a.revokeLink)).by(bySession).says("Revoke the permanent link").may(fault.Forbidden, fault.NotFound).extra(),

@@ -72,6 +72,7 @@ var matrix = []line{
 	{"POST", "/api/files/{id}/move", cookieOrKey, func(f fixture) (string, any) {
 		return "/api/files/" + f.file + "/move", M{"targetPath": "/home/owner", "newName": "moved " + f.name}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401", false},
+	{"GET", "/api/files/jobs", cookieOrKey, at("/api/files/jobs", nil), "401 200 200 200 200 200 200 200 403 401 401 401", true},
 	{"GET", "/api/files/jobs/{jobId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/jobs/" + f.job, nil }, "401 200 404 404 404 200 200 200 403 401 401 401", false},
 	{"POST", "/api/files/{id}/link", cookieOnly, func(f fixture) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401", true},
 	{"DELETE", "/api/files/{id}/link", cookieOnly, func(f fixture) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401", true},

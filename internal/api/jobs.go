@@ -1,0 +1,52 @@
+package api
+
+import "larder/internal/job"
+
+// jobReply is a background job (specification: Job).
+type jobReply struct {
+	ID           string  `json:"id" required:"true"`
+	Type         string  `json:"type" required:"true" enum:"move"`
+	Status       string  `json:"status" required:"true" enum:"pending,running,completed,failed"`
+	Progress     int     `json:"progress" required:"true" minimum:"0" maximum:"100"`
+	ErrorMessage *string `json:"errorMessage" required:"true"`
+	CreatedAt    int64   `json:"createdAt" required:"true"`
+	CompletedAt  *int64  `json:"completedAt" required:"true" description:"When it ended, also of a failed one."`
+}
+
+func viewJob(j job.Job) jobReply {
+	return jobReply{j.ID, j.Type, j.Status, j.Progress, j.ErrorMessage, j.CreatedAt, j.CompletedAt}
+}
+
+type jobInput struct {
+	JobID string `path:"jobId" json:"-"`
+}
+
+type jobDetailsReply struct {
+	Job jobReply `json:"job" required:"true"`
+}
+
+// jobDetails takes any key: whoever may use one sees the jobs of its owner.
+func (a *API) jobDetails(c *call, in jobInput) (jobDetailsReply, error) {
+	j, err := job.ByID(a.DB.Read(c.ctx()), c.actor.UserID, in.JobID)
+	return jobDetailsReply{viewJob(j)}, err
+}
+
+// jobsListed is how many jobs are told at most.
+const jobsListed = 100
+
+type listJobsInput struct {
+	Status *string `query:"status" json:"-" enum:"pending,running,completed,failed"`
+}
+
+type listJobsReply struct {
+	Jobs []jobReply `json:"jobs" required:"true" description:"The newest 100, newest first."`
+}
+
+func (a *API) listJobs(c *call, in listJobsInput) (listJobsReply, error) {
+	jobs, err := job.List(a.DB.Read(c.ctx()), c.actor.UserID, or(in.Status, ""), jobsListed)
+	reply := listJobsReply{Jobs: []jobReply{}}
+	for _, j := range jobs {
+		reply.Jobs = append(reply.Jobs, viewJob(j))
+	}
+	return reply, err
+}
