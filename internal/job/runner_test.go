@@ -1,0 +1,518 @@
+package job_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/ident"
+	"larder/internal/job"
+)
+
+// floor is where jobs are run: one database, any number of runners, a clock that the test moves.
+type floor struct {
+	t   *testing.T
+	db  *db.DB
+	now atomic.Int64 // ms
+}
+
+func each(t *testing.T, test func(t *testing.T, f *floor)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := &floor{t: t, db: d}
+		f.now.Store(1_800_000_000_000)
+		test(t, f)
+	})
+}
+
+func (f *floor) clock() time.Time     { return time.UnixMilli(f.now.Load()) }
+func (f *floor) pass(d time.Duration) { f.now.Add(d.Milliseconds()) }
+
+func (f *floor) runner(h job.Handler) *job.Runner {
+	r := job.NewRunner(job.Config{DB: f.db, IDs: ident.New(rand.Reader), Now: f.clock, Log: slog.New(slog.DiscardHandler)})
+	r.Handle("move", h)
+	return r
+}
+
+func (f *floor) write(fn func(tx *db.Tx) error) {
+	f.t.Helper()
+	if err := f.db.Write(f.t.Context(), fn); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *floor) insert(id string) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) error {
+		return job.Insert(tx, job.New{ID: id, Type: "move", OwnerID: "ann", Payload: "of " + id, CreatedAt: f.now.Load()})
+	})
+}
+
+func (f *floor) change(statement string, args ...any) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) error { _, err := tx.Exec(statement, args...); return err })
+}
+
+func (f *floor) job(id string) job.Job {
+	f.t.Helper()
+	j, err := job.ByID(f.db.Read(f.t.Context()), "ann", id)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return j
+}
+
+// once does what is due and checks whether that was anything.
+func (f *floor) once(r *job.Runner, want bool) {
+	f.t.Helper()
+	if ran, err := r.Once(f.t.Context()); err != nil || ran != want {
+		f.t.Fatalf("a job was run: %v, %v; want %v", ran, err, want)
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for !condition() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain until %s", what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+func TestJobIsDone(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		f.insert("j")
+		if j := f.job("j"); j.Status != "pending" || j.Progress != 0 || j.CompletedAt != nil {
+			t.Errorf("before: %+v", j)
+		}
+		r := f.runner(func(_ context.Context, run *job.Run) error {
+			if run.ID != "j" || run.OwnerID != "ann" || run.Payload != "of j" || f.job("j").Status != "running" {
+				t.Errorf("run %+v, row %+v", run, f.job("j"))
+			}
+			f.pass(time.Second)
+			return nil
+		})
+		f.once(r, true)
+		if j := f.job("j"); j.Status != "completed" || j.Progress != 100 || j.ErrorMessage != nil || *j.CompletedAt != j.CreatedAt+1000 {
+			t.Errorf("after: %+v", j)
+		}
+		f.once(r, false)
+	})
+}
+
+func TestFaultEndsAJob(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		f.insert("j")
+		r := f.runner(func(context.Context, *job.Run) error {
+			return fmt.Errorf("move: %w", fault.New(fault.Forbidden, "You may not.").Because(errors.New("secret")))
+		})
+		f.once(r, true)
+		if j := f.job("j"); j.Status != "failed" || j.ErrorMessage == nil || *j.ErrorMessage != "You may not." || j.CompletedAt == nil {
+			t.Errorf("job %+v", j)
+		}
+		f.pass(24 * time.Hour)
+		f.once(r, false)
+	})
+}
+
+// What fails as a store or a database does is tried again, later each time, and not for ever. A panic is such a failure.
+func TestFailuresAreTriedAgain(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		for message, failure := range map[string]func() error{
+			"This could not be finished, although it was tried several times.": func() error { return errors.New("path /secret") },
+			"The store is away.": func() error { return fault.New(fault.Unavailable, "The store is away.") },
+			"panic":              func() error { panic("at the disco") },
+		} {
+			f.insert(message)
+			tries := 0
+			r := f.runner(func(context.Context, *job.Run) error { tries++; return failure() })
+			f.once(r, true)
+			f.once(r, false)
+			f.pass(4999 * time.Millisecond)
+			f.once(r, false)
+			f.pass(time.Millisecond)
+			f.once(r, true)
+			if j := f.job(message); j.Status != "pending" || j.ErrorMessage != nil || tries != 2 {
+				t.Errorf("%q: %+v after %d tries", message, j, tries)
+			}
+			for range 10 {
+				f.pass(10 * time.Minute)
+				f.once(r, true)
+			}
+			want := message
+			if message == "panic" {
+				want = "This could not be finished, although it was tried several times."
+			}
+			if j := f.job(message); j.Status != "failed" || *j.ErrorMessage != want || tries != 12 {
+				t.Errorf("%q: %+v after %d tries", message, j, tries)
+			}
+			f.pass(time.Hour)
+			f.once(r, false)
+		}
+	})
+}
+
+// Attempts are bounded as long as nothing comes of them.
+func TestProgressGivesNewAttempts(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		f.insert("j")
+		r := f.runner(func(ctx context.Context, run *job.Run) error {
+			run.Plan(100)
+			run.Moved(1)
+			if err := f.db.Write(ctx, func(tx *db.Tx) error { return run.Record(tx, 1) }); err != nil {
+				t.Error(err)
+			}
+			return errors.New("no more for now")
+		})
+		for range 20 {
+			f.once(r, true)
+			f.pass(5 * time.Second)
+		}
+		if j := f.job("j"); j.Status != "pending" {
+			t.Errorf("job %+v", j)
+		}
+	})
+}
+
+// The lease of a holder that crashed runs out, and another goes on from what was saved. What the first still had in mind comes to nothing.
+func TestLapsedLeaseIsTakenOver(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		f.insert("j")
+		began, lost := make(chan struct{}), make(chan error, 2)
+		first := f.runner(func(ctx context.Context, run *job.Run) error {
+			if err := f.db.Write(ctx, func(tx *db.Tx) error { return run.Save(tx, "half") }); err != nil {
+				t.Error(err)
+			}
+			close(began)
+			<-ctx.Done()
+			lost <- context.Cause(ctx)
+			lost <- f.db.Write(t.Context(), func(tx *db.Tx) error {
+				if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('too late', 1)"); err != nil {
+					return err
+				}
+				return run.Record(tx, 5)
+			})
+			return fault.New(fault.Conflict, "the first one's")
+		})
+		second := f.runner(func(_ context.Context, run *job.Run) error {
+			if run.Payload != "half" {
+				t.Errorf("payload %q", run.Payload)
+			}
+			return nil
+		})
+		var wg sync.WaitGroup
+		wg.Go(func() { f.once(first, true) })
+		<-began
+		f.once(second, false)
+		f.change("UPDATE jobs SET due = due - 30000") // as if the first had not been able to renew it
+		f.once(second, true)
+		f.pass(10 * time.Second) // and now it looks
+		if err := <-lost; !errors.Is(err, job.ErrLost) {
+			t.Errorf("the first was ended by %v", err)
+		}
+		if err := <-lost; !errors.Is(err, job.ErrLost) {
+			t.Errorf("the first recorded: %v", err)
+		}
+		wg.Wait()
+		if j := f.job("j"); j.Status != "completed" || j.ErrorMessage != nil {
+			t.Errorf("job %+v", j)
+		}
+		var late int
+		if err := f.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM versions WHERE name = 'too late'").Scan(&late); err != nil || late != 0 {
+			t.Errorf("what the first did after it had lost its lease: %d, %v", late, err)
+		}
+	})
+}
+
+// A holder that died without a word is waited for half a minute.
+func TestDeadHolderIsWaitedFor(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		f.insert("j")
+		f.change("UPDATE jobs SET status = 'running', holder = 'dead', attempts = 1, due = $1", f.now.Load()+30_000)
+		r := f.runner(func(context.Context, *job.Run) error { return nil })
+		f.once(r, false)
+		f.pass(29_999 * time.Millisecond)
+		f.once(r, false)
+		f.pass(time.Millisecond)
+		f.once(r, true)
+	})
+}
+
+// A lease is renewed for as long as its holder lives.
+func TestLeaseIsRenewed(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		f.insert("j")
+		done, began := make(chan struct{}), make(chan struct{})
+		first := f.runner(func(context.Context, *job.Run) error { close(began); <-done; return nil })
+		second := f.runner(func(context.Context, *job.Run) error { t.Error("was taken over"); return nil })
+		var wg sync.WaitGroup
+		wg.Go(func() { f.once(first, true) })
+		<-began
+		for range 3 {
+			f.pass(20 * time.Second)
+			until(t, "the lease is renewed", func() bool {
+				var due int64
+				if err := f.db.Read(t.Context()).QueryRow("SELECT due FROM jobs").Scan(&due); err != nil {
+					t.Fatal(err)
+				}
+				return due == f.now.Load()+30_000
+			})
+			f.once(second, false)
+		}
+		close(done)
+		wg.Wait()
+	})
+}
+
+func TestProgressIsShownByBytes(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		f.insert("j")
+		step := make(chan func(run *job.Run))
+		r := f.runner(func(ctx context.Context, run *job.Run) error {
+			for do := range step {
+				do(run)
+			}
+			return errors.New("again")
+		})
+		shows := func(want int) {
+			t.Helper()
+			until(t, fmt.Sprintf("%d percent are shown", want), func() bool { return f.job("j").Progress == want })
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { f.once(r, true) })
+		step <- func(run *job.Run) { run.Plan(1000); run.Moved(250) }
+		shows(25)
+		step <- func(run *job.Run) {
+			run.Moved(250)
+			f.write(func(tx *db.Tx) error { return run.Record(tx, 400) })
+		}
+		shows(50)
+		step <- func(run *job.Run) { run.Plan(3500) } // more has turned up: it never goes back
+		step <- func(run *job.Run) { run.Moved(2000) }
+		shows(62) // 2500 of 4000
+		step <- func(run *job.Run) { run.Moved(9999) }
+		shows(99)
+		close(step)
+		wg.Wait()
+
+		// The next attempt goes on from what was recorded, and shows no less than before.
+		f.pass(5 * time.Second)
+		step = make(chan func(run *job.Run))
+		wg.Go(func() { f.once(r, true) })
+		step <- func(run *job.Run) { run.Plan(3600) }
+		shows(99)
+		close(step)
+		wg.Wait()
+	})
+}
+
+// Abuse case C131: a stop puts running jobs aside within seconds, and the next start resumes them at once. That costs no attempt.
+func TestStopParksJobs(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		f.insert("heeds")
+		f.insert("hangs")
+		hang := make(chan struct{})
+		var hung sync.WaitGroup
+		hung.Add(1)
+		var began atomic.Int32
+		r := f.runner(func(ctx context.Context, run *job.Run) error {
+			began.Add(1)
+			<-ctx.Done()
+			if run.ID == "hangs" {
+				defer hung.Done()
+				<-hang
+			}
+			return fmt.Errorf("copy: %w", ctx.Err())
+		})
+		for range 15 { // more often than a job may fail
+			f.change("DELETE FROM jobs WHERE id = 'hangs'")
+			ctx, stop := context.WithCancel(t.Context())
+			before := began.Load()
+			var wg sync.WaitGroup
+			wg.Go(func() { r.Run(ctx) })
+			until(t, "the job runs", func() bool { return began.Load() == before+1 })
+			stop()
+			wg.Wait()
+			if j := f.job("heeds"); j.Status != "pending" || j.ErrorMessage != nil {
+				t.Fatalf("parked as %+v", j)
+			}
+		}
+		f.change("DELETE FROM jobs")
+		f.insert("hangs")
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { r.Run(ctx) })
+		until(t, "the job runs", func() bool { return began.Load() == 16 })
+		stop()
+		wg.Wait() // although the handler is still there
+		if j := f.job("hangs"); j.Status != "pending" {
+			t.Errorf("parked as %+v", j)
+		}
+		f.once(f.runner(func(context.Context, *job.Run) error { return nil }), true)
+		close(hang)
+		hung.Wait()
+	})
+}
+
+func TestFewJobsAtATime(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		for i := range 7 {
+			f.insert(fmt.Sprint("j", i))
+		}
+		free := make(chan struct{})
+		var now, most, done atomic.Int32
+		r := f.runner(func(context.Context, *job.Run) error {
+			most.Store(max(most.Load(), now.Add(1)))
+			<-free
+			now.Add(-1)
+			done.Add(1)
+			return nil
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { r.Run(ctx) })
+		until(t, "four run", func() bool { return now.Load() == 4 })
+		close(free)
+		until(t, "all are done", func() bool { return done.Load() == 7 })
+		stop()
+		wg.Wait()
+		if most.Load() != 4 {
+			t.Errorf("%d ran at once", most.Load())
+		}
+	})
+}
+
+func TestOfSeveralRunnersOneHasAJob(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		const jobs = 30
+		var mu sync.Mutex
+		times := map[string]int{}
+		var wg sync.WaitGroup
+		for i := range jobs {
+			f.insert(fmt.Sprint("j", i))
+		}
+		for range 4 {
+			r := f.runner(func(_ context.Context, run *job.Run) error {
+				mu.Lock()
+				defer mu.Unlock()
+				times[run.ID]++
+				return nil
+			})
+			wg.Go(func() {
+				for {
+					ran, err := r.Once(t.Context())
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					all := len(times) == jobs
+					mu.Unlock()
+					if !ran && all {
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for id, n := range times {
+			if n != 1 {
+				t.Errorf("%s was done %d times", id, n)
+			}
+		}
+	})
+}
+
+// What a newer replica knows is left to it; chores leave no row, and others leave theirs for a month.
+func TestRowsOfJobs(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		r := f.runner(func(_ context.Context, run *job.Run) error {
+			if run.ID == "bad" {
+				return fault.New(fault.Conflict, "No.")
+			}
+			return nil
+		})
+		r.Handle("checksum", func(context.Context, *job.Run) error { return nil })
+		f.write(func(tx *db.Tx) error {
+			if err := job.Insert(tx, job.New{ID: "new", Type: "unheard-of", OwnerID: "ann"}); err != nil {
+				return err
+			}
+			return job.Insert(tx, job.New{ID: "chore", Type: "checksum"})
+		})
+		f.insert("good")
+		f.insert("bad")
+		for range 3 {
+			f.once(r, true)
+		}
+		f.once(r, false)
+		rows := func() (n int) {
+			t.Helper()
+			if err := f.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM jobs").Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if rows() != 3 {
+			t.Errorf("%d rows, want those of the owner's three jobs", rows())
+		}
+		for _, after := range []struct {
+			pass time.Duration
+			rows int
+		}{{0, 3}, {30 * 24 * time.Hour, 3}, {2 * time.Hour, 1}} {
+			f.pass(after.pass)
+			if err := r.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if rows() != after.rows {
+				t.Errorf("%d rows %s later, want %d", rows(), after.pass, after.rows)
+			}
+		}
+		if j := f.job("new"); j.Status != "pending" {
+			t.Errorf("of a type that nobody knows here: %+v", j)
+		}
+	})
+}
+
+func TestListIsTheOwnersNewest(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		for _, id := range []string{"a", "b", "c"} {
+			f.insert(id)
+			f.pass(time.Second)
+		}
+		f.change("UPDATE jobs SET status = 'failed' WHERE id = 'b'")
+		f.change("INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ('z', 'move', 'bob', 'failed', 0, 1)")
+		for _, c := range []struct {
+			status string
+			limit  int
+			want   string
+		}{{"", 9, "cba"}, {"", 2, "cb"}, {"pending", 9, "ca"}, {"failed", 9, "b"}, {"running", 9, ""}} {
+			jobs, err := job.List(f.db.Read(t.Context()), "ann", c.status, c.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, j := range jobs {
+				got += j.ID
+			}
+			if got != c.want {
+				t.Errorf("status %q, limit %d: %s, want %s", c.status, c.limit, got, c.want)
+			}
+		}
+		if n, err := job.CountOpen(f.db.Read(t.Context()), "ann"); err != nil || n != 2 {
+			t.Errorf("%d are open, %v", n, err)
+		}
+	})
+}
