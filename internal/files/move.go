@@ -50,9 +50,11 @@ func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath
 	return made, moved(err)
 }
 
-// moved tells of a name that another transaction was faster to take.
-func moved(err error) error {
-	return taken(err, fault.New(fault.Conflict, "A file or folder of this name lies there already."))
+// moved tells of a name that is taken.
+func moved(err error) error { return taken(err, lies()) }
+
+func lies() error {
+	return fault.New(fault.Conflict, "A file or folder of this name lies there already.")
 }
 
 // move is one call of Move, or one decision of its job.

@@ -37,10 +37,17 @@ type order struct {
 	Provider string      // the target's, once moved
 }
 
-// enqueue makes the job of a move that was judged. Faults: Unauthorized, Conflict (too many under way).
+// enqueue makes the job of a move that was judged. Faults: Unauthorized, Conflict (the name is taken, too many under way).
 func (m *move) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) {
 	if m.actor.UserID == "" {
 		return job.Job{}, fault.New(fault.Unauthorized, "Sign in to do this.")
+	}
+	there, err := childNamed(m.tx, m.dest.id, m.name)
+	if err != nil {
+		return job.Job{}, err
+	}
+	if there.id != "" {
+		return job.Job{}, lies()
 	}
 	open, err := job.CountOpen(m.tx, m.actor.UserID)
 	if err != nil {
