@@ -1,0 +1,302 @@
+package api_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/db"
+	"larder/internal/mount"
+	"larder/internal/provider"
+	"larder/internal/vpath"
+)
+
+// vault makes a second provider, mounted at /vault, where everybody may do everything, and returns the directory of its store.
+func vault(t *testing.T, l *apptest.Larder) (dir string) {
+	t.Helper()
+	a := l.Apps[0]
+	if err := a.Providers.Prepare("vault", "vault-marker"); err != nil {
+		t.Fatal(err)
+	}
+	err := a.DB.Write(t.Context(), func(tx *db.Tx) error {
+		if err := a.Providers.Insert(tx, provider.Provider{ID: "vault", Name: "vault", Type: provider.BuiltIn, Bucket: "vault", Marker: "vault-marker"}); err != nil {
+			return err
+		}
+		root, err := a.Tree.InsertRoot(tx, "", "vault")
+		if err != nil {
+			return err
+		}
+		return a.Mounts.Insert(tx, mount.Mount{ID: "vault", ProviderID: "vault", RootID: root, Path: vpath.Root.Child("vault"), Name: "vault", SortBy: "name", SortOrder: "asc"}, 0)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addRule(l.Admin(t), m{"pathPattern": "/vault/**", "effect": "allow", "role": "user"})
+	return filepath.Join(a.Config.ObjectDir, "vault")
+}
+
+// objectsIn counts the objects in the directory of a store.
+func objectsIn(t *testing.T, dir string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && len(entry.Name()) >= 32 {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// ends waits until a job has ended.
+func ends(t *testing.T, c *apptest.Client, id string) *apptest.Reply {
+	t.Helper()
+	deadline, progress := time.After(30*time.Second), int64(0)
+	for {
+		r := c.Get("/api/files/jobs/" + id).OK(200)
+		if r.Int("job.progress") < progress {
+			t.Errorf("progress fell from %d to %d", progress, r.Int("job.progress"))
+		}
+		progress = r.Int("job.progress")
+		switch r.Text("job.status") {
+		case "completed", "failed":
+			return r
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("a job does not end: %s", r.Body)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// A folder goes to another provider. Its store is away at first: until it is back everything can be read where it was, then where it is.
+func TestMoveToAnotherProvider(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		dir := vault(t, l)
+		alice := l.User(t, "alice")
+		const home = "/home/alice"
+		content := map[string]string{"a.txt": "first", "sub/b.png": "\x89PNG\r\n\x1a\n" + strings.Repeat("pixels", 50_000), "sub/empty": ""}
+		ids, links, etags := map[string]string{}, map[string]string{}, map[string]string{}
+		box := mkdir(alice, home, "box")
+		mkdir(alice, home+"/box", "sub")
+		mkdir(alice, home+"/box", "nothing")
+		for name, text := range content {
+			ids[name] = alice.Upload(filepath.Dir(home+"/box/"+name), filepath.Base(name), []byte(text))
+			links[name] = alice.Post("/api/files/"+ids[name]+"/link", nil).OK(200).Text("link.url")
+			etags[name] = l.Client(t).Get(links[name]).OK(200).Header.Get("ETag")
+		}
+		lies := func(folder, not string) {
+			t.Helper()
+			for name, text := range content {
+				for how, r := range map[string]*apptest.Reply{
+					"path":    alice.Get(folder + "/" + name),
+					"link":    l.Client(t).Get(links[name]),
+					"id":      alice.Get("/api/files/"+ids[name]+"/download", "Sec-Fetch-Dest", "image"),
+					"gateway": l.Client(t).Get(ticket(alice, ids[name])),
+				} {
+					if r.Status != 200 || string(r.Body) != text || r.Header.Get("ETag") != etags[name] {
+						t.Errorf("%s by %s: status %d, %d bytes, ETag %s", name, how, r.Status, len(r.Body), r.Header.Get("ETag"))
+					}
+				}
+				l.Client(t).Get(links[name], "If-None-Match", etags[name]).OK(304)
+				alice.Get(not+"/"+name).Fails(404, "NOT_FOUND")
+				if at := alice.Get("/api/files/" + ids[name]).OK(200).Text("file.path"); at != filepath.Dir(folder+"/"+name) {
+					t.Errorf("%s is in %s", name, at)
+				}
+			}
+		}
+		key := alice.Key(m{"uploadPath": "/"})
+		bytes, count := used(alice)
+		if err := os.Rename(dir, dir+"-away"); err != nil {
+			t.Fatal(err)
+		}
+		r := alice.Post("/api/files/"+box+"/move", m{"targetPath": "/vault", "newName": "crate"}).OK(200)
+		id := r.Text("jobId")
+		if r.Text("status") != "pending" {
+			t.Errorf("answered %s", r.Body)
+		}
+		for !strings.Contains(l.Log.String(), "a job is tried again later") {
+			<-time.After(5 * time.Millisecond)
+		}
+		if status := alice.Get("/api/files/jobs/" + id).OK(200).Text("job.status"); status != "pending" && status != "running" {
+			t.Errorf("status %s", status)
+		}
+		lies(home+"/box", "/vault/crate")
+		if err := os.Rename(dir+"-away", dir); err != nil {
+			t.Fatal(err)
+		}
+		l.Clock.Advance(time.Minute)
+		r = ends(t, alice, id)
+		if r.Text("job.status") != "completed" || r.Int("job.progress") != 100 || r.Value("job.errorMessage") != nil || r.Int("job.completedAt") == 0 || r.Text("job.type") != "move" {
+			t.Errorf("job %s", r.Body)
+		}
+		lies("/vault/crate", home+"/box")
+		same(t, "the folder", names(alice, "/vault/crate"), "nothing", "sub", "a.txt")
+		uses(t, alice, bytes, count)
+		if n := objectsIn(t, dir); n != len(content) {
+			t.Errorf("%d objects in the new store", n)
+		}
+		// The old objects stay for the grace period, the new ones for good.
+		local := filepath.Join(l.Apps[0].Config.ObjectDir, "default")
+		l.Sweep()
+		if n := objectsIn(t, local); n != len(content) {
+			t.Errorf("%d objects in the old store within the grace period", n)
+		}
+		l.Clock.Advance(3 * time.Hour)
+		l.Sweep()
+		if n := objectsIn(t, local); n != 0 {
+			t.Errorf("%d objects are left in the old store", n)
+		}
+		lies("/vault/crate", home+"/box")
+
+		// And back again, by a key, inside its upload root.
+		r = ends(t, key, key.Post("/api/files/"+box+"/move", m{"targetPath": home, "newName": "box"}).OK(200).Text("jobId"))
+		if r.Text("job.status") != "completed" {
+			t.Errorf("job %s", r.Body)
+		}
+		lies(home+"/box", "/vault/crate")
+	})
+}
+
+// Abuse case C31: what asked for the move may not do it any more when it comes to it. The job fails with a sentence that tells nothing else, and
+// the source is intact.
+func TestMoveOfAnActorThatLostItsRights(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		dir := vault(t, l)
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		for name, lose := range map[string]func(c *apptest.Client){
+			"the key is revoked": func(c *apptest.Client) {
+				id, _, _ := strings.Cut(strings.TrimPrefix(c.Header.Get("Authorization"), "Bearer "), ".")
+				alice.Delete("/api/keys/" + id).OK(200)
+			},
+			"the key has expired": func(*apptest.Client) { l.Clock.Advance(time.Hour) },
+			"the key may not delete": func(c *apptest.Client) {
+				id, _, _ := strings.Cut(strings.TrimPrefix(c.Header.Get("Authorization"), "Bearer "), ".")
+				alice.Patch("/api/keys/"+id, m{"permissions": []string{"read", "write"}}).OK(200)
+			},
+			"a rule forbids it": func(*apptest.Client) {
+				addRule(admin, m{"pathPattern": "/vault/**", "effect": "deny", "role": "user", "permissions": []string{"write"}, "priority": 9})
+			},
+		} {
+			key := alice.Key(m{"uploadPath": "/", "expiresIn": 3600})
+			file := alice.Upload("/home/alice", name, []byte("mine"))
+			logged := len(l.Log.String())
+			if err := os.Rename(dir, dir+"-away"); err != nil {
+				t.Fatal(err)
+			}
+			id := key.Post("/api/files/"+file+"/move", m{"targetPath": "/vault"}).OK(200).Text("jobId")
+			for !strings.Contains(l.Log.String()[logged:], "a job is tried again later") {
+				<-time.After(5 * time.Millisecond)
+			}
+			lose(key)
+			if err := os.Rename(dir+"-away", dir); err != nil {
+				t.Fatal(err)
+			}
+			l.Clock.Advance(time.Minute)
+			r := ends(t, alice, id)
+			message, _ := r.Value("job.errorMessage").(string)
+			if r.Text("job.status") != "failed" || !strings.Contains(message, "permission") && !strings.Contains(message, "API key") || strings.Contains(message, name) {
+				t.Errorf("%s: %s", name, r.Body)
+			}
+			bodyIs(t, alice.Get("/api/files/"+file+"/download", "Sec-Fetch-Dest", "image").OK(200), "mine")
+			if at := alice.Get("/api/files/" + file).OK(200).Text("file.path"); at != "/home/alice" {
+				t.Errorf("%s: moved to %s", name, at)
+			}
+			for _, rule := range admin.Get("/api/admin/rules?limit=100").OK(200).Value("rules").([]any) {
+				if rule := rule.(map[string]any); rule["effect"] == "deny" {
+					admin.Delete("/api/admin/rules/" + rule["id"].(string)).OK(200)
+				}
+			}
+		}
+	})
+}
+
+// Abuse case C36: the list holds the caller's own jobs, newest first, at most 100.
+func TestListOfJobs(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, bob := l.User(t, "alice"), l.User(t, "bob")
+		if got := alice.Get("/api/files/jobs").OK(200).Value("jobs"); fmt.Sprint(got) != "[]" {
+			t.Errorf("before: %v", got)
+		}
+		owner := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		for i, status := range []string{"pending", "running", "completed", "failed"} {
+			change(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, $3, 7, $4)", "j-"+status, owner, status, i)
+		}
+		list := func(c *apptest.Client, query string) string {
+			t.Helper()
+			var ids []string
+			jobs, _ := c.Get("/api/files/jobs" + query).OK(200).Value("jobs").([]any)
+			for _, j := range jobs {
+				ids = append(ids, strings.TrimPrefix(j.(map[string]any)["id"].(string), "j-"))
+			}
+			return strings.Join(ids, " ")
+		}
+		key := alice.Key(m{"uploadPath": "/uploads", "permissions": []string{"read"}})
+		for _, c := range []*apptest.Client{alice, key} {
+			if got := list(c, ""); got != "failed completed running pending" {
+				t.Errorf("all: %s", got)
+			}
+			for _, status := range []string{"pending", "running", "completed", "failed"} {
+				if got := list(c, "?status="+status); got != status {
+					t.Errorf("%s: %s", status, got)
+				}
+			}
+			for _, bad := range []string{"done", "Pending", "pending,running"} {
+				c.Get("/api/files/jobs?status="+bad).Fails(400, "VALIDATION_ERROR")
+			}
+		}
+		r := alice.Get("/api/files/jobs?status=failed").OK(200)
+		hasFields(t, r, "jobs.0", "id", "type", "status", "progress", "errorMessage", "createdAt", "completedAt")
+		if got := list(bob, ""); got != "" {
+			t.Errorf("another user sees %s", got)
+		}
+		l.Client(t).Get("/api/files/jobs").Fails(401, "UNAUTHORIZED")
+		for i := range 100 {
+			change(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, 'failed', 7, $3)", fmt.Sprint("more", i), owner, 100+i)
+		}
+		if got := strings.Fields(list(alice, "")); len(got) != 100 || got[0] != "more99" || got[99] != "more0" {
+			t.Errorf("%d jobs, %s to %s", len(got), got[0], got[len(got)-1])
+		}
+	})
+}
+
+// What came in parts gets its checksum from a job, which leaves no row.
+func TestChecksumJob(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice := l.User(t, "alice")
+		text := []byte(strings.Repeat("in parts ", 10_000))
+		alice.Upload("/home/alice", "f", text)
+		change(t, l, "UPDATE objects SET sha256 = NULL")
+		change(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload) SELECT 'sum', 'checksum', '', 'pending', 0, 1, id FROM objects")
+		d, want := l.Apps[0].DB, sha256.Sum256(text)
+		deadline := time.After(30 * time.Second)
+		for rows := 1; rows > 0; {
+			if err := d.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM jobs").Scan(&rows); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-deadline:
+				t.Fatal("the job does not end")
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+		var sum string
+		if err := d.Read(t.Context()).QueryRow("SELECT sha256 FROM objects").Scan(&sum); err != nil || sum != hex.EncodeToString(want[:]) {
+			t.Errorf("checksum %s, %v", sum, err)
+		}
+	})
+}
