@@ -88,11 +88,14 @@ func (x *transfer) walkFiles(ctx context.Context, folder string, each func(c car
 
 // copyOne copies one file's content to a key that is on the garbage list since before, verifies it, and switches the file over.
 func (x *transfer) copyOne(ctx context.Context, c cargo) error {
-	source, err := x.store(ctx, c.provider)
+	n, _, err := x.lookUp(ctx, c.id)
+	if fault.Is(err, fault.NotFound) || err == nil && !x.concerns(&n) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	target, err := x.store(ctx, x.order.Provider)
+	source, err := x.store(ctx, c.provider)
 	if err != nil {
 		return err
 	}
@@ -109,6 +112,10 @@ func (x *transfer) copyOne(ctx context.Context, c cargo) error {
 		return err
 	}
 	crash.Point("move.noted")
+	target, err := x.store(ctx, x.order.Provider)
+	if err != nil {
+		return err
+	}
 	body := &passing{ctx: ctx, transfer: x, from: object, key: key, due: due}
 	info, err := target.Put(ctx, key, body, blob.PutOptions{Size: c.size})
 	if err == nil {
@@ -183,7 +190,7 @@ func (x *transfer) drop(ctx context.Context, key blob.Key) {
 // stays for the grace period. An object that other files share stays with them, and the file gets one of its own. Where the file is gone, has
 // other content, or was carried elsewhere, the copy is garbage.
 func (x *transfer) switchOver(ctx context.Context, c cargo, to where, s Stored) error {
-	return x.DB.Write(ctx, func(tx *db.Tx) error {
+	return x.write(ctx, false, func(tx *db.Tx) error {
 		refs, err := x.lockCargo(tx, c)
 		if err != nil {
 			return err
@@ -208,8 +215,13 @@ func (x *transfer) switchOver(ctx context.Context, c cargo, to where, s Stored) 
 	})
 }
 
+// concerns reports whether a file is to be carried: it lies in the entry, and the entry, once moved, in the provider that is copied to.
+func (x *transfer) concerns(n *node) bool {
+	return n.within(x.order.Entry) && (!x.order.Moved || n.mount.ProviderID == x.order.Provider)
+}
+
 // lockCargo keeps everybody from a file and its object until the transaction ends, and returns how many files have the object. It returns 0 when
-// they are not what and where they were looked up: the file in the entry, and the entry, once moved, in the provider that is copied to.
+// they are not what they were when they were looked up, or do not concern the move any more.
 func (x *transfer) lockCargo(tx *db.Tx, c cargo) (refs int64, err error) {
 	n, _, err := x.lookUpInside(tx, c.id)
 	switch {
@@ -217,7 +229,7 @@ func (x *transfer) lockCargo(tx *db.Tx, c cargo) (refs int64, err error) {
 		return 0, nil
 	case err != nil:
 		return 0, err
-	case !n.within(x.order.Entry), x.order.Moved && n.mount.ProviderID != x.order.Provider:
+	case !x.concerns(&n):
 		return 0, nil
 	}
 	if there, err := lockContent(tx, c.id, c.object); err != nil || !there {

@@ -53,7 +53,7 @@ func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Place, s St
 		return Entry{}, err
 	}
 	if s.SHA256 == "" {
-		err := job.Insert(tx, job.New{ID: t.IDs.UUID(), Type: "checksum", Payload: object, TotalBytes: s.Size, CreatedAt: t.now()})
+		err := job.Insert(tx, job.New{ID: t.IDs.UUID(), Type: ChecksumJob, Payload: object, TotalBytes: s.Size, CreatedAt: t.now()})
 		if err != nil {
 			return Entry{}, err
 		}

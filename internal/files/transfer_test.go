@@ -27,6 +27,7 @@ func TestMoveBetweenProviders(t *testing.T) {
 	eachDepot(t, func(t *testing.T, w *depot) {
 		g := w.stock("/home/ann/box", some())
 		single := w.stock("/home/ann", map[string]string{"single": "alone"})
+		w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE objects SET sha256 = NULL"); return err }) // as of uploads in parts
 		before, _ := w.used("ann")
 		j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
 		k := w.move(w.ann, single.ids["single"], "/vault")
@@ -183,46 +184,42 @@ func TestMoveGoesOnWhereItWasStopped(t *testing.T) {
 
 // Abuse case C127: a copy that is not what was recorded is swept, the job fails, and the source is as it was.
 func TestMoveRefusesACopyThatDiffers(t *testing.T) {
-	for what, spoil := range map[string]func(w *depot){
-		"a flipped bit": func(w *depot) { w.open = func(o blob.Object) blob.Object { return &flipped{Object: o} } },
-		"a cut object":  func(w *depot) { w.open = func(o blob.Object) blob.Object { return &cut{Object: o} } },
-		"a store that lost it": func(w *depot) {
-			w.on(func(_ int, op, _ string) error {
-				if op == "stat" {
-					return blob.ErrNotFound
-				}
-				return nil
-			})
-		},
-		"a source that lost it": func(w *depot) {
-			w.on(func(_ int, op, _ string) error {
-				if op == "open" {
-					return blob.ErrNotFound
-				}
-				return nil
-			})
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			eachDepot(t, func(t *testing.T, w *depot) {
-				g := w.stock("/home/ann/box", map[string]string{"f": "content that matters"})
-				w.checksums()
-				j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
-				spoil(w)
-				w.work()
-				w.on(nil)
-				w.open = nil
-				w.ended(j.ID, "nothing was moved")
-				w.lies(g, "/home/ann/box", "/vault/box")
-				w.collect() // swept at once: no grace is needed for what nobody could read
-				if n := w.storedIn("vault"); n != 0 {
-					t.Errorf("%d objects lie in the target", n)
-				}
-				w.accounted()
-				w.lies(g, "/home/ann/box")
-			})
-		})
-	}
+	eachDepot(t, func(t *testing.T, w *depot) {
+		absent := func(where string) func() {
+			return func() {
+				w.on(func(_ int, op, _ string) error {
+					if op == where {
+						return blob.ErrNotFound
+					}
+					return nil
+				})
+			}
+		}
+		n := 0
+		for what, spoil := range map[string]func(){
+			"a flipped bit":         func() { w.open = func(o blob.Object) blob.Object { return &flipped{Object: o} } },
+			"a cut object":          func() { w.open = func(o blob.Object) blob.Object { return &cut{Object: o} } },
+			"a target that lost it": absent("stat"),
+			"a source that lost it": absent("open"),
+		} {
+			n++
+			from := fmt.Sprintf("/home/ann/box%d", n)
+			g := w.stock(from, map[string]string{"f": "content that matters"})
+			j := w.move(w.ann, w.folderOf(from), "/vault")
+			spoil()
+			w.work()
+			w.on(nil)
+			w.open = nil
+			t.Log(what)
+			w.ended(j.ID, "nothing was moved")
+			w.lies(g, from, "/vault/"+string(path(from).Base()))
+			w.collect() // swept at once: no grace is needed for what nobody could read
+			if n := w.storedIn("vault"); n != 0 {
+				t.Errorf("%s: %d objects lie in the target", what, n)
+			}
+		}
+		w.accounted()
+	})
 }
 
 // flipped is an object with one wrong bit, cut one that ends early.
@@ -258,43 +255,15 @@ func (w *depot) storedIn(id string) (n int) {
 	return n
 }
 
-// checksums has the SHA-256 of every object filled in by jobs.
-func (w *depot) checksums() {
-	w.t.Helper()
-	rows, err := w.db.Read(w.t.Context()).Query("SELECT id FROM objects WHERE sha256 IS NULL")
-	w.must(err)
-	var ids []string
-	for rows.Next() {
-		var id string
-		w.must(rows.Scan(&id))
-		ids = append(ids, id)
-	}
-	w.must(errors.Join(rows.Err(), rows.Close()))
-	w.write(func(tx *db.Tx) error {
-		for _, id := range ids {
-			if err := job.Insert(tx, job.New{ID: w.ids.UUID(), Type: files.ChecksumJob, Payload: id}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	w.work()
-}
-
+// Content that came in parts gets its checksum from a job that its upload has left.
 func TestChecksumsAreFilledIn(t *testing.T) {
 	eachDepot(t, func(t *testing.T, w *depot) {
-		w.file(w.ann, "/home/ann/f", "abc")
-		gone := w.file(w.ann, "/home/ann/gone", "gone")
-		w.must(w.db.Read(t.Context()).QueryRow("SELECT id FROM objects WHERE size = 4").Scan(new(string)))
+		w.house.file(w.ann, "/home/ann/f", "abc")
+		gone := w.house.file(w.ann, "/home/ann/gone", "gone")
 		w.write(func(tx *db.Tx) error {
-			for _, object := range []string{"absent", ""} {
-				if err := job.Insert(tx, job.New{ID: "of " + object, Type: files.ChecksumJob, Payload: object}); err != nil {
-					return err
-				}
-			}
-			return nil
+			return job.Insert(tx, job.New{ID: "of nothing", Type: files.ChecksumJob, Payload: "absent"})
 		})
-		w.on(func(n int, op, _ string) error { // the first attempt meets a store that is away, and deletes one object's file on the way
+		w.on(func(n int, op, _ string) error { // the first attempt meets a store that is away, and one of the files is deleted meanwhile
 			if n == 1 {
 				_, _, err := w.tree.Delete(t.Context(), w.ann, gone.ID)
 				w.must(err)
@@ -302,9 +271,10 @@ func TestChecksumsAreFilledIn(t *testing.T) {
 			}
 			return nil
 		})
-		w.checksums()
+		w.work()
 		w.pass(5 * time.Second)
 		w.work()
+		w.on(nil)
 		var sum string
 		w.must(w.db.Read(t.Context()).QueryRow("SELECT sha256 FROM objects WHERE size = 3").Scan(&sum))
 		if sum != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
@@ -314,13 +284,46 @@ func TestChecksumsAreFilledIn(t *testing.T) {
 			t.Errorf("%d jobs are left", n)
 		}
 		// An object that is not as long as recorded gets none.
-		w.file(w.ann, "/home/ann/short", "short")
+		w.house.file(w.ann, "/home/ann/short", "short")
 		w.open = func(o blob.Object) blob.Object { return &cut{Object: o} }
-		w.checksums()
+		w.work()
 		var unknown int
 		w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM objects WHERE sha256 IS NULL").Scan(&unknown))
 		if unknown != 1 {
 			t.Errorf("%d objects are without a checksum", unknown)
+		}
+	})
+}
+
+// An object that is carried to another provider while it is read keeps what the move found out.
+func TestChecksumOfWhatMovesMeanwhile(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		f := w.house.file(w.ann, "/home/ann/f", "abc")
+		j := w.move(w.ann, f.ID, "/vault")
+		w.write(func(tx *db.Tx) error {
+			_, err := tx.Exec("UPDATE jobs SET due = due + 60000 WHERE id = $1", j.ID)
+			return err
+		})
+		moved := false
+		w.on(func(_ int, op, _ string) error {
+			if op == "open" && !moved {
+				moved = true
+				w.pass(time.Minute)
+				w.work() // the other replica moves it
+			}
+			return nil
+		})
+		w.open = func(o blob.Object) blob.Object { return o }
+		w.work()
+		w.on(nil)
+		w.ended(j.ID, "")
+		var sum string
+		w.must(w.db.Read(t.Context()).QueryRow("SELECT sha256 FROM objects").Scan(&sum))
+		if sum != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
+			t.Errorf("checksum %s", sum)
+		}
+		if got, err := w.read(w.ann, "/vault/f"); got != "abc" || err != nil {
+			t.Errorf("%q, %v", got, err)
 		}
 	})
 }
@@ -344,50 +347,52 @@ func (w *depot) during(do func()) {
 // What changes while the content is copied decides at the end: where the move is not allowed or not possible any more, the job fails with a
 // sentence, and everything can be read where it was.
 func TestMoveIsJudgedAgainAtTheEnd(t *testing.T) {
-	for what, c := range map[string]struct {
-		change  func(w *depot)
-		message string
-	}{
-		// abuse case C31
-		"the right to write there is gone": {func(w *depot) {
-			w.rule(access.Rule{Pattern: "/vault/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
-		}, "permission"},
-		"the right to delete is gone": {func(w *depot) {
-			w.rule(access.Rule{Pattern: "/home/ann/box/sub/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Delete)})
-		}, "permission"},
-		"the account is disabled": {func(w *depot) {
-			w.away["ann"] = true
+	eachDepot(t, func(t *testing.T, w *depot) {
+		n := 0
+		for what, c := range map[string]struct {
+			change  func(from, to string)
+			message string
+		}{
+			// abuse case C31
+			"the right to write there is gone": {func(_, to string) {
+				w.rule(access.Rule{Pattern: to + "/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
+			}, "permission"},
+			"the right to delete is gone": {func(from, _ string) {
+				w.rule(access.Rule{Pattern: from + "/sub/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Delete)})
+			}, "permission"},
+			"the account is disabled": {func(string, string) {
+				w.away["ann"] = true
+				w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
+			}, "account"},
+			"the target is deleted": {func(_, to string) {
+				_, _, err := w.tree.Delete(t.Context(), w.ann, w.folderOf(to))
+				w.must(err)
+			}, "target folder does not exist"},
+			"the target has another name": {func(_, to string) {
+				_, err := w.tree.Rename(t.Context(), w.ann, w.folderOf(to), path(to).Base()+"-elsewhere")
+				w.must(err)
+			}, "target folder does not exist"},
+			"another folder has the target's name": {func(_, to string) {
+				_, err := w.tree.Rename(t.Context(), w.ann, w.folderOf(to), path(to).Base()+"-elsewhere")
+				w.must(err)
+				w.folder(w.ann, to)
+			}, "moved or replaced"},
+			"the name is taken": {func(from, to string) { w.file(w.ann, to+"/"+string(path(from).Base()), "x") }, "lies there already"},
+		} {
+			n++
+			from, to := fmt.Sprintf("/home/ann/box%d", n), fmt.Sprintf("/vault/to%d", n)
+			w.folder(w.ann, to)
+			g := w.stock(from, map[string]string{"a": "1", "sub/b": "22", "sub/c": "333"})
+			j := w.move(w.ann, w.folderOf(from), to)
+			w.during(func() { c.change(from, to) })
+			t.Log(what)
+			w.ended(j.ID, c.message)
+			w.away["ann"] = false
 			w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
-		}, "account"},
-		"the target is deleted": {func(w *depot) {
-			_, _, err := w.tree.Delete(context.Background(), w.ann, w.folderOf("/vault/to"))
-			w.must(err)
-		}, "target folder does not exist"},
-		"the target has another name": {func(w *depot) {
-			_, err := w.tree.Rename(context.Background(), w.ann, w.folderOf("/vault/to"), "elsewhere")
-			w.must(err)
-		}, "target folder does not exist"},
-		"another folder has the target's name": {func(w *depot) {
-			_, err := w.tree.Rename(context.Background(), w.ann, w.folderOf("/vault/to"), "elsewhere")
-			w.must(err)
-			w.folder(w.ann, "/vault/to")
-		}, "moved or replaced"},
-		"the name is taken": {func(w *depot) { w.file(w.ann, "/vault/to/box", "x") }, "lies there already"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			eachDepot(t, func(t *testing.T, w *depot) {
-				w.folder(w.ann, "/vault/to")
-				g := w.stock("/home/ann/box", some())
-				j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault/to")
-				w.during(func() { c.change(w) })
-				w.ended(j.ID, c.message)
-				w.away["ann"] = false
-				w.lies(g, "/home/ann/box", "/vault/to/box")
-				w.accounted()
-				w.lies(g, "/home/ann/box")
-			})
-		})
-	}
+			w.lies(g, from, to+"/"+string(path(from).Base()))
+		}
+		w.accounted()
+	})
 }
 
 // A key that was revoked ends the moves that were asked for with it; one that is good does no more than it may.
@@ -519,6 +524,9 @@ func TestMoveOfWhatIsDeleted(t *testing.T) {
 			}
 			w.ended(j.ID, "no such file or folder")
 		}
+		if n := w.storedIn("vault"); n > 2 {
+			t.Errorf("%d objects were copied, most of them after the folder was gone", n)
+		}
 		w.accounted()
 		if n := w.storedIn("vault") + w.storedIn("local"); n != 0 {
 			t.Errorf("%d objects are left", n)
@@ -612,6 +620,33 @@ func TestMoveWaitsForAStore(t *testing.T) {
 		w.lies(g, "/vault/box", "/home/ann/box")
 		w.accounted()
 	})
+}
+
+// However long the copy of a large object takes, its key is not collected under way.
+func TestMoveOfALargeObjectKeepsItsKey(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		g := w.stock("/home/ann", map[string]string{"large": strings.Repeat("large", 300_000)})
+		j := w.move(w.ann, g.ids["large"], "/vault")
+		w.open = func(o blob.Object) blob.Object {
+			return &slow{Object: o, pause: func() { w.pass(50 * time.Minute); w.collect() }}
+		}
+		w.work()
+		w.ended(j.ID, "")
+		w.lies(g, "/vault", "/home/ann")
+		w.accounted()
+		w.lies(g, "/vault", "/home/ann")
+	})
+}
+
+// slow is an object that takes its time for each piece.
+type slow struct {
+	blob.Object
+	pause func()
+}
+
+func (s *slow) Read(p []byte) (int, error) {
+	s.pause()
+	return s.Object.Read(p)
 }
 
 // Two holders of one job at once, after a pause longer than the lease: each copies, one counts, nothing is left over.

@@ -2,6 +2,8 @@ package files_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"log/slog"
 	"slices"
@@ -195,7 +197,8 @@ func (w *depot) put(a access.Actor, p, content string, c files.Conflict) (files.
 	w.must(err)
 	_, err = store.Put(w.t.Context(), key, strings.NewReader(content), blob.PutOptions{Size: int64(len(content))})
 	w.must(err)
-	return w.commit(a, place, files.Stored{Key: key, Size: int64(len(content)), MimeType: "text/plain"})
+	sum := sha256.Sum256([]byte(content))
+	return w.commit(a, place, files.Stored{Key: key, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:]), MimeType: "text/plain"})
 }
 
 func (w *depot) file(a access.Actor, p, content string) files.Entry {
