@@ -48,27 +48,40 @@ func serve(ctx context.Context, args, environ []string, out, errs io.Writer) err
 	return a.Run(ctx)
 }
 
-// open is what the commands beside serve begin with. They work beside a running server: they only speak SQL.
+// open is what commands about one name begin with.
 func open(ctx context.Context, args, environ []string, own *flag.FlagSet, out, errs io.Writer) (*app.App, string, error) {
-	cfg, words, err := config.LoadCommand(args, environ, own)
+	a, words, err := openWith(ctx, args, environ, own, 1, out, errs)
 	if err != nil {
-		return nil, "", err
-	}
-	if len(words) != 1 {
-		return nil, "", fmt.Errorf("larder: one name is expected, got %q: %w", words, errUsage)
-	}
-	if _, err := os.Stat(cfg.DatabaseFile()); !cfg.Postgres() && err != nil {
-		return nil, "", fmt.Errorf("there is no database in %s: start `larder serve` with it once", cfg.DataDir)
-	}
-	a, err := app.Open(ctx, cfg, deps(cfg, out, errs))
-	if err != nil {
-		return nil, "", err
-	}
-	if err := a.DB.Current(ctx); err != nil {
-		_ = a.Close()
 		return nil, "", err
 	}
 	return a, words[0], nil
+}
+
+// openWith is what the commands beside serve begin with, which take a number of words. They work beside a running server.
+func openWith(ctx context.Context, args, environ []string, own *flag.FlagSet, number int, out, errs io.Writer) (*app.App, []string, error) {
+	cfg, words, err := config.LoadCommand(args, environ, own)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(words) != number {
+		expected := "one name is"
+		if number == 0 {
+			expected = "no name is"
+		}
+		return nil, nil, fmt.Errorf("larder: %s expected, got %q: %w", expected, words, errUsage)
+	}
+	if _, err := os.Stat(cfg.DatabaseFile()); !cfg.Postgres() && err != nil {
+		return nil, nil, fmt.Errorf("there is no database in %s: start `larder serve` with it once", cfg.DataDir)
+	}
+	a, err := app.Open(ctx, cfg, deps(cfg, out, errs))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.DB.Current(ctx); err != nil {
+		_ = a.Close()
+		return nil, nil, err
+	}
+	return a, words, nil
 }
 
 func adminCreate(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {

@@ -23,6 +23,8 @@ const usage = `Larder: image hosting and file storage.
   larder admin reset-password NAME                set a new random password and print it
   larder key create USER [--for picgo|sharex|curl|webdav]
                                                   make an API key and print it, with a ready configuration
+  larder fsck [--deep] [--repair orphans,quota,refs,hashes]
+                                                  compare the database with the stores, and say what is not as it should be
   larder version
 
 Every command reads the same settings as serve: flags, LARDER_… variables, --config FILE.
@@ -49,6 +51,8 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	case errors.As(err, &wrong), errors.Is(err, errUsage):
 		fmt.Fprintln(errs, err)
 		return 2
+	case errors.Is(err, errFindings):
+		return 1
 	}
 	fmt.Fprintln(errs, "larder:", err)
 	return 1
@@ -71,6 +75,8 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return err
 	case args[0] == "serve":
 		return serve(ctx, args[1:], environ, out, errs)
+	case args[0] == "fsck":
+		return check(ctx, args[1:], environ, out, errs)
 	case len(command) == 2 && command[0] == "admin" && command[1] == "create":
 		return adminCreate(ctx, args[2:], environ, out, errs)
 	case len(command) == 2 && command[0] == "admin" && command[1] == "reset-password":

@@ -27,6 +27,7 @@ import (
 	"larder/internal/download"
 	"larder/internal/fault"
 	"larder/internal/files"
+	"larder/internal/fsck"
 	"larder/internal/ident"
 	"larder/internal/job"
 	"larder/internal/kv"
@@ -63,6 +64,7 @@ type App struct {
 	Downloads *download.Service
 	Lifecycle *lifecycle.Service
 	Jobs      *job.Runner
+	Fsck      *fsck.Service
 
 	deps      Deps
 	masterKey *secret.Keyring
@@ -123,6 +125,7 @@ func (a *App) build() {
 		DB: d, Accounts: a.Accounts, Tree: a.Tree, Mounts: a.Mounts, Providers: a.Providers, Policies: a.Rules, Site: a.Site, IDs: a.ids, Now: now,
 		MaxStorage: a.Config.DefaultMaxStorage, MaxFiles: a.Config.DefaultMaxFiles,
 	})
+	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Providers: a.Providers, Now: now, Log: a.deps.Log})
 }
 
 // owner is an account as an actor, and whether it is active.

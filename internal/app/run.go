@@ -21,6 +21,8 @@ const (
 	cutTime = 5 * time.Second
 	// sweepEvery keeps what a sweep has to bring about "within a minute".
 	sweepEvery = 15 * time.Second
+	// storesEvery is how often a replica asks whether it is its turn to sweep the stores, which is done once a day.
+	storesEvery = 10 * time.Minute
 	// readyTime bounds what the readiness probe waits for.
 	readyTime = 3 * time.Second
 )
@@ -50,8 +52,9 @@ func (a *App) Run(ctx context.Context) error {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // stopped before it began: the next start begins again
 	} else if err == nil {
-		running.Go(func() { a.sweepUntil(background) })
 		running.Go(func() { a.Jobs.Run(working) })
+		running.Go(func() { a.repeat(background, sweepEvery, "sweep", a.Sweep) })
+		running.Go(func() { a.repeat(background, storesEvery, "sweep the stores", a.Fsck.Sweep) }) // takes its time, and holds no other chore up
 		select {
 		case <-ctx.Done():
 		case err = <-failed:
@@ -138,16 +141,16 @@ func (a *App) ready(r *http.Request) (bool, string) {
 	return true, ""
 }
 
-// sweepUntil does the chores until ctx ends.
-func (a *App) sweepUntil(ctx context.Context) {
+// repeat does a chore until ctx ends.
+func (a *App) repeat(ctx context.Context, every time.Duration, name string, chore func(context.Context) error) {
 	for {
-		if err := a.Sweep(ctx); err != nil && ctx.Err() == nil {
-			a.deps.Log.Error("sweep", "error", err)
+		if err := chore(ctx); err != nil && ctx.Err() == nil {
+			a.deps.Log.Error(name, "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(sweepEvery):
+		case <-time.After(every):
 		}
 	}
 }

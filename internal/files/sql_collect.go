@@ -138,7 +138,7 @@ type garbage struct {
 }
 
 // claim takes the next garbage whose time has come. What is claimed carries the negative of the time at which it is taken up again, should it
-// still be there; Put does not take it off the list any more.
+// still be there; Put does not take it off the list any more. A key that an object has is passed over, however it came on the list.
 func claim(tx *db.Tx, now, retry int64) ([]garbage, error) {
 	rows, err := tx.Query(`
 		UPDATE garbage
@@ -147,6 +147,7 @@ func claim(tx *db.Tx, now, retry int64) ([]garbage, error) {
 			SELECT provider_id, key
 			FROM garbage
 			WHERE after BETWEEN $4 AND $5
+				AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.provider_id = garbage.provider_id AND o.key = garbage.key)
 			ORDER BY after
 			LIMIT $6)
 		RETURNING provider_id, key, upload_id`, -(now + retry), -now, now, -now, now, garbagePiece)

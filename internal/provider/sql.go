@@ -96,3 +96,30 @@ func changed(tx *db.Tx, doing string, n int64, err error) error {
 	}
 	return tx.BumpConfig()
 }
+
+// listed is a provider with what tells its place from others.
+type listed struct {
+	Provider
+	endpoint string
+}
+
+// all lists every provider.
+func (r *Registry) all(ctx context.Context) ([]listed, error) {
+	rows, err := r.cfg.DB.Read(ctx).Query(`
+		SELECT id, name, type, bucket, endpoint, public_domain, path_prefix, redirect, marker
+		FROM providers
+		ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("list the providers: %w", err)
+	}
+	defer rows.Close()
+	var list []listed
+	for rows.Next() {
+		var p listed
+		if err := rows.Scan(&p.ID, &p.Name, &p.Type, &p.Bucket, &p.endpoint, &p.PublicDomain, &p.PathPrefix, &p.Redirect, &p.Marker); err != nil {
+			return nil, fmt.Errorf("list the providers: %w", err)
+		}
+		list = append(list, p)
+	}
+	return list, rows.Err()
+}

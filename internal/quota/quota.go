@@ -102,3 +102,12 @@ func checkAmounts(bytes, files int64) error {
 	}
 	return nil
 }
+
+// Counters are what a quota keeps count of: bytes and files that are used, and that uploads under way have reserved.
+type Counters struct{ Storage, Files, ReservedStorage, ReservedFiles int64 }
+
+// Lock has whoever else changes the user's quota wait until the transaction ends.
+func Lock(tx *db.Tx, userID string) error { return lock(tx, userID) }
+
+// Correct sets the counters of a user to what they should be, whatever they were. Lock the quota first, then find out.
+func Correct(tx *db.Tx, userID string, c Counters) error { return correct(tx, userID, c) }

@@ -135,3 +135,21 @@ func granted(rows int64, err error, doing string) error {
 	}
 	return nil
 }
+
+func lock(tx *db.Tx, userID string) error {
+	if _, err := tx.Exec("UPDATE quotas SET used_storage = used_storage WHERE user_id = $1", userID); err != nil {
+		return fmt.Errorf("lock quota: %w", err)
+	}
+	return nil
+}
+
+func correct(tx *db.Tx, userID string, c Counters) error {
+	_, err := tx.Exec(`
+		UPDATE quotas
+		SET used_storage = $1, used_files = $2, reserved_storage = $3, reserved_files = $4
+		WHERE user_id = $5`, c.Storage, c.Files, c.ReservedStorage, c.ReservedFiles, userID)
+	if err != nil {
+		return fmt.Errorf("correct quota: %w", err)
+	}
+	return nil
+}

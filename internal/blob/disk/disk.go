@@ -42,7 +42,10 @@ type Store struct {
 	closed bool
 }
 
-var _ blob.Store = (*Store)(nil)
+var (
+	_ blob.Store  = (*Store)(nil)
+	_ blob.Walker = (*Store)(nil)
+)
 
 // Open returns the store with that id in dir. The disk is not touched: a store that is missing now works from the moment it is there.
 func Open(dir, id string, opts Options) (*Store, error) {

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"larder/internal/fsck"
+)
+
+// errFindings says that fsck found something: it is told already.
+var errFindings = errors.New("not everything is as it should be")
+
+// check prints a line for each thing that is not as it should be, and what was looked at.
+func check(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
+	own := flag.NewFlagSet("fsck", flag.ContinueOnError)
+	deep := own.Bool("deep", false, "read every object and compare its SHA-256")
+	repair := own.String("repair", "", "what to put right: orphans, quota, refs, hashes, with commas between them")
+	a, _, err := openWith(ctx, args, environ, own, 0, out, errs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	mend, wrong := fsck.ParseMend(*repair)
+	if wrong == nil && mend.Hashes && !*deep {
+		wrong = errors.New("--repair hashes takes --deep, which reads the objects")
+	}
+	if wrong != nil {
+		return fmt.Errorf("larder: %w: %w", wrong, errUsage)
+	}
+	sum, err := a.Fsck.Check(ctx, fsck.Options{Deep: *deep, Mend: mend, Report: func(f fsck.Finding) {
+		mended := ""
+		if f.Mended {
+			mended = " - repaired"
+		}
+		fmt.Fprintf(out, "%-11s %s%s\n", f.Kind, f.Text, mended)
+	}})
+	if err != nil {
+		return err
+	}
+	return summarise(out, sum, *deep)
+}
+
+func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
+	fmt.Fprintf(out, "Looked at %d entries, %d objects, and %d objects in the stores.\n", sum.Entries, sum.Objects, sum.Stored)
+	if deep {
+		fmt.Fprintf(out, "Read %d bytes; %d objects have no SHA-256 to compare with.\n", sum.Bytes, sum.Unhashed)
+	}
+	if sum.Young > 0 {
+		fmt.Fprintf(out, "Passed over %d objects that nothing refers to yet: they are too young to tell.\n", sum.Young)
+	}
+	if sum.Unchecked > 0 {
+		fmt.Fprintf(out, "Did not look at %d objects whose store is not there.\n", sum.Unchecked)
+	}
+	if sum.Mended > 0 {
+		fmt.Fprintf(out, "Repaired %d.\n", sum.Mended)
+	}
+	if sum.Findings == 0 {
+		_, err := fmt.Fprintln(out, "Everything is as it should be.")
+		return err
+	}
+	fmt.Fprintf(out, "%d findings.\n", sum.Findings)
+	return errFindings
+}

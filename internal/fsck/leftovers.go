@@ -1,0 +1,156 @@
+package fsck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/provider"
+)
+
+// How old an object that nothing refers to must be before it is taken for left over. Replicas may have clocks that differ, and share a file
+// system whose clock is another one.
+const (
+	ageAlone    = 24 * time.Hour
+	ageReplicas = 48 * time.Hour
+)
+
+func (s *Service) age() time.Duration {
+	if s.DB.Dialect() == "postgres" {
+		return ageReplicas
+	}
+	return ageAlone
+}
+
+// leftover is an object that nothing refers to.
+type leftover struct {
+	key     blob.Key
+	size    int64
+	written time.Time
+}
+
+// errNoList marks a store that can't say what it holds.
+var errNoList = errors.New("this store can't list its objects")
+
+// strays walks through a place and calls do with pieces of what nothing refers to, of any age. It returns how many objects it saw.
+func (s *Service) strays(ctx context.Context, place provider.Place, do func([]leftover) error) (seen int64, err error) {
+	var store blob.Store
+	for _, p := range place.Providers { // any that works: they share the place
+		if store, err = s.Providers.Store(ctx, p.ID); err == nil {
+			if _, err = store.Stat(ctx, absent); errors.Is(err, blob.ErrNotFound) {
+				err = nil
+				break
+			}
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	walker, ok := store.(blob.Walker)
+	if !ok {
+		return 0, errNoList
+	}
+	batch := make([]leftover, 0, keyPiece)
+	ask := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		keys, byKey := make([]blob.Key, len(batch)), make(map[blob.Key]leftover, len(batch))
+		for i, l := range batch {
+			keys[i], byKey[l.key] = l.key, l
+		}
+		batch = batch[:0]
+		rest, err := unknown(s.DB.Read(ctx), place.IDs(), keys)
+		if err != nil || len(rest) == 0 {
+			return err
+		}
+		found := make([]leftover, len(rest))
+		for i, key := range rest {
+			found[i] = byKey[key]
+		}
+		return do(found)
+	}
+	err = walker.Walk(ctx, func(key blob.Key, size int64, written time.Time) error {
+		seen++
+		batch = append(batch, leftover{key, size, written})
+		if len(batch) == keyPiece {
+			return ask()
+		}
+		return nil
+	})
+	if err == nil {
+		err = ask()
+	}
+	return seen, err
+}
+
+// leftovers reports what lies in a place and nothing refers to.
+func (c *check) leftovers(place provider.Place) error {
+	away := true
+	for _, id := range place.IDs() {
+		away = away && c.stores[id].away != nil
+	}
+	if away {
+		return nil
+	}
+	before := c.Now().Add(-c.age())
+	seen, err := c.strays(c.ctx, place, func(found []leftover) error {
+		var old []leftover
+		for _, l := range found {
+			if l.written.Before(before) {
+				old = append(old, l)
+			} else {
+				c.Young++
+			}
+		}
+		if len(old) == 0 {
+			return nil
+		}
+		return c.reportStrays(place, old)
+	})
+	c.Stored += seen
+	if errors.Is(err, blob.ErrUnavailable) {
+		return c.found(StoreAway, nil, "%s: its objects can't be listed: %v", c.stores[place.Providers[0].ID].name, err)
+	}
+	if errors.Is(err, errNoList) {
+		return nil
+	}
+	return err
+}
+
+func (c *check) reportStrays(place provider.Place, old []leftover) error {
+	var mend func() error
+	if c.Mend.Orphans {
+		if err := c.discard(c.ctx, place, old); err != nil {
+			return err
+		}
+		mend = func() error { return nil } // all of them in one go
+	}
+	for _, l := range old {
+		if err := c.found(Orphaned, mend, "%s at provider %s: nothing refers to it (%d bytes, of %s)",
+			l.key, place.Owner(string(l.key)).ID, l.size, l.written.UTC().Format(time.DateTime)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard puts what nothing refers to on the garbage list; the collector deletes it after the grace period.
+func (s *Service) discard(ctx context.Context, place provider.Place, old []leftover) error {
+	after := s.Now().Add(s.Tree.Grace).UnixMilli()
+	err := s.DB.Write(ctx, func(tx *db.Tx) error {
+		for _, l := range old {
+			if err := s.Tree.Discard(tx, place.Owner(string(l.key)).ID, l.key, after); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("discard what nothing refers to: %w", err)
+	}
+	return nil
+}

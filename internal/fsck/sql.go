@@ -1,0 +1,249 @@
+package fsck
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"larder/internal/db"
+	"larder/internal/quota"
+)
+
+// The last id of a piece: the nth one after low.
+const (
+	nextEntry  = "SELECT id FROM entries WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2"
+	nextLink   = "SELECT id FROM links WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2"
+	nextObject = "SELECT id FROM objects WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2"
+
+	countEntries = "SELECT count(*) FROM entries WHERE id > $1 AND ($2 = '' OR id <= $2)"
+)
+
+// boundary returns the last id of the piece of n after low, "" when fewer are left.
+func boundary(q db.Querier, query, low string, n int) (string, error) {
+	var high string
+	err := q.QueryRow(query, low, n-1).Scan(&high)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	}
+	return high, err
+}
+
+func count(q db.Querier, query string, args ...any) (n int64, err error) {
+	err = q.QueryRow(query, args...).Scan(&n)
+	return n, err
+}
+
+// entry is what a finding tells of one.
+type entry struct {
+	id, parent, name, owner string
+	folder                  bool
+	object                  string // "" when there is none
+	size, objectSize        int64
+}
+
+func (e entry) kind() string {
+	if e.folder {
+		return "folder"
+	}
+	return "file"
+}
+
+// collect reads the rows of a query, each by scan.
+func collect[T any](q db.Querier, scan func(rows *sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.Query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}
+
+// looseEntries lists entries whose parent is not there or no folder, and those without one that are neither a mount's root nor the graveyard.
+func looseEntries(q db.Querier, low, high string) ([]entry, error) {
+	return collect(q, func(rows *sql.Rows) (e entry, err error) {
+		var kind int
+		err = rows.Scan(&e.id, &e.parent, &e.name, &e.owner, &kind)
+		e.folder = kind == 0
+		return e, err
+	}, `
+		SELECT e.id, COALESCE(e.parent_id, 'a mount'), e.name, e.owner_id, e.kind
+		FROM entries e LEFT JOIN entries p ON p.id = e.parent_id AND p.kind = 0
+		WHERE e.id > $1 AND ($2 = '' OR e.id <= $2) AND p.id IS NULL
+			AND (e.parent_id IS NOT NULL OR e.id <> 'graveyard' AND NOT EXISTS (SELECT 1 FROM mounts m WHERE m.root_id = e.id))
+		ORDER BY e.id`, low, high)
+}
+
+// circles lists folders that one comes back to on the way up.
+func circles(q db.Querier, low, high string) ([]entry, error) {
+	return collect(q, func(rows *sql.Rows) (e entry, err error) {
+		err = rows.Scan(&e.id, &e.name, &e.owner)
+		return e, err
+	}, `
+		WITH RECURSIVE up(start, at) AS (
+			SELECT id, parent_id FROM entries WHERE id > $1 AND ($2 = '' OR id <= $2) AND kind = 0 AND parent_id IS NOT NULL
+			UNION
+			SELECT up.start, e.parent_id FROM up JOIN entries e ON e.id = up.at WHERE up.at <> up.start AND e.parent_id IS NOT NULL)
+		SELECT e.id, e.name, e.owner_id
+		FROM up JOIN entries e ON e.id = up.start
+		WHERE up.at = up.start
+		ORDER BY e.id`, low, high)
+}
+
+// emptyFiles lists files whose object is not there (then object is "") or has another size.
+func emptyFiles(q db.Querier, low, high string) ([]entry, error) {
+	return collect(q, func(rows *sql.Rows) (e entry, err error) {
+		err = rows.Scan(&e.id, &e.name, &e.owner, &e.size, &e.object, &e.objectSize)
+		return e, err
+	}, `
+		SELECT e.id, e.name, e.owner_id, e.size, COALESCE(o.id, ''), COALESCE(o.size, 0)
+		FROM entries e LEFT JOIN objects o ON o.id = e.object_id
+		WHERE e.id > $1 AND ($2 = '' OR e.id <= $2) AND e.kind = 1 AND (o.id IS NULL OR o.size <> e.size)
+		ORDER BY e.id`, low, high)
+}
+
+// deadLinks lists the entries of links that are not there or no files.
+func deadLinks(q db.Querier, low, high string) ([]string, error) {
+	return collect(q, text, `
+		SELECT l.entry_id
+		FROM links l LEFT JOIN entries e ON e.id = l.entry_id AND e.kind = 1
+		WHERE l.id > $1 AND ($2 = '' OR l.id <= $2) AND e.id IS NULL
+		ORDER BY l.id`, low, high)
+}
+
+func text(rows *sql.Rows) (s string, err error) {
+	err = rows.Scan(&s)
+	return s, err
+}
+
+type wrongRef struct {
+	id          string
+	refs, files int64
+}
+
+// wrongRefs lists objects that count other than the files there are, and those that should be gone.
+func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
+	return collect(q, func(rows *sql.Rows) (w wrongRef, err error) {
+		err = rows.Scan(&w.id, &w.refs, &w.files)
+		return w, err
+	}, `
+		SELECT o.id, o.refs, COALESCE(c.files, 0)
+		FROM objects o LEFT JOIN (
+			SELECT object_id, count(*) AS files
+			FROM entries
+			WHERE object_id > $1 AND ($2 = '' OR object_id <= $2)
+			GROUP BY object_id) c ON c.object_id = o.id
+		WHERE o.id > $1 AND ($2 = '' OR o.id <= $2) AND (o.refs <> COALESCE(c.files, 0) OR o.refs = 0)
+		ORDER BY o.id`, low, high)
+}
+
+type doomed struct{ id, provider, key string }
+
+// doomedObjects lists objects whose key is on the garbage list.
+func doomedObjects(q db.Querier, low, high string) ([]doomed, error) {
+	return collect(q, func(rows *sql.Rows) (d doomed, err error) {
+		err = rows.Scan(&d.id, &d.provider, &d.key)
+		return d, err
+	}, `
+		SELECT o.id, o.provider_id, o.key
+		FROM objects o JOIN garbage g ON g.provider_id = o.provider_id AND g.key = o.key
+		WHERE o.id > $1 AND ($2 = '' OR o.id <= $2) AND o.refs > 0
+		ORDER BY o.id`, low, high)
+}
+
+// buried are the folders below the graveyard: what lies in them is given back already, and not yet taken away.
+const buried = `
+	RECURSIVE buried(id) AS (
+		SELECT id FROM entries WHERE id = 'graveyard'
+		UNION ALL
+		SELECT e.id FROM buried b JOIN entries e ON e.parent_id = b.id AND e.kind = 0)`
+
+type wrongQuota struct {
+	user, name string
+	kept       bool // there is a quota
+	says, sums quota.Counters
+}
+
+// wrongQuotas lists users whose counters are not the sums.
+func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
+	return collect(q, func(rows *sql.Rows) (w wrongQuota, err error) {
+		var kept int
+		err = rows.Scan(&w.user, &w.name, &kept, &w.says.Storage, &w.says.Files, &w.says.ReservedStorage, &w.says.ReservedFiles,
+			&w.sums.Storage, &w.sums.Files, &w.sums.ReservedStorage, &w.sums.ReservedFiles)
+		w.kept = kept > 0
+		return w, err
+	}, `
+		WITH `+buried+`, told AS (
+			SELECT user_id, 1 AS kept, used_storage AS us, used_files AS uf, reserved_storage AS rs, reserved_files AS rf,
+				0 AS sus, 0 AS suf, 0 AS srs, 0 AS srf
+			FROM quotas
+			UNION ALL
+			SELECT owner_id, 0, 0, 0, 0, 0, sum(size), count(*), 0, 0
+			FROM entries
+			WHERE kind = 1 AND parent_id NOT IN (SELECT id FROM buried)
+			GROUP BY owner_id
+			UNION ALL
+			SELECT user_id, 0, 0, 0, 0, 0, 0, 0, reserved_storage, reserved_files
+			FROM upload_sessions
+			WHERE status = 'pending' OR kept_until IS NOT NULL
+		), held AS (
+			SELECT user_id, max(kept) AS kept, sum(us) AS us, sum(uf) AS uf, sum(rs) AS rs, sum(rf) AS rf,
+				sum(sus) AS sus, sum(suf) AS suf, sum(srs) AS srs, sum(srf) AS srf
+			FROM told
+			GROUP BY user_id)
+		SELECT h.user_id, COALESCE(u.username, ''), h.kept, h.us, h.uf, h.rs, h.rf, h.sus, h.suf, h.srs, h.srf
+		FROM held h LEFT JOIN users u ON u.id = h.user_id
+		WHERE h.us <> h.sus OR h.uf <> h.suf OR h.rs <> h.srs OR h.rf <> h.srf
+		ORDER BY h.user_id`)
+}
+
+// sumsOf adds up what one user has.
+func sumsOf(q db.Querier, user string) (sums quota.Counters, err error) {
+	err = q.QueryRow(`
+		WITH `+buried+`
+		SELECT CAST(COALESCE(sum(size), 0) AS BIGINT), count(*)
+		FROM entries
+		WHERE owner_id = $1 AND kind = 1 AND parent_id NOT IN (SELECT id FROM buried)`, user).Scan(&sums.Storage, &sums.Files)
+	if err != nil {
+		return sums, fmt.Errorf("add up a user's files: %w", err)
+	}
+	err = q.QueryRow(`
+		SELECT CAST(COALESCE(sum(reserved_storage), 0) AS BIGINT), CAST(COALESCE(sum(reserved_files), 0) AS BIGINT)
+		FROM upload_sessions
+		WHERE user_id = $1 AND (status = 'pending' OR kept_until IS NOT NULL)`, user).Scan(&sums.ReservedStorage, &sums.ReservedFiles)
+	if err != nil {
+		return sums, fmt.Errorf("add up a user's uploads: %w", err)
+	}
+	return sums, nil
+}
+
+// pathOf is where an entry lies, for a person.
+func pathOf(q db.Querier, id string) (string, error) {
+	names, err := collect(q, func(rows *sql.Rows) (s string, err error) {
+		var name, root, mount string
+		err = rows.Scan(&name, &root, &mount)
+		switch {
+		case root == "graveyard":
+			name = "(deleted)"
+		case mount != "":
+			name = strings.TrimSuffix(mount, "/")
+		}
+		return name, err
+	}, `
+		WITH RECURSIVE up(id, parent_id, name, height) AS (
+			SELECT id, parent_id, name, 0 FROM entries WHERE id = $1
+			UNION ALL
+			SELECT e.id, e.parent_id, e.name, up.height + 1 FROM up JOIN entries e ON e.id = up.parent_id WHERE up.height < 200)
+		SELECT up.name, up.id, COALESCE((SELECT min(m.mount_path) FROM mounts m WHERE m.root_id = up.id), '')
+		FROM up
+		ORDER BY up.height DESC`, id)
+	return strings.Join(names, "/"), err
+}

@@ -1,0 +1,89 @@
+package fsck
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+)
+
+const objectColumns = "SELECT id, provider_id, key, size, COALESCE(sha256, '') FROM objects "
+
+func scanObject(rows *sql.Rows) (o object, err error) {
+	err = rows.Scan(&o.id, &o.provider, &o.key, &o.size, &o.sha256)
+	return o, err
+}
+
+func objectRows(q db.Querier, low, high string) ([]object, error) {
+	return collect(q, scanObject, objectColumns+"WHERE id > $1 AND ($2 = '' OR id <= $2) ORDER BY id", low, high)
+}
+
+func objectRow(q db.Querier, id string) (o object, err error) {
+	err = q.QueryRow(objectColumns+"WHERE id = $1", id).Scan(&o.id, &o.provider, &o.key, &o.size, &o.sha256)
+	return o, err
+}
+
+// filesOf lists some files that have an object as their content. It looks through all files.
+func filesOf(q db.Querier, objectID string, limit int) ([]string, error) {
+	return collect(q, text, "SELECT id FROM entries WHERE object_id = $1 ORDER BY id LIMIT $2", objectID, limit)
+}
+
+// keyPiece is how many keys one statement asks for.
+const keyPiece = 200
+
+// unknown returns those of at most keyPiece keys that no object, no entry of the garbage list and no upload under way has, with any of the
+// providers. It is one statement: a key moves from the garbage list to an object in one transaction, and is seen here or there.
+func unknown(q db.Querier, providers []string, keys []blob.Key) ([]blob.Key, error) {
+	args := make([]any, 0, len(providers)+keyPiece)
+	for _, p := range providers {
+		args = append(args, p)
+	}
+	for i := range keyPiece { // always as many, so that the text of the statement stays the same
+		args = append(args, string(keys[min(i, len(keys)-1)]))
+	}
+	ours, these := list(1, len(providers)), list(1+len(providers), keyPiece)
+	known, err := collect(q, text, `
+		SELECT key FROM objects WHERE provider_id IN `+ours+` AND key IN `+these+`
+		UNION
+		SELECT key FROM garbage WHERE provider_id IN `+ours+` AND key IN `+these+`
+		UNION
+		SELECT object_key FROM upload_sessions WHERE status = 'pending' AND provider_id IN `+ours+` AND object_key IN `+these+`
+		UNION
+		SELECT object_key FROM upload_sessions WHERE kept_until IS NOT NULL AND provider_id IN `+ours+` AND object_key IN `+these, args...)
+	if err != nil {
+		return nil, fmt.Errorf("ask for keys: %w", err)
+	}
+	there := make(map[blob.Key]bool, len(known))
+	for _, key := range known {
+		there[blob.Key(key)] = true
+	}
+	var rest []blob.Key
+	for _, key := range keys {
+		if !there[key] {
+			rest = append(rest, key)
+		}
+	}
+	return rest, nil
+}
+
+// list is `($first, …)` for n parameters.
+func list(first, n int) string {
+	marks := make([]string, n)
+	for i := range marks {
+		marks[i] = fmt.Sprintf("$%d", first+i)
+	}
+	return "(" + strings.Join(marks, ", ") + ")"
+}
+
+// takeTurn decides who sweeps a store: one caller within every so many milliseconds. The first call of all makes the row and takes no turn.
+// A turn that lies far in the future is of a clock that went back, and is over.
+func takeTurn(tx *db.Tx, name string, now, every int64) (bool, error) {
+	made, err := tx.Exec("INSERT INTO versions (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, now)
+	if err != nil || made == 1 {
+		return false, err
+	}
+	n, err := tx.Exec("UPDATE versions SET value = $1 WHERE name = $2 AND (value <= $3 OR value > $4)", now, name, now-every, now+every)
+	return n == 1, err
+}

@@ -1,0 +1,88 @@
+package fsck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/provider"
+)
+
+const (
+	// sweepEvery is how often each store is swept.
+	sweepEvery = 24 * time.Hour
+	// A sweep that would take away more than one object in tooManyOf, and more than few of them, takes none: what is wrong then is the
+	// database, perhaps one from before the files that lie there.
+	few       = 100
+	tooManyOf = 10
+)
+
+// Sweep puts what nothing refers to on the garbage list, in each store once a day, by one replica or another; most calls do nothing. A store
+// that fails is left alone until the next day. Only the database's own failure is an error.
+func (s *Service) Sweep(ctx context.Context) error {
+	places, err := s.Providers.Places(ctx)
+	if err != nil {
+		return err
+	}
+	for _, place := range places {
+		var mine bool
+		err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+			mine, err = takeTurn(tx, "swept "+place.ID, s.Now().UnixMilli(), sweepEvery.Milliseconds())
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("take turns at sweeping: %w", err)
+		}
+		if !mine {
+			continue
+		}
+		if err := s.sweepPlace(ctx, place); err != nil && !errors.Is(err, errNoList) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			s.Log.Warn("sweep a store; the next try is tomorrow", "place", place.ID, "error", err)
+		}
+	}
+	return nil
+}
+
+// sweepPlace walks twice: how much there is to take away must be known before any of it is.
+func (s *Service) sweepPlace(ctx context.Context, place provider.Place) error {
+	before := s.Now().Add(-s.age())
+	walk := func(do func(old []leftover) error) (seen int64, err error) {
+		return s.strays(ctx, place, func(found []leftover) error {
+			var old []leftover
+			for _, l := range found {
+				if l.written.Before(before) {
+					old = append(old, l)
+				}
+			}
+			if len(old) == 0 {
+				return nil
+			}
+			return do(old)
+		})
+	}
+	var objects, bytes int64
+	seen, err := walk(func(old []leftover) error {
+		for _, l := range old {
+			objects, bytes = objects+1, bytes+l.size
+		}
+		return nil
+	})
+	if err != nil || objects == 0 {
+		return err
+	}
+	if objects > few && objects > seen/tooManyOf {
+		s.Log.Error("nothing refers to a large part of a store: is this the right database? Nothing was swept; `larder fsck` lists what it is about",
+			"place", place.ID, "objects", objects, "of", seen)
+		return nil
+	}
+	if _, err := walk(func(old []leftover) error { return s.discard(ctx, place, old) }); err != nil {
+		return err
+	}
+	s.Log.Info("swept what nothing refers to", "place", place.ID, "objects", objects, "bytes", bytes)
+	return nil
+}

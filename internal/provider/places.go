@@ -1,0 +1,61 @@
+package provider
+
+import (
+	"context"
+	"strings"
+)
+
+// Place is a directory or bucket with all providers that keep objects there, each under a prefix of its own. What one of them knows is nobody's
+// leftover.
+type Place struct {
+	ID        string     // the same for as long as its providers keep their type, endpoint and bucket
+	Providers []Provider // at least one
+}
+
+// Owner returns the provider that a key belongs to by its prefix, the longest that fits; the first one when none does.
+func (p Place) Owner(key string) Provider {
+	owner, longest := p.Providers[0], -1
+	for _, candidate := range p.Providers {
+		prefix := candidate.PathPrefix
+		if prefix != "" && !strings.HasSuffix(prefix, "/") {
+			prefix += "/"
+		}
+		if head := key[:min(len(prefix), len(key))]; head == prefix && len(prefix) > longest {
+			owner, longest = candidate, len(prefix)
+		}
+	}
+	return owner
+}
+
+// IDs are the ids of the place's providers.
+func (p Place) IDs() []string {
+	ids := make([]string, len(p.Providers))
+	for i, provider := range p.Providers {
+		ids[i] = provider.ID
+	}
+	return ids
+}
+
+// Places returns where the providers keep their objects, whether or not a mount uses them. No store is touched.
+func (r *Registry) Places(ctx context.Context) ([]Place, error) {
+	all, err := r.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var places []Place
+	at := map[string]int{}
+	for _, p := range all {
+		id := p.endpoint + "\x00" + p.Bucket
+		if p.Type == BuiltIn {
+			id = p.Bucket
+		}
+		i, known := at[id]
+		if !known {
+			i = len(places)
+			at[id] = i
+			places = append(places, Place{ID: strings.ReplaceAll(id, "\x00", " ")})
+		}
+		places[i].Providers = append(places[i].Providers, p.Provider)
+	}
+	return places, nil
+}
