@@ -1,0 +1,312 @@
+package fsck_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/db"
+	"larder/internal/fsck"
+	"larder/internal/provider"
+)
+
+// shop is a service with some files of alice.
+type shop struct {
+	t       *testing.T
+	l       *apptest.Larder
+	objects string // the directory of the built-in store
+	photo   string // a file of alice
+	key     string // of its object
+}
+
+// each runs test in a shop of its own on both set-ups.
+func each(t *testing.T, test func(t *testing.T, s *shop)) {
+	t.Helper()
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		s := &shop{t: t, l: l, objects: filepath.Join(l.Apps[0].Config.ObjectDir, "default")}
+		for _, a := range l.Apps {
+			a.Fsck.Pause = time.Millisecond
+		}
+		alice := l.User(t, "alice")
+		s.photo = alice.Upload("/home/alice", "photo.jpg", []byte("a photograph"))
+		alice.Upload("/home/alice/deep/down", "letter.txt", []byte("dear reader"))
+		alice.Post("/api/files/"+s.photo+"/link", nil)
+		s.key = s.text("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", s.photo)
+		test(t, s)
+	})
+}
+
+func (s *shop) exec(query string, args ...any) {
+	s.t.Helper()
+	err := s.l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
+		_, err := tx.Exec(query, args...)
+		return err
+	})
+	if err != nil {
+		s.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func (s *shop) text(query string, args ...any) (v string) {
+	s.t.Helper()
+	if err := s.l.Apps[0].DB.Read(context.Background()).QueryRow(query, args...).Scan(&v); err != nil {
+		s.t.Fatalf("%s: %v", query, err)
+	}
+	return v
+}
+
+func (s *shop) number(query string, args ...any) (n int64) {
+	s.t.Helper()
+	if err := s.l.Apps[0].DB.Read(context.Background()).QueryRow(query, args...).Scan(&n); err != nil {
+		s.t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func (s *shop) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// check runs a check and returns the findings, one a line.
+func (s *shop) check(o fsck.Options) (lines []string, sum fsck.Summary) {
+	s.t.Helper()
+	o.Report = func(f fsck.Finding) {
+		line := string(f.Kind) + " " + f.Text
+		if f.Mended {
+			line += " mended"
+		}
+		lines = append(lines, line)
+	}
+	sum, err := s.l.Apps[0].Fsck.Check(context.Background(), o)
+	s.must(err)
+	if int(sum.Findings) != len(lines) {
+		s.t.Errorf("%d findings told, %d counted", len(lines), sum.Findings)
+	}
+	return lines, sum
+}
+
+// finds checks that a check reports exactly these kinds, each in a line that names what it is about.
+func (s *shop) finds(o fsck.Options, about string, kinds ...fsck.Kind) {
+	s.t.Helper()
+	lines, _ := s.check(o)
+	var got, want []string
+	for _, line := range lines {
+		kind, _, _ := strings.Cut(line, " ")
+		got = append(got, kind)
+		if !strings.Contains(line, about) {
+			s.t.Errorf("%q does not name %q", line, about)
+		}
+	}
+	for _, kind := range kinds {
+		want = append(want, string(kind))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		s.t.Errorf("found %q\nwant %q", lines, want)
+	}
+}
+
+// file is the path of an object on the disk.
+func (s *shop) file(key string) string { return filepath.Join(s.objects, filepath.FromSlash(key)) }
+
+// stray writes an object that nothing refers to, of some age.
+func (s *shop) stray(number int, age time.Duration) (key string) {
+	s.t.Helper()
+	key = fmt.Sprintf("ab/%032x", number)
+	s.must(os.MkdirAll(filepath.Dir(s.file(key)), 0o700))
+	s.must(os.WriteFile(s.file(key), []byte("stray"), 0o600))
+	written := s.l.Clock.Now().Add(-age)
+	s.must(os.Chtimes(s.file(key), written, written))
+	return key
+}
+
+var deep = fsck.Options{Deep: true}
+
+func TestACheckOfWhatIsRightFindsNothing(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		alice := s.l.SignIn(t, "alice", "password of alice")
+		alice.Upload("/home/alice", "photo.jpg", []byte("another one"), apptest.M{"conflict": "replace"})
+		alice.Upload("/home/alice/gone", "a.txt", []byte("a"))
+		folder := s.text("SELECT id FROM entries WHERE name = 'gone'")
+		alice.Delete("/api/files/" + folder).OK(200) // lies below the graveyard, given back and not yet collected
+		alice.Post("/api/files/upload-session", apptest.M{"path": "/home/alice", "fileName": "b", "fileSize": 7}).OK(200)
+		s.finds(deep, "")
+		s.l.Sweep()
+		_, sum := s.check(deep)
+		if sum.Objects != 2 || sum.Bytes != int64(len("another one")+len("dear reader")) || sum.Unhashed != 0 || sum.Entries < 8 {
+			t.Errorf("looked at %+v", sum)
+		}
+	})
+}
+
+// Abuse cases C93 and C128; each is found as what it is, and nothing besides.
+func TestWhatIsWrongIsFound(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		object := s.text("SELECT object_id FROM entries WHERE id = $1", s.photo)
+		alice := s.text("SELECT id FROM users WHERE username = 'alice'")
+		content := []byte("a photograph")
+		rewrite := func(text string) func() { return func() { s.must(os.WriteFile(s.file(s.key), []byte(text), 0o600)) } }
+		sql := func(query string, args ...any) func() { return func() { s.exec(query, args...) } }
+		away, back := filepath.Join(s.objects, ".larder-store"), filepath.Join(s.objects, ".put-by")
+		rename := func(from, to string) func() { return func() { s.must(os.Rename(from, to)) } }
+		for _, c := range []struct {
+			name        string
+			breaks      func()
+			heals       func()
+			options     fsck.Options
+			about       string
+			want, still []fsck.Kind // still: what a check that is not deep finds
+		}{
+			{"bytes that are gone", func() { s.must(os.Remove(s.file(s.key))) }, rewrite(string(content)), deep, "/home/alice/photo.jpg",
+				[]fsck.Kind{fsck.Missing}, []fsck.Kind{fsck.Missing}},
+			{"too few bytes", rewrite("a photo"), rewrite(string(content)), deep, "/home/alice/photo.jpg", []fsck.Kind{fsck.WrongSize}, []fsck.Kind{fsck.WrongSize}},
+			{"other bytes", rewrite("a photogralh"), rewrite(string(content)), deep, "/home/alice/photo.jpg", []fsck.Kind{fsck.WrongHash}, nil},
+			{"a store that is not there", rename(away, back), rename(back, away), deep, "local", []fsck.Kind{fsck.StoreAway}, []fsck.Kind{fsck.StoreAway}},
+			{"a provider that is gone", sql("UPDATE objects SET provider_id = 'nobody' WHERE id = $1", object),
+				sql("UPDATE objects SET provider_id = (SELECT id FROM providers) WHERE id = $1", object), deep, "nobody", []fsck.Kind{fsck.StoreAway}, []fsck.Kind{fsck.StoreAway}},
+			{"a count of files", sql("UPDATE objects SET refs = 2 WHERE id = $1", object), sql("UPDATE objects SET refs = 1 WHERE id = $1", object), deep, object,
+				[]fsck.Kind{fsck.WrongRefs}, []fsck.Kind{fsck.WrongRefs}},
+			{"an object to be deleted", sql("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, 1 FROM objects WHERE id = $1", object),
+				sql("DELETE FROM garbage WHERE key = $1", s.key), deep, object, []fsck.Kind{fsck.Doomed}, []fsck.Kind{fsck.Doomed}},
+			{"a file of another size", sql("UPDATE entries SET size = size + 1 WHERE id = $1", s.photo), sql("UPDATE entries SET size = size - 1 WHERE id = $1", s.photo), deep, "alice",
+				[]fsck.Kind{fsck.WrongSize, fsck.WrongQuota}, []fsck.Kind{fsck.WrongSize, fsck.WrongQuota}},
+			{"used bytes", sql("UPDATE quotas SET used_storage = used_storage + 1 WHERE user_id = $1", alice),
+				sql("UPDATE quotas SET used_storage = used_storage - 1 WHERE user_id = $1", alice), deep, "alice", []fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
+			{"reserved files", sql("UPDATE quotas SET reserved_files = 1 WHERE user_id = $1", alice), sql("UPDATE quotas SET reserved_files = 0 WHERE user_id = $1", alice), deep, "alice",
+				[]fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
+			{"a link of nothing", sql("UPDATE links SET entry_id = 'nothing'"), sql("UPDATE links SET entry_id = $1", s.photo), deep, "nothing",
+				[]fsck.Kind{fsck.DeadLink}, []fsck.Kind{fsck.DeadLink}},
+			{"an entry below nothing", sql("UPDATE entries SET parent_id = 'nowhere' WHERE name = 'deep'"),
+				sql("UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "deep",
+				[]fsck.Kind{fsck.Unreachable}, []fsck.Kind{fsck.Unreachable}},
+			{"a root that no mount has", sql("UPDATE entries SET parent_id = NULL WHERE name = 'deep'"),
+				sql("UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "deep",
+				[]fsck.Kind{fsck.Unreachable}, []fsck.Kind{fsck.Unreachable}},
+			{"a circle", sql("UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'down') WHERE name = 'deep'"),
+				sql("UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "of owner " + alice,
+				[]fsck.Kind{fsck.Unreachable, fsck.Unreachable}, []fsck.Kind{fsck.Unreachable, fsck.Unreachable}},
+			{"a file without content", sql("UPDATE entries SET object_id = 'none' WHERE id = $1", s.photo), sql("UPDATE entries SET object_id = $1 WHERE id = $2", object, s.photo), deep, "",
+				[]fsck.Kind{fsck.NoObject, fsck.WrongRefs}, []fsck.Kind{fsck.NoObject, fsck.WrongRefs}},
+		} {
+			c.breaks()
+			s.finds(c.options, c.about, c.want...)
+			s.finds(fsck.Options{}, c.about, c.still...)
+			c.heals()
+			if lines, _ := s.check(deep); len(lines) > 0 {
+				t.Fatalf("%s: after it was healed %q", c.name, lines)
+			}
+		}
+		if _, err := os.Stat(s.file(s.key)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A store that is not there says nothing about its objects.
+func TestObjectsOfAStoreThatIsAwayAreNotCalledMissing(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.must(os.Rename(s.objects, s.objects+"-away"))
+		s.must(os.Mkdir(s.objects, 0o700)) // the empty directory below a disk that is not mounted
+		lines, sum := s.check(deep)
+		if len(lines) != 1 || !strings.HasPrefix(lines[0], "store ") || sum.Unchecked != 2 {
+			t.Errorf("%q, %+v", lines, sum)
+		}
+		s.must(os.Remove(s.objects))
+		s.must(os.Rename(s.objects+"-away", s.objects))
+		s.finds(deep, "")
+	})
+}
+
+func TestOnlyWhatWasAskedForIsMended(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		object := s.text("SELECT object_id FROM entries WHERE id = $1", s.photo)
+		s.exec("UPDATE quotas SET used_storage = 1, used_files = 7, reserved_storage = 9, reserved_files = 3")
+		s.exec("UPDATE objects SET refs = 5, sha256 = NULL WHERE id = $1", object)
+		s.exec("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, -1 FROM objects WHERE id = $1", object)
+		s.exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) SELECT 'unused', id, 'ab/00000000000000000000000000000001', 5, '', 1, 0 FROM providers")
+		unused, stray := s.stray(1, 72*time.Hour), s.stray(2, 72*time.Hour)
+		everything := []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota, fsck.WrongRefs, fsck.WrongRefs, fsck.Doomed, fsck.Orphaned}
+
+		s.finds(deep, "", everything...)
+		s.finds(deep, "", everything...) // the first check has mended nothing
+		if s.number("SELECT count(*) FROM objects WHERE sha256 IS NULL") != 2 {
+			t.Error("a check filled a hash in")
+		}
+		for _, c := range []struct {
+			mend  fsck.Mend
+			fixes []fsck.Kind
+		}{
+			{fsck.Mend{Orphans: true}, []fsck.Kind{fsck.Orphaned}},
+			{fsck.Mend{Quota: true}, []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota}},
+			{fsck.Mend{Refs: true}, []fsck.Kind{fsck.WrongRefs, fsck.WrongRefs, fsck.Doomed}},
+		} {
+			s.finds(fsck.Options{Mend: c.mend}, "", everything...)
+			for _, kind := range c.fixes {
+				i := slices.Index(everything, kind)
+				everything = slices.Delete(everything, i, i+1)
+			}
+			s.finds(deep, "", everything...)
+		}
+		_, sum := s.check(fsck.Options{Deep: true, Mend: fsck.Mend{Hashes: true}})
+		if sum.Unhashed != 0 || sum.Mended != 1 || s.number("SELECT count(*) FROM objects WHERE sha256 IS NULL") != 0 {
+			t.Errorf("hashes: %+v", sum)
+		}
+		s.finds(deep, "")
+		alice := s.l.SignIn(t, "alice", "password of alice")
+		if got := alice.Get("/api/auth/me").OK(200); got.Int("quota.usedStorage") != 23 || got.Int("quota.usedFiles") != 2 {
+			t.Errorf("the quota of alice: %s", got.Body)
+		}
+
+		s.l.Sweep()
+		for _, key := range []string{unused, stray} {
+			if _, err := os.Stat(s.file(key)); err != nil {
+				t.Errorf("%s is gone before the grace is over", key)
+			}
+		}
+		s.l.Clock.Advance(s.l.Apps[0].Config.GarbageGrace)
+		s.l.Sweep()
+		for _, key := range []string{unused, stray} {
+			if _, err := os.Stat(s.file(key)); err == nil {
+				t.Errorf("%s is still there", key)
+			}
+		}
+		if got := alice.Get("/home/alice/photo.jpg").OK(200); string(got.Body) != "a photograph" {
+			t.Errorf("the photograph is %q", got.Body)
+		}
+	})
+}
+
+// Two providers may keep their objects in one directory, each below a prefix of its own.
+func TestWhatANeighbourKnowsIsNoLeftover(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.must(s.l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
+			return s.l.Apps[0].Providers.Insert(tx, provider.Provider{
+				ID: "aaa", Name: "neighbour", Type: provider.BuiltIn, Bucket: "default", PathPrefix: "n",
+				Marker: s.text("SELECT marker FROM providers"),
+			})
+		}))
+		s.finds(deep, "")
+		s.exec("UPDATE objects SET provider_id = 'aaa'")
+		s.finds(deep, "")
+		key := "n/ab/00000000000000000000000000000001"
+		s.must(os.MkdirAll(filepath.Dir(s.file(key)), 0o700))
+		s.must(os.WriteFile(s.file(key), nil, 0o600))
+		old := s.l.Clock.Now().Add(-72 * time.Hour)
+		s.must(os.Chtimes(s.file(key), old, old))
+		s.finds(fsck.Options{Mend: fsck.Mend{Orphans: true}}, "aaa", fsck.Orphaned)
+		if owner := s.text("SELECT provider_id FROM garbage WHERE key = $1", key); owner != "aaa" {
+			t.Errorf("the garbage of %s", owner)
+		}
+	})
+}

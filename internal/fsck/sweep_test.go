@@ -1,0 +1,221 @@
+package fsck_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/fsck"
+)
+
+// sweep lets every replica ask for its turn, and the collector do its part.
+func (s *shop) sweep() {
+	s.t.Helper()
+	for _, a := range s.l.Apps {
+		s.must(a.Fsck.Sweep(context.Background()))
+	}
+	s.l.Sweep()
+}
+
+func (s *shop) there(key string) bool {
+	_, err := os.Stat(s.file(key))
+	return err == nil
+}
+
+func (s *shop) garbage() int64 { return s.number("SELECT count(*) FROM garbage WHERE key LIKE 'ab/%'") }
+
+const day = 24 * time.Hour
+
+// Abuse cases C96 and C97: what a crash left is gone one sweep later, and nothing else.
+func TestTheSweepTakesWhatNothingRefersTo(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		stray := s.stray(1, 72*time.Hour)
+		s.sweep()
+		if s.garbage() != 0 {
+			t.Fatal("the first sweep came right at the start")
+		}
+		s.l.Clock.Advance(day)
+		young := s.stray(2, time.Hour)
+		alice := s.l.SignIn(t, "alice", "password of alice")
+		open := alice.Post("/api/files/upload-session", apptest.M{"path": "/home/alice", "fileName": "b", "fileSize": 3}).OK(200).Text("sessionId")
+		etag := alice.Put("/api/files/upload/raw/"+open, []byte("abc")).OK(200).Text("etag")
+		old := s.l.Clock.Now().Add(-72 * time.Hour)
+		s.must(filepath.WalkDir(s.objects, func(path string, entry os.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() && path != s.file(young) && !strings.Contains(path, ".larder") {
+				return os.Chtimes(path, old, old) // the age of what is in use is no reason
+			}
+			return err
+		}))
+		s.sweep()
+		if s.garbage() != 1 || !s.there(stray) {
+			t.Fatalf("%d keys on the list after the first day, want the stray one's", s.garbage())
+		}
+		s.l.Clock.Advance(s.l.Apps[0].Config.GarbageGrace / 2)
+		alice.Post("/api/files/upload-complete", apptest.M{"sessionId": open, "etag": etag}).OK(200)
+		s.sweep()
+		s.l.Clock.Advance(s.l.Apps[0].Config.GarbageGrace / 2)
+		s.sweep()
+		if s.there(stray) || !s.there(young) || !s.there(s.key) {
+			t.Errorf("stray %v, young %v, in use %v", s.there(stray), s.there(young), s.there(s.key))
+		}
+		s.finds(deep, "")
+		if got := alice.Get("/home/alice/b").OK(200); string(got.Body) != "abc" {
+			t.Errorf("completed after the sweep: %q", got.Body)
+		}
+	})
+}
+
+// Replicas may differ by an hour, and a shared directory has a clock of its own: with them an object must be two days old.
+func TestTheAgeOfLeftoversAllowsForClocksThatDiffer(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.sweep()
+		s.l.Clock.Advance(day)
+		younger, older := s.stray(1, 23*time.Hour), s.stray(2, 25*time.Hour)
+		alone := len(s.l.Apps) == 1
+		if !alone {
+			younger, older = s.stray(3, 47*time.Hour), s.stray(4, 49*time.Hour)
+			s.must(os.Remove(s.file("ab/00000000000000000000000000000001")))
+			s.must(os.Remove(s.file("ab/00000000000000000000000000000002")))
+		}
+		s.sweep()
+		if s.number("SELECT count(*) FROM garbage WHERE key = $1", older) != 1 || s.number("SELECT count(*) FROM garbage WHERE key = $1", younger) != 0 {
+			t.Errorf("%d on the list; want the older one only", s.garbage())
+		}
+	})
+}
+
+func TestOneReplicaSweepsOnceADay(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.sweep()
+		for i := range 3 {
+			s.l.Clock.Advance(day)
+			s.stray(2*i, 72*time.Hour)
+			s.sweep()
+			if n := s.garbage(); n != int64(i+1) {
+				t.Fatalf("day %d: %d on the list, want %d", i, n, i+1)
+			}
+			s.stray(2*i+1, 72*time.Hour)
+			s.l.Clock.Advance(time.Second)
+			s.sweep()
+			if n := s.garbage(); n != int64(i+1) {
+				t.Fatalf("day %d: swept twice", i)
+			}
+			s.must(os.Remove(s.file(keyed(2*i + 1))))
+			s.exec("UPDATE garbage SET after = after + 864000000") // the collector is not what this is about
+		}
+		s.l.Clock.Advance(-30 * day) // abuse case C129: a clock that went back holds no sweep up
+		s.stray(100, 72*time.Hour)
+		s.sweep()
+		if n := s.garbage(); n != 4 {
+			t.Errorf("after the clock went back: %d on the list", n)
+		}
+	})
+}
+
+func keyed(number int) string { return "ab/" + strings.Repeat("0", 31) + string(rune('0'+number)) }
+
+// Abuse case C126: a store that is down while its turn comes loses nothing, and has its next turn a day later.
+func TestAStoreThatIsDownIsSweptTheNextDay(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.stray(1, 72*time.Hour)
+		s.sweep()
+		s.l.Clock.Advance(day)
+		s.must(os.Rename(s.objects, s.objects+"-away"))
+		for _, a := range s.l.Apps {
+			s.must(a.Fsck.Sweep(t.Context()))
+		}
+		s.must(os.Rename(s.objects+"-away", s.objects))
+		s.sweep()
+		if s.garbage() != 0 {
+			t.Error("swept twice on one day")
+		}
+		s.l.Clock.Advance(day)
+		s.sweep()
+		if s.garbage() != 1 {
+			t.Error("not swept the next day")
+		}
+		s.finds(deep, "")
+	})
+}
+
+// A database from before the files that lie there, a backup brought back, must not cost them.
+func TestASweepOfALargePartOfAStoreIsNotDone(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.sweep()
+		s.l.Clock.Advance(day)
+		for i := range 101 {
+			s.stray(i, 72*time.Hour)
+		}
+		s.sweep()
+		if s.garbage() != 0 {
+			t.Errorf("%d of 103 objects were put on the list", s.garbage())
+		}
+		if !strings.Contains(s.l.Log.String(), "nothing refers to a large part of a store") {
+			t.Error("the log says nothing about it")
+		}
+		_, sum := s.check(fsck.Options{Mend: fsck.Mend{Orphans: true}})
+		if sum.Findings != 101 || sum.Mended != 101 || s.garbage() != 101 {
+			t.Errorf("asked to, it mended %d of %d", sum.Mended, sum.Findings)
+		}
+	})
+}
+
+// What is on the garbage list and in use all the same stays: the collector asks once more.
+func TestTheCollectorPassesOverWhatAFileRefersTo(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.exec("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, 1 FROM objects")
+		for range 3 {
+			s.l.Clock.Advance(time.Hour)
+			s.l.Sweep()
+		}
+		s.finds(deep, "", fsck.Doomed, fsck.Doomed)
+	})
+}
+
+// A check beside a service under load finds nothing that is only under way.
+func TestACheckBesideUploadsFindsNothing(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		for _, a := range s.l.Apps {
+			a.Tree.Grace = 0
+		}
+		done := make(chan struct{})
+		finished := make(chan error, 2)
+		for i := range 2 {
+			alice := s.l.SignIn(t, "alice", "password of alice")
+			go func() {
+				dir := "/home/alice/load" + string(rune('0'+i))
+				for {
+					select {
+					case <-done:
+						finished <- nil
+						return
+					default:
+					}
+					id := alice.Upload(dir, "a", []byte("first"))
+					alice.Upload(dir, "a", []byte("second"), apptest.M{"conflict": "replace"})
+					alice.Upload(dir+"/sub", "b", []byte("third"))
+					alice.Delete("/api/files/" + id)
+					alice.Delete("/api/files/" + s.text("SELECT id FROM entries WHERE name = 'sub' AND parent_id = (SELECT id FROM entries WHERE name = $1)", "load"+string(rune('0'+i))))
+					if err := s.l.Apps[0].Sweep(context.Background()); err != nil {
+						finished <- err
+						return
+					}
+				}
+			}()
+		}
+		for range 8 {
+			if lines, _ := s.check(deep); len(lines) > 0 {
+				t.Errorf("%q", lines)
+			}
+		}
+		close(done)
+		for range 2 {
+			s.must(<-finished)
+		}
+	})
+}
+
