@@ -29,6 +29,16 @@ const adminPassword = "canary-Admin-pass-7731"
 type site struct {
 	dir string            // the data directory
 	env map[string]string // the whole environment of its processes, PATH and the like left out
+	// program is another build of the binary, "" for the one under test.
+	program string
+}
+
+// binary is the path of the program that the site runs.
+func (s *site) binary() string {
+	if s.program != "" {
+		return s.program
+	}
+	return binary
 }
 
 // newSite returns a site with SQLite whose administrator has adminPassword, on a port of the system's choice.
@@ -57,7 +67,7 @@ func (s *site) environ() []string {
 // run runs a command of the binary to its end.
 func (s *site) run(t testing.TB, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(s.binary(), args...)
 	cmd.Env = s.environ()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -94,7 +104,7 @@ type process struct {
 // launch starts `larder serve`, behind the words of wrapper if any, and waits for nothing. The process is killed at the end of the test.
 func (s *site) launch(t testing.TB, wrapper ...string) *process {
 	t.Helper()
-	words := append(append([]string{}, wrapper...), binary, "serve")
+	words := append(append([]string{}, wrapper...), s.binary(), "serve")
 	p := &process{site: s, cmd: exec.Command(words[0], words[1:]...), stdout: newOutput(), stderr: newOutput(), exited: make(chan struct{})}
 	p.cmd.Env = s.environ()
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr

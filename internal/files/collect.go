@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"larder/internal/blob"
+	"larder/internal/crash"
 	"larder/internal/db"
 )
 
@@ -68,6 +69,9 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("collect deleted entries: %w", err)
 	}
+	if more {
+		crash.Point("collect.rows")
+	}
 	return more, nil
 }
 
@@ -112,6 +116,9 @@ func (t *Tree) collectGarbage(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("collect garbage: %w", err)
 	}
+	if len(claimed) > 0 {
+		crash.Point("collect.claimed")
+	}
 	var deleted []garbage
 	failures := map[string]int{} // by provider: after some it is not asked again for now, yet one bad object does not hold up the others
 	for _, g := range claimed {
@@ -126,6 +133,7 @@ func (t *Tree) collectGarbage(ctx context.Context) (more bool, err error) {
 			t.Log.Warn("delete an object that nothing refers to", "provider", g.provider, "key", g.key, "error", err)
 			continue
 		}
+		crash.Point("collect.deleted")
 		deleted = append(deleted, g)
 	}
 	if len(deleted) == 0 { // what fails is set aside for a while, and what comes behind it has its turn

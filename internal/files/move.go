@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"larder/internal/access"
+	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/job"
@@ -47,6 +48,9 @@ func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath
 		made = job.Job{ID: t.IDs.UUID(), Type: MoveJob, OwnerID: a.UserID, Status: job.Completed, Progress: 100, CreatedAt: now, CompletedAt: &now}
 		return job.InsertCompleted(tx, made)
 	})
+	if err == nil {
+		crash.Point("move.committed")
+	}
 	return made, moved(err)
 }
 

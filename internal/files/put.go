@@ -10,6 +10,7 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/blob"
+	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/job"
@@ -179,6 +180,7 @@ func (w *put) replace(n *node, there row) (e Entry, done bool, err error) {
 	if err := quota.Charge(w.tx, r.owner, r.size-there.size, 0); err != nil {
 		return Entry{}, false, err
 	}
+	w.tx.AfterCommit(func() { crash.Point("replace.committed") })
 	return w.view.entry(w.actor, &r, child(n.facts(w.actor), w.actor, &r)), true, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"larder/internal/access"
+	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/quota"
 )
@@ -39,6 +40,9 @@ func (t *Tree) Delete(ctx context.Context, a access.Actor, id string) (rows, byt
 		}
 		return err
 	})
+	if err == nil {
+		crash.Point("delete.committed")
+	}
 	return rows, bytes, err
 }
 

@@ -218,4 +218,3 @@ func TestACheckBesideUploadsFindsNothing(t *testing.T) {
 		}
 	})
 }
-

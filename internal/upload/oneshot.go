@@ -198,7 +198,7 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 	if err != nil {
 		return Result{}, fmt.Errorf("reserve for an upload: %w", err)
 	}
-	crash.Point("upload.noted")
+	crash.Point("large.noted")
 	var result Result
 	store, err := s.store(ctx, place.ProviderID)
 	if err == nil {
@@ -226,7 +226,7 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	if err != nil {
 		return Result{}, stored(err)
 	}
-	crash.Point("upload.stored")
+	crash.Point("large.stored")
 	r.size, r.sha256, r.etag = info.Size, hex.EncodeToString(info.SHA256), info.ETag
 	r.mimeType = settle(r.place.Name, head, r.claim)
 	link := o.links(r.mimeType, head)
@@ -248,7 +248,7 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	if err != nil {
 		return Result{}, fmt.Errorf("commit an upload: %w", err)
 	}
-	crash.Point("upload.committed")
+	crash.Point("large.committed")
 	return result, nil
 }
 

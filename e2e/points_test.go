@@ -1,0 +1,274 @@
+package e2e
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// trial is a named crash point and what runs into it. A new point is one line here.
+type trial struct {
+	point    string
+	scenario func(t *testing.T, w *wreck) attempt
+	postgres bool // also there in every run; a soak tries all of them on both engines
+}
+
+var trials = []trial{
+	{"upload.noted", unstored(small), false},
+	{"upload.stored", unstored(small), true},
+	{"upload.committed", published(small), true},
+	{"large.noted", unstored(large), false},
+	{"large.stored", unstored(large), true},
+	{"large.committed", published(large), false},
+	{"raw.stored", rawStored, false},
+	{"replace.committed", replaceCommitted, true},
+	{"delete.committed", deleteCommitted, false},
+	{"move.committed", moveCommitted, false},
+	{"collect.rows", collecting, true},
+	{"collect.claimed", collecting, false},
+	{"collect.deleted", collecting, true},
+}
+
+// attempt is what a process dies of.
+type attempt struct {
+	run func() (reply, error)
+	// may is what may lie at a path afterwards, "" for nothing. What it does not name is as it was.
+	may map[string][]string
+	// again does it once more, with a process that lives on, and says what lies there then; nil where there is nothing to do.
+	again func(t *testing.T)
+}
+
+// contents is the content of files by their paths.
+type contents map[string]string
+
+// pointTrials is how often each point is tried.
+func pointTrials(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("LARDER_TEST_TRIALS")
+	if text == "" {
+		return 1
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("LARDER_TEST_TRIALS: %q is no number of trials", text)
+	}
+	return n
+}
+
+// wreck is a site that is killed over and over again, with what was acknowledged on it.
+type wreck struct {
+	site   *site
+	admin  *client // a session outlives its server
+	keyed  *client
+	random *rand.Rand
+	serial int
+	kept   contents // what was acknowledged
+}
+
+// Abuse case C123, at the lines between which a crash could lose something: the process kills itself at each named point. What was acknowledged is
+// there byte for byte, what was not is there as a whole or not at all, the quota is the sum, fsck finds nothing, and the same request succeeds
+// when it comes again.
+func TestCrashPoints(t *testing.T) {
+	t.Parallel()
+	times := pointTrials(t)
+	seed := crashSeed(t)
+	t.Logf("LARDER_TEST_SEED=%d repeats the choices", seed)
+	for lane, engine := range []string{"sqlite", "sqlite", "postgres"} {
+		t.Run(fmt.Sprintf("%s/%d", engine, lane), func(t *testing.T) {
+			t.Parallel()
+			w := newWreck(t, engine, rand.New(rand.NewPCG(seed, uint64(lane))))
+			for i, c := range trials {
+				if engine == "sqlite" && i%2 != lane || engine == "postgres" && !c.postgres && times == 1 {
+					continue
+				}
+				for n := range times {
+					t.Run(fmt.Sprintf("%s/%d", c.point, n), func(t *testing.T) { w.try(t, c) })
+					if t.Failed() {
+						return
+					}
+				}
+			}
+		})
+	}
+}
+
+// Every crash point in the source has a trial, and every trial a point.
+func TestEveryCrashPointIsTried(t *testing.T) {
+	t.Parallel()
+	call, named := regexp.MustCompile(`\bcrash\.Point\(`), regexp.MustCompile(`\bcrash\.Point\("([a-z]+\.[a-z]+)"\)`)
+	points := map[string]bool{}
+	err := filepath.WalkDir("../internal", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		found := named.FindAllSubmatch(text, -1)
+		if len(found) != len(call.FindAll(text, -1)) {
+			t.Errorf("%s: a crash point's name is not written out, or not as operation.done", path)
+		}
+		for _, m := range found {
+			points[string(m[1])] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := map[string]bool{}
+	for _, c := range trials {
+		tried[c.point] = true
+		if !points[c.point] {
+			t.Errorf("%s is tried and is nowhere in the source", c.point)
+		}
+	}
+	for _, point := range slices.Sorted(maps.Keys(points)) {
+		if !tried[point] {
+			t.Errorf("%s has no trial", point)
+		}
+	}
+}
+
+// crashing is the binary with crash points, built when the first test wants it.
+var crashing = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(binary), "larder-crashing")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "crashpoints", "-o", path, "larder/cmd/larder")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the binary with crash points: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func newWreck(t *testing.T, engine string, random *rand.Rand) *wreck {
+	t.Helper()
+	w := &wreck{site: newSite(t), random: random, kept: contents{}}
+	var err error
+	if w.site.program, err = crashing(); err != nil {
+		t.Fatal(err)
+	}
+	w.site.env["LARDER_GARBAGE_GRACE"] = "1ms"
+	w.site.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
+	if engine == "postgres" {
+		w.site.onPostgres(t)
+	}
+	p := w.site.start(t)
+	w.admin, w.keyed = p.admin(t), withKey(w.site.key(t, "admin"), p.url)
+	p.kill()
+	return w
+}
+
+// try lets the process die at a point, and looks at what it left.
+func (w *wreck) try(t *testing.T, c trial) {
+	calm := w.site.start(t)
+	w.connect(calm)
+	a := c.scenario(t, w)
+	calm.kill()
+
+	w.site.env["LARDER_CRASH_AT"] = c.point
+	doomed := w.site.launch(t)
+	delete(w.site.env, "LARDER_CRASH_AT")
+	if doomed.readyOrDead(t) {
+		w.connect(doomed)
+		if r, err := a.run(); err == nil {
+			t.Fatalf("answered %d and did not crash: %s", r.status, r.body)
+		}
+	}
+	doomed.ended(t)
+	if how, ok := doomed.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGKILL {
+		t.Fatalf("the server ended by itself: %v\n%s", doomed.cmd.ProcessState, doomed.stderr)
+	}
+
+	after := w.site.start(t)
+	w.connect(after)
+	w.settle(t, a.may)
+	out, stderr, code := w.site.run(t, "fsck", "--deep")
+	if code != 0 {
+		t.Errorf("fsck: exit code %d\n%s%s", code, out, stderr)
+	}
+	if a.again != nil {
+		a.again(t)
+		w.settle(t, nil)
+	}
+	after.kill()
+}
+
+func (w *wreck) connect(p *process) {
+	for _, c := range []*client{w.admin, w.keyed} {
+		c.bases = []string{p.url}
+	}
+}
+
+// readyOrDead waits until the server answers or has ended, and reports which.
+func (p *process) readyOrDead(t *testing.T) bool {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.exited:
+			return false
+		case <-deadline:
+			t.Fatalf("neither ready nor dead after %v", patience)
+		case <-tick.C:
+			if m := servesLine.FindStringSubmatch(p.stdout.String()); m != nil {
+				p.url = m[1]
+				if p.probe("/api/public/health/ready") == 200 {
+					return true
+				}
+			}
+		}
+	}
+}
+
+// settle compares everything below /uploads and the quota with what was acknowledged, and takes over what there is.
+func (w *wreck) settle(t *testing.T, may map[string][]string) {
+	t.Helper()
+	seen := contents{}
+	var size int64
+	for _, e := range w.admin.walk(t, "/uploads") {
+		body := w.admin.do(t, "GET", (&url.URL{Path: e.full()}).EscapedPath(), nil).want(t, 200).body
+		seen[e.full()], size = string(body), size+int64(len(body))
+		if int64(len(body)) != e.Size {
+			t.Errorf("%s is listed with %d bytes and has %d", e.full(), e.Size, len(body))
+		}
+	}
+	paths := map[string]bool{}
+	for _, known := range []map[string]string{w.kept, seen} {
+		for path := range known {
+			paths[path] = true
+		}
+	}
+	for path := range may {
+		paths[path] = true
+	}
+	for path := range paths {
+		fits, named := may[path]
+		if !named {
+			fits = []string{w.kept[path]}
+		}
+		if !slices.Contains(fits, seen[path]) && !strings.HasPrefix(path, loopFolder) {
+			t.Errorf("%s: hash %.8s of %d bytes, which is none of the %d that may lie there", path, hash([]byte(seen[path])), len(seen[path]), len(fits))
+		}
+	}
+	w.kept = seen
+	if used, files := w.admin.usage(t); used != size || files != int64(len(seen)) {
+		t.Errorf("the quota says %d bytes in %d files, the listings %d in %d", used, files, size, len(seen))
+	}
+}

@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+)
+
+// What the crash points are run into with.
+
+// loopFolder is where a scenario keeps itself busy; nothing is expected of what lies there.
+const loopFolder = "/uploads/loop"
+
+func small(w *wreck) int { return 1 + w.random.IntN(200_000) }
+func large(w *wreck) int { return 400_000 + w.random.IntN(3_000_000) }
+
+func (w *wreck) content(size int) string {
+	b := make([]byte, size)
+	for i := 0; i < len(b); i += 61 {
+		b[i] = byte(w.random.Uint32())
+	}
+	return fmt.Sprintf("%d %x", w.serial, w.random.Uint64()) + string(b)
+}
+
+// fresh is a name that was never used.
+func (w *wreck) fresh() string {
+	w.serial++
+	return fmt.Sprintf("f%04d.bin", w.serial)
+}
+
+// upload is one request; its answer says where the file lies.
+func (w *wreck) upload(name, content string) (reply, error) {
+	return w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "Content-Type", "application/x-crash")
+}
+
+// put uploads a file with a process that lives, and keeps account of it.
+func (w *wreck) put(t *testing.T, name, content string) (path, id string) {
+	t.Helper()
+	r, err := w.upload(name, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var u uploaded
+	r.data(t, 200, &u)
+	path = u.Path + "/" + u.Filename
+	w.kept[path] = content
+	return path, u.FileID
+}
+
+// begin makes an upload session.
+func (w *wreck) begin(t *testing.T, name, conflict string, size int) string {
+	t.Helper()
+	var session struct{ SessionID string }
+	w.admin.do(t, "POST", "/api/files/upload-session", object{"path": "/uploads", "fileName": name, "fileSize": size, "conflict": conflict}).data(t, 200, &session)
+	return session.SessionID
+}
+
+// raw sends the bytes of a session and returns their etag.
+func (w *wreck) raw(t *testing.T, session, content string) string {
+	t.Helper()
+	var sent struct{ Etag string }
+	w.admin.do(t, "PUT", "/api/files/upload/raw/"+session, []byte(content)).data(t, 200, &sent)
+	return sent.Etag
+}
+
+func (w *wreck) complete(session, etag string) (reply, error) {
+	return w.admin.send("POST", "/api/files/upload-complete", object{"sessionId": session, "etag": etag})
+}
+
+// unstored is an upload in one request before its commit: nothing comes of it.
+func unstored(size func(*wreck) int) func(*testing.T, *wreck) attempt {
+	return func(t *testing.T, w *wreck) attempt {
+		name, content := w.fresh(), w.content(size(w))
+		return attempt{
+			run: func() (reply, error) { return w.upload(name, content) },
+			may: map[string][]string{"/uploads/" + name: {""}},
+			again: func(t *testing.T) {
+				if path, _ := w.put(t, name, content); path != "/uploads/"+name {
+					t.Errorf("the upload that came again lies at %s", path)
+				}
+			},
+		}
+	}
+}
+
+// published is an upload in one request after its commit: the file is there, though nobody was told.
+func published(size func(*wreck) int) func(*testing.T, *wreck) attempt {
+	return func(t *testing.T, w *wreck) attempt {
+		name, content := w.fresh(), w.content(size(w))
+		return attempt{
+			run:   func() (reply, error) { return w.upload(name, content) },
+			may:   map[string][]string{"/uploads/" + name: {content}},
+			again: func(t *testing.T) { w.put(t, name, content) }, // under a name with a number
+		}
+	}
+}
+
+// rawStored loses the bytes of a session and not the session.
+func rawStored(t *testing.T, w *wreck) attempt {
+	name, content := w.fresh(), w.content(small(w))
+	session := w.begin(t, name, "fail", len(content))
+	return attempt{
+		run: func() (reply, error) { return w.admin.send("PUT", "/api/files/upload/raw/"+session, []byte(content)) },
+		again: func(t *testing.T) {
+			etag := w.raw(t, session, content)
+			r, err := w.complete(session, etag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.want(t, 200)
+			w.kept["/uploads/"+name] = content
+		},
+	}
+}
+
+func replaceCommitted(t *testing.T, w *wreck) attempt {
+	before, after := w.content(small(w)), w.content(small(w))
+	path, id := w.put(t, w.fresh(), before)
+	session := w.begin(t, path[len("/uploads/"):], "replace", len(after))
+	etag := w.raw(t, session, after)
+	return attempt{
+		run: func() (reply, error) { return w.complete(session, etag) },
+		may: map[string][]string{path: {after}},
+		again: func(t *testing.T) {
+			r, err := w.complete(session, etag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var done struct {
+				AlreadyCompleted bool
+				File             entry
+			}
+			r.data(t, 200, &done)
+			if !done.AlreadyCompleted || done.File.ID != id {
+				t.Errorf("completed again: %s", r.body)
+			}
+		},
+	}
+}
+
+func deleteCommitted(t *testing.T, w *wreck) attempt {
+	path, id := w.put(t, w.fresh(), w.content(small(w)))
+	return attempt{
+		run:   func() (reply, error) { return w.admin.send("DELETE", "/api/files/"+id, nil) },
+		may:   map[string][]string{path: {""}},
+		again: func(t *testing.T) { w.admin.do(t, "DELETE", "/api/files/"+id, nil).fails(t, 404, "NOT_FOUND") },
+	}
+}
+
+func moveCommitted(t *testing.T, w *wreck) attempt {
+	name, content := w.fresh(), w.content(small(w))
+	path, id := w.put(t, name, content)
+	folder := w.fresh()
+	w.admin.mkdir(t, "/uploads", folder)
+	move := object{"targetPath": "/uploads/" + folder}
+	return attempt{
+		run: func() (reply, error) { return w.admin.send("POST", "/api/files/"+id+"/move", move) },
+		may: map[string][]string{path: {""}, "/uploads/" + folder + "/" + name: {content}},
+		again: func(t *testing.T) { // it lies there already
+			w.admin.do(t, "POST", "/api/files/"+id+"/move", move).fails(t, 409, "OPERATION_FAILED")
+			move["targetPath"] = "/uploads"
+			w.admin.do(t, "POST", "/api/files/"+id+"/move", move).want(t, 200)
+			delete(w.kept, "/uploads/"+folder+"/"+name)
+			w.kept[path] = content
+		},
+	}
+}
+
+// collecting leaves garbage for the first sweep of the process, and makes more until that dies of it.
+func collecting(t *testing.T, w *wreck) attempt {
+	litter := func() error {
+		folder := w.fresh()
+		var made struct{ File entry }
+		if r, err := w.admin.send("POST", "/api/files/folder", object{"path": "/uploads/loop", "name": folder}); err != nil {
+			return err
+		} else if err := r.decode(&made); err != nil {
+			return err
+		}
+		for range 3 {
+			content := w.content(small(w))
+			r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", w.fresh(), "X-Path", url.PathEscape(loopFolder+"/"+folder))
+			if err != nil || r.status != 200 {
+				return errors.Join(err, fmt.Errorf("upload: %d %s", r.status, r.body))
+			}
+		}
+		r, err := w.admin.send("DELETE", "/api/files/"+made.File.ID, nil)
+		if err == nil && r.status != 200 {
+			err = fmt.Errorf("delete: %d %s", r.status, r.body)
+		}
+		return err
+	}
+	w.admin.send("POST", "/api/files/folder", object{"path": "/uploads", "name": "loop"}) // there after the first time
+	w.put(t, w.fresh(), w.content(small(w)))
+	for range 2 {
+		if err := litter(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return attempt{run: func() (reply, error) {
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+			if err := litter(); err != nil {
+				return reply{}, err
+			}
+		}
+		return reply{}, nil
+	}}
+}
