@@ -1,0 +1,322 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"database/sql"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// ailing is a site whose store or database is made to fail in the middle of a request.
+type ailing struct {
+	*site
+	p     *process
+	admin *client
+	token string
+	root  string // the directory of the store
+	kept  string // content of /uploads/kept.bin
+}
+
+// malady makes a running server suffer; the function it returns ends that. temp is the temporary file of the body under way.
+type malady struct {
+	name     string
+	begin    func(t *testing.T, a *ailing, temp string) (end func())
+	stores   bool // bytes can't be stored
+	commits  bool // nothing can be committed
+	opens    bool // nothing can be opened
+	separate bool // the store is a small file system of its own
+}
+
+var maladies = []malady{
+	{name: "EIO on write", stores: true, begin: func(t *testing.T, a *ailing, temp string) func() {
+		return a.p.inject(t, "write", "EIO", temp)
+	}},
+	{name: "EIO on fsync of the bytes", stores: true, begin: func(t *testing.T, a *ailing, temp string) func() {
+		return a.p.inject(t, "fsync", "EIO", temp)
+	}},
+	{name: "EIO on rename", stores: true, begin: func(t *testing.T, a *ailing, temp string) func() {
+		return a.p.inject(t, "renameat2", "EIO", filepath.Dir(temp))
+	}},
+	{name: "EIO on fsync of the directory", stores: true, begin: func(t *testing.T, a *ailing, _ string) func() {
+		shards := []string{a.root}
+		for i := range 256 {
+			shards = append(shards, filepath.Join(a.root, fmt.Sprintf("%02x", i)))
+		}
+		return a.p.inject(t, "fsync", "EIO", shards...)
+	}},
+	{name: "EIO on fdatasync of the database", commits: true, begin: func(t *testing.T, a *ailing, _ string) func() {
+		return a.p.inject(t, "fsync,fdatasync", "EIO", filepath.Join(a.dir, "larder.db-wal"))
+	}},
+	{name: "ENOSPC and a short write", stores: true, separate: true, begin: fillUp},
+	{name: "EMFILE", stores: true, opens: true, begin: func(t *testing.T, a *ailing, _ string) func() {
+		before := a.p.limitFiles(t, "1")
+		return func() { a.p.limitFiles(t, before) }
+	}},
+}
+
+// Abuse cases C124 and C128: a store or database that fails in the middle of an upload, a replacement or a completion. The client is told so and never
+// "stored", what was there before can be read, nothing stays reserved, and the server is well as soon as the fault is gone.
+func TestFaultsOfTheSystem(t *testing.T) {
+	t.Parallel()
+	for _, m := range maladies {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAiling(t, m.separate)
+			content := bytes.Repeat([]byte("new content "), 200_000) // 2.4 MB
+			during := func(op func(between func()) reply) {
+				t.Helper()
+				end := func() {}
+				r := op(func() { end = m.begin(t, a, a.temporary(t)) })
+				end()
+				if r.status < 500 {
+					t.Errorf("answered %d while it was failing: %s", r.status, tail(string(r.body), 300))
+				}
+				a.well(t)
+			}
+			key := http.Header{"Authorization": {"Bearer " + a.token}, "X-File-Name": {"new.bin"}}
+			during(func(between func()) reply { return a.halves(t, "POST", "/api/upload", key, content, between) })
+			if n := len(a.admin.list(t, "/uploads")); n != 1 && !m.commits { // where the answer to a commit is lost, the file may be there
+				t.Errorf("%d files after an upload that failed, want the one before", n)
+			}
+			a.freed(t, m.commits)
+
+			var session struct{ SessionID string }
+			begin := func() {
+				a.admin.do(t, "POST", "/api/files/upload-session", object{
+					"path": "/uploads", "fileName": "kept.bin", "fileSize": len(content), "conflict": "replace",
+				}).data(t, 200, &session)
+			}
+			begin()
+			raw := "/api/files/upload/raw/" + session.SessionID
+			cookies := a.admin.headers(t)
+			during(func(between func()) reply { return a.halves(t, "PUT", raw, cookies, content, between) })
+			a.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": hash(content)}).fails(t, 422, "OPERATION_FAILED")
+			a.admin.do(t, "DELETE", "/api/files/upload/multipart/"+session.SessionID, nil).want(t, 200)
+			a.freed(t, m.commits)
+
+			begin()
+			raw = "/api/files/upload/raw/" + session.SessionID
+			a.admin.do(t, "PUT", raw, content).want(t, 200)
+			complete := func() reply {
+				return a.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": hash(content)})
+			}
+			if m.commits || m.opens {
+				end := m.begin(t, a, "")
+				r := complete()
+				end()
+				if r.status < 500 {
+					t.Errorf("completed with %d while it was failing: %s", r.status, r.body)
+				}
+				a.well(t)
+			}
+			complete().want(t, 200)
+			a.kept = string(content)
+			a.well(t)
+			a.freed(t, m.commits)
+			withKey(a.token, a.p.url).mustRaw(t, "new.bin", "", "application/x-test", content)
+			a.fsck(t)
+			a.p.stop(t)
+		})
+	}
+}
+
+func newAiling(t *testing.T, separate bool) *ailing {
+	t.Helper()
+	a := &ailing{site: newSite(t), kept: strings.Repeat("old ", 1000)}
+	objects := filepath.Join(a.dir, "objects")
+	if separate {
+		objects = filepath.Join(filepath.Dir(a.dir), "small")
+		if err := os.Mkdir(objects, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mount("tmpfs", objects, "tmpfs", 0, "size=16m,mode=0700"); err != nil {
+			t.Logf("no file system of 16 MiB can be mounted here (%v): the full disk is made up by strace instead", err)
+		} else {
+			t.Cleanup(func() {
+				if err := syscall.Unmount(objects, syscall.MNT_DETACH); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	a.env["LARDER_OBJECT_DIR"], a.env["LARDER_MIN_FREE"] = objects, "0"
+	a.root = filepath.Join(objects, "default")
+	a.p = a.start(t)
+	a.admin, a.token = a.p.admin(t), a.key(t, "admin")
+	withKey(a.token, a.p.url).mustRaw(t, "kept.bin", "", "application/x-test", []byte(a.kept))
+	return a
+}
+
+// well checks that the server is ready and shows what it should.
+func (a *ailing) well(t *testing.T) {
+	t.Helper()
+	a.p.await(t, "ready", func() bool { return a.p.probe("/api/public/health/ready") == 200 })
+	if got := a.admin.do(t, "GET", "/uploads/kept.bin", nil).want(t, 200).body; string(got) != a.kept {
+		t.Errorf("what was stored before has %d bytes now, want %d", len(got), len(a.kept))
+	}
+}
+
+// freed checks that nothing is reserved. Where even giving back could not be committed, what is reserved goes with its row within the hour.
+func (a *ailing) freed(t *testing.T, later bool) {
+	t.Helper()
+	d, err := sql.Open("sqlite", "file:"+filepath.Join(a.dir, "larder.db")+"?_pragma=busy_timeout(15000)&_pragma=query_only(1)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var reserved, files, pending int64
+	if err := d.QueryRow("SELECT sum(reserved_storage), sum(reserved_files) FROM quotas").Scan(&reserved, &files); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.QueryRow("SELECT COALESCE(sum(reserved_storage), 0) FROM upload_sessions WHERE status = 'pending'").Scan(&pending); err != nil {
+		t.Fatal(err)
+	}
+	if reserved != pending || !later && (reserved != 0 || files != 0) {
+		t.Errorf("%d bytes and %d files are reserved, %d bytes by uploads under way", reserved, files, pending)
+	}
+}
+
+// temporary waits for the file that a body under way is written to.
+func (a *ailing) temporary(t *testing.T) string {
+	t.Helper()
+	path := ""
+	a.p.await(t, "writing to a temporary file", func() bool {
+		names, err := filepath.Glob(filepath.Join(a.root, "tmp", "*-*"))
+		if err == nil && len(names) == 1 {
+			path = names[0]
+		}
+		return path != ""
+	})
+	return path
+}
+
+// headers are what a client sends besides the body: its cookies and token.
+func (c *client) headers(t *testing.T) http.Header {
+	t.Helper()
+	req, err := http.NewRequest("GET", c.bases[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cookie := range c.http.Jar.Cookies(req.URL) {
+		req.AddCookie(cookie)
+	}
+	for name, values := range c.header {
+		req.Header[name] = values
+	}
+	return req.Header
+}
+
+// halves sends a request whose body pauses in the middle for between.
+func (a *ailing) halves(t *testing.T, method, path string, header http.Header, body []byte, between func()) reply {
+	t.Helper()
+	address := strings.TrimPrefix(a.p.url, "http://")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var head bytes.Buffer
+	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", method, path, address, len(body))
+	header.Write(&head) // into memory
+	head.WriteString("\r\n")
+	head.Write(body[:len(body)/2])
+	if _, err := conn.Write(head.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	between()
+	sent := make(chan struct{})
+	go func() { // the answer may come before all is sent
+		defer close(sent)
+		conn.Write(body[len(body)/2:])
+	}()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	conn.Close()
+	<-sent
+	return reply{status: resp.StatusCode, header: resp.Header, body: text}
+}
+
+var attached = regexp.MustCompile(`Process (\d+) attached`)
+
+// inject has system calls on some files fail, from now until the function it returns is called, which also checks that one did.
+func (p *process) inject(t *testing.T, calls, errno string, paths ...string) (end func()) {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "trace")
+	args := []string{"-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-o", log, "-e", "trace=" + calls, "-e", "inject=" + calls + ":error=" + errno}
+	for _, path := range paths {
+		args = append(args, "-P", path)
+	}
+	cmd, said, exited := exec.Command("strace", args...), newOutput(), make(chan struct{})
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		cmd.Wait() // ended by a signal
+		close(exited)
+	}()
+	said.wait(t, exited, attached)
+	return func() {
+		t.Helper()
+		cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended
+		<-exited
+		if text, _ := os.ReadFile(log); !bytes.Contains(text, []byte("INJECTED")) {
+			t.Errorf("no %s on %v failed", calls, paths[0])
+		}
+	}
+}
+
+// fillUp leaves half a MiB of the small file system.
+func fillUp(t *testing.T, a *ailing, temp string) (end func()) {
+	t.Helper()
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(a.root, &disk); err != nil {
+		t.Fatal(err)
+	}
+	if disk.Blocks*uint64(disk.Bsize) > 16<<20 {
+		return a.p.inject(t, "write", "ENOSPC", temp)
+	}
+	ballast := filepath.Join(filepath.Dir(a.root), "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Fallocate(int(f.Fd()), 0, 0, int64(disk.Bavail)*disk.Bsize-(1<<19)); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(ballast); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+var openFiles = regexp.MustCompile(`(?m)^Max open files\s+(\d+)`)
+
+// limitFiles sets how many files the process may have open, and returns how many it could before.
+func (p *process) limitFiles(t *testing.T, soft string) (before string) {
+	t.Helper()
+	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("prlimit", "--pid", fmt.Sprint(p.cmd.Process.Pid), "--nofile="+soft+":").CombinedOutput(); err != nil {
+		t.Fatalf("prlimit: %v: %s", err, out)
+	}
+	return string(openFiles.FindSubmatch(limits)[1])
+}
