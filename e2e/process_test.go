@@ -213,16 +213,22 @@ var nextPort atomic.Int64
 // keepPort gives the site an address that stays the same over restarts and is known to commands.
 func (s *site) keepPort(t testing.TB) {
 	t.Helper()
+	s.env["LARDER_LISTEN"] = freeAddress(t)
+}
+
+// freeAddress returns an address that nobody listens on.
+func freeAddress(t testing.TB) string {
+	t.Helper()
 	for range 1000 {
 		port := 20000 + (int64(os.Getpid())*37+nextPort.Add(1))%10000
 		address := net.JoinHostPort("127.0.0.1", strconv.FormatInt(port, 10))
 		if l, err := net.Listen("tcp", address); err == nil {
 			l.Close()
-			s.env["LARDER_LISTEN"] = address
-			return
+			return address
 		}
 	}
 	t.Fatal("no free port between 20000 and 30000")
+	return ""
 }
 
 // output collects what a process writes, and wakes those who wait for a line.

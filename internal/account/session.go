@@ -18,6 +18,10 @@ import (
 // SessionLifetime is how long a session lasts that nothing ends before.
 const SessionLifetime = 7 * 24 * time.Hour
 
+// clockSlack is how far the clocks of replicas may differ. What was made later than that was made by a clock that has gone back since, and would
+// live too long by the present one.
+const clockSlack = time.Hour
+
 // audience marks a session's token; no other token that we sign carries it (abuse case C40).
 const audience = "larder/session"
 
@@ -162,6 +166,9 @@ func (s *Service) parse(token string) (claims, error) {
 		return claims{}, invalidToken(err)
 	}
 	c.expiresAt = exp.Time
+	if issued, err := said.GetIssuedAt(); err != nil || issued == nil || issued.After(s.now().Add(clockSlack)) {
+		return claims{}, invalidToken(errors.New("issued in the future"))
+	}
 	return c, nil
 }
 

@@ -135,13 +135,16 @@ func updated(rows int64, err error) error {
 	return nil
 }
 
+// latestCSRF is the latest time (ms) until which a token can hold that was not made by a clock that has gone back since.
+func latestCSRF(now int64) int64 { return now + (CSRFLifetime + clockSlack).Milliseconds() }
+
 // readCSRF returns the token that holds now, "" for none.
 func readCSRF(q db.Querier, sessionID string, now int64) (string, error) {
 	var token string
 	err := q.QueryRow(`
 		SELECT token
 		FROM csrf_tokens
-		WHERE session_id = $1 AND expires_at > $2`, sessionID, now,
+		WHERE session_id = $1 AND expires_at > $2 AND expires_at <= $3`, sessionID, now, latestCSRF(now),
 	).Scan(&token)
 	if errors.Is(err, db.ErrNoRows) {
 		return "", nil
@@ -156,8 +159,8 @@ func ensureCSRF(tx *db.Tx, sessionID, fresh string, now, expiresAt int64) (strin
 		INSERT INTO csrf_tokens (session_id, token, expires_at)
 		VALUES ($1, $2, $3)
 		ON CONFLICT (session_id) DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at
-			WHERE csrf_tokens.expires_at <= $4
-		RETURNING token`, sessionID, fresh, expiresAt, now,
+			WHERE csrf_tokens.expires_at <= $4 OR csrf_tokens.expires_at > $5
+		RETURNING token`, sessionID, fresh, expiresAt, now, latestCSRF(now),
 	).Scan(&token)
 	if errors.Is(err, db.ErrNoRows) { // somebody was quicker
 		return readCSRF(tx, sessionID, now)

@@ -28,6 +28,13 @@ import (
 // Lifetime is how long a token is valid.
 const Lifetime = 15 * time.Minute
 
+// clockSlack is how far the clocks of replicas may differ. A token with longer to live than its lifetime and that was made by a clock that has
+// gone back since.
+const clockSlack = time.Hour
+
+// latest is the latest time (ms) at which a token that holds now can end.
+func latest(now int64) int64 { return now + (Lifetime + clockSlack).Milliseconds() }
+
 // length of a token in characters of base62: 256 bits.
 const length = 43
 
@@ -91,7 +98,7 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr) (Redemp
 	if err != nil {
 		return Redemption{}, fmt.Errorf("find a download token: %w", err)
 	}
-	if r.consumed || s.now().UnixMilli() >= r.expiresAt {
+	if now := s.now().UnixMilli(); r.consumed || now >= r.expiresAt || r.expiresAt > latest(now) {
 		return Redemption{}, invalid()
 	}
 	a, err := s.actor(ctx, r, ip)

@@ -48,7 +48,7 @@ func consume(tx *db.Tx, hash string, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE download_tokens
 		SET consumed_at = $1
-		WHERE hash = $2 AND purpose = 'download' AND consumed_at IS NULL AND expires_at > $1`, now, hash)
+		WHERE hash = $2 AND purpose = 'download' AND consumed_at IS NULL AND expires_at > $1 AND expires_at <= $3`, now, hash, latest(now))
 	return n == 1, err
 }
 
