@@ -140,6 +140,112 @@ func replaceCommitted(t *testing.T, w *wreck) attempt {
 	}
 }
 
+// partSize is how many bytes a part of a multipart upload has, save for the last.
+const partSize = 8 << 20
+
+// inParts is a file of two parts.
+func (w *wreck) inParts() (name, content string) { return w.fresh(), w.content(partSize + small(w)) }
+
+func announced(name, content string) object {
+	return object{"path": "/uploads", "fileName": name, "fileSize": len(content), "partCount": 2, "conflict": "fail"}
+}
+
+func (w *wreck) beginParts(t *testing.T, name, content string) (session string) {
+	t.Helper()
+	var made struct {
+		SessionID  string
+		TotalParts int
+	}
+	w.admin.do(t, "POST", "/api/files/upload-session", announced(name, content)).data(t, 200, &made)
+	if made.TotalParts != 2 {
+		t.Fatalf("%d bytes are to come in %d parts, want 2", len(content), made.TotalParts)
+	}
+	return made.SessionID
+}
+
+func (w *wreck) part(session string, number int, content string) (reply, error) {
+	body := content[(number-1)*partSize : min(len(content), number*partSize)]
+	return w.admin.send("PUT", fmt.Sprintf("/api/files/upload/multipart/%s/part/%d", session, number), []byte(body))
+}
+
+func (w *wreck) mustPart(t *testing.T, session string, number int, content string) {
+	t.Helper()
+	r, err := w.part(session, number, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, 200)
+}
+
+func (w *wreck) completeParts(session string) (reply, error) {
+	return w.admin.send("POST", "/api/files/upload-complete", object{"sessionId": session})
+}
+
+func (w *wreck) mustCompleteParts(t *testing.T, session, name, content string) {
+	t.Helper()
+	r, err := w.completeParts(session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, 200)
+	w.kept["/uploads/"+name] = content
+}
+
+// partsBegun loses a session that nobody was told of.
+func partsBegun(t *testing.T, w *wreck) attempt {
+	name, content := w.inParts()
+	return attempt{
+		run: func() (reply, error) { return w.admin.send("POST", "/api/files/upload-session", announced(name, content)) },
+		again: func(t *testing.T) {
+			session := w.beginParts(t, name, content)
+			w.mustPart(t, session, 2, content)
+			w.mustPart(t, session, 1, content)
+			w.mustCompleteParts(t, session, name, content)
+		},
+	}
+}
+
+// partsStored loses the answer and not the part: it need not be sent again.
+func partsStored(t *testing.T, w *wreck) attempt {
+	name, content := w.inParts()
+	session := w.beginParts(t, name, content)
+	return attempt{
+		run: func() (reply, error) { return w.part(session, 1, content) },
+		again: func(t *testing.T) {
+			w.mustPart(t, session, 2, content)
+			w.mustCompleteParts(t, session, name, content)
+		},
+	}
+}
+
+// ready is a session whose parts are all there.
+func (w *wreck) ready(t *testing.T) (session, name, content string) {
+	t.Helper()
+	name, content = w.inParts()
+	session = w.beginParts(t, name, content)
+	w.mustPart(t, session, 1, content)
+	w.mustPart(t, session, 2, content)
+	return session, name, content
+}
+
+func completeFinished(t *testing.T, w *wreck) attempt {
+	session, name, content := w.ready(t)
+	return attempt{
+		run:   func() (reply, error) { return w.completeParts(session) },
+		may:   map[string][]string{"/uploads/" + name: {""}},
+		again: func(t *testing.T) { w.mustCompleteParts(t, session, name, content) },
+	}
+}
+
+func completeCommitted(t *testing.T, w *wreck) attempt {
+	session, name, content := w.ready(t)
+	return attempt{
+		run:   func() (reply, error) { return w.completeParts(session) },
+		may:   map[string][]string{"/uploads/" + name: {content}},
+		again: func(t *testing.T) { w.mustCompleteParts(t, session, name, content) },
+	}
+}
+
 func deleteCommitted(t *testing.T, w *wreck) attempt {
 	path, id := w.put(t, w.fresh(), w.content(small(w)))
 	return attempt{

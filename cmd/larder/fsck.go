@@ -54,6 +54,9 @@ func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
 	if sum.Unchecked > 0 {
 		fmt.Fprintf(out, "Did not look at %d objects whose store is not there.\n", sum.Unchecked)
 	}
+	if sum.Unlisted > 0 {
+		fmt.Fprintf(out, "Did not look for what is left over in %d stores, which can't be listed.\n", sum.Unlisted)
+	}
 	if sum.Mended > 0 {
 		fmt.Fprintf(out, "Repaired %d.\n", sum.Mended)
 	}

@@ -93,6 +93,7 @@ type Summary struct {
 	Young                    int64 // objects that nothing refers to, too young to judge
 	Unhashed                 int64 // objects without SHA-256, after filling in
 	Unchecked                int64 // objects whose store was not there
+	Unlisted                 int64 // places that can't list what lies there
 	Findings, Mended         int64
 }
 

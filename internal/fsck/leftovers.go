@@ -116,6 +116,7 @@ func (c *check) leftovers(place provider.Place) error {
 		return c.found(StoreAway, nil, "%s: its objects can't be listed: %v", c.stores[place.Providers[0].ID].name, err)
 	}
 	if errors.Is(err, errNoList) {
+		c.Unlisted++
 		return nil
 	}
 	return err
