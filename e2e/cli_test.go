@@ -169,3 +169,36 @@ func TestKeyForWebDAV(t *testing.T) {
 	id, secret := regexp.MustCompile(`pk_[0-9A-Za-z]{24}`).FindString(out), regexp.MustCompile(`sk_[0-9A-Za-z]{48}`).FindString(out)
 	withKey(id+"."+secret, p.url).do(t, "GET", "/api/files", nil).fails(t, 403, "FORBIDDEN")
 }
+
+// larder fsck works beside a running server and without one: exit code 0 when everything is right, 1 when not, 2 for a wrong question.
+func TestFsckCommand(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.start(t)
+	withKey(s.key(t, "admin"), p.url).mustRaw(t, "a.txt", "", "text/plain", []byte("a letter"))
+	s.fsck(t)
+	for _, args := range [][]string{{"fsck", "now"}, {"fsck", "--repair", "everything"}, {"fsck", "--repair", "hashes"}} {
+		if stdout, stderr, code := s.run(t, args...); code != 2 || stderr == "" {
+			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 2 and a sentence on stderr", args, code, stdout, stderr)
+		}
+	}
+	objects, err := filepath.Glob(filepath.Join(s.dir, "objects/default/??/*"))
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("objects %q, %v", objects, err)
+	}
+	if err := os.WriteFile(objects[0], []byte("b letter"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, running := range []bool{true, false} {
+		if out, _, code := s.run(t, "fsck"); code != 0 || !strings.Contains(out, "Everything is as it should be") {
+			t.Errorf("running %v: a check that reads nothing ends with %d: %s", running, code, out)
+		}
+		out, stderr, code := s.run(t, "fsck", "--deep")
+		if code != 1 || !strings.HasPrefix(out, "hash ") || !strings.Contains(out, "/uploads/a.txt") || !strings.Contains(out, "1 finding.") || stderr != "" {
+			t.Errorf("running %v: a check that reads ends with %d: %s%s", running, code, out, stderr)
+		}
+		if running {
+			p.stop(t)
+		}
+	}
+}

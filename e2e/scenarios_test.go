@@ -195,7 +195,9 @@ func (w *wreck) mustCompleteParts(t *testing.T, session, name, content string) {
 func partsBegun(t *testing.T, w *wreck) attempt {
 	name, content := w.inParts()
 	return attempt{
-		run: func() (reply, error) { return w.admin.send("POST", "/api/files/upload-session", announced(name, content)) },
+		run: func() (reply, error) {
+			return w.admin.send("POST", "/api/files/upload-session", announced(name, content))
+		},
 		again: func(t *testing.T) {
 			session := w.beginParts(t, name, content)
 			w.mustPart(t, session, 2, content)

@@ -64,6 +64,10 @@ func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
 		_, err := fmt.Fprintln(out, "Everything is as it should be.")
 		return err
 	}
-	fmt.Fprintf(out, "%d findings.\n", sum.Findings)
+	if sum.Findings == 1 {
+		fmt.Fprintln(out, "1 finding.")
+	} else {
+		fmt.Fprintf(out, "%d findings.\n", sum.Findings)
+	}
 	return errFindings
 }

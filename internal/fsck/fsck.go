@@ -125,6 +125,7 @@ type check struct {
 	Summary
 	ctx    context.Context
 	stores map[string]*shelf // by provider
+	named  int               // objects whose files were looked for
 }
 
 // Check looks at everything and reports what it finds. An error means that it could not go on; what a store does not do is a finding.
