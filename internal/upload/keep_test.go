@@ -212,13 +212,17 @@ func TestKeptPartsCanBeDropped(t *testing.T) {
 		id := w.begun("k", 1, 2)
 		w.advance(time.Hour)
 		w.sweep()
+		other := w.create(w.ann, file("other", 5000)) // in whose reservation one that is given back twice would show
 		w.wantFault(w.up.Abort(ctx, w.ben, id), fault.NotFound, "by somebody else")
-		w.wantReserved(w.ann, 2000, 0)
+		w.wantReserved(w.ann, 7000, 1)
 		for range 2 {
 			if err := w.up.Abort(ctx, w.ann, id); err != nil {
 				t.Fatal(err)
 			}
-			w.wantReserved(w.ann, 0, 0)
+			w.wantReserved(w.ann, 5000, 1)
+		}
+		if err := w.up.Abort(ctx, w.ann, other.ID); err != nil {
+			t.Fatal(err)
 		}
 		w.emptied("after the abort")
 		_, err := w.up.Parts(ctx, w.ann, id)
@@ -495,6 +499,23 @@ func TestASessionGoesOnUnderAnotherMountOfItsProvider(t *testing.T) {
 		if entry := w.complete(w.admin, id, etag); entry.MountID != w.secondProviderID() || w.content(w.admin, entry.ID) != "hello" {
 			t.Errorf("got %+v", entry)
 		}
+	})
+}
+
+// What the collector has begun with is not taken back, neither by a renewal nor by whoever goes on.
+func TestPartsThatTheCollectorHasClaimed(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		claim := func() {
+			w.exec("UPDATE garbage SET after = $1 WHERE upload_id IS NOT NULL", -w.clock.Load()-time.Minute.Milliseconds())
+		}
+		id := w.begun("k", 1)
+		claim()
+		_, err := w.up.Renew(ctx, w.ann, id)
+		w.wantFault(err, fault.Conflict, "a renewal")
+		w.advance(time.Hour)
+		w.sweep()
+		w.wantParts(w.ann, w.create(w.ann, inParts("f", 2500, "k")).ID, nil, []int{1, 2, 3})
+		w.wantReserved(w.ann, 2500, 1)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -201,4 +202,28 @@ func TestCompletionComparesWhatTheStoreTells(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A completion that is overtaken, by another one and by the end of the file, says what any later one would.
+func TestCompletionThatIsOvertaken(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id, release, done := w.begun("", 1, 2, 3), make(chan struct{}), make(chan error, 1)
+		w.store.Next(blobtest.Finish, blobtest.Fault{Until: release})
+		go func() {
+			_, _, err := w.up.Complete(ctx, w.ann, id, "")
+			done <- err
+		}()
+		for w.store.Calls(blobtest.Finish) == 0 {
+			runtime.Gosched()
+		}
+		entry := w.complete(w.ann, id, "")
+		if _, _, err := w.tree.Delete(ctx, w.ann, entry.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.advance(2 * time.Hour)
+		w.emptied("after the deletion")
+		close(release)
+		w.wantFault(<-done, fault.NotFound, "the file is gone")
+		w.wantUsed(w.ann, 0, 0)
+	})
 }
