@@ -4,6 +4,7 @@ package access
 // moves every state on at once with a shift and two masks (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992), so the cost
 // does not depend on what the pattern or the path look like.
 type machine struct {
+	list  []state    // as the masks were made from it
 	words int        // of 64 states
 	class [256]uint8 // bytes that the pattern tells apart
 	step  []uint64   // per class: the states that a byte leads into from the one before
@@ -89,7 +90,7 @@ func statesOf(segments []string) (list []state, fixed int) {
 
 // assemble turns states into masks.
 func assemble(list []state) *machine {
-	m := &machine{words: (len(list) + 63) / 64}
+	m := &machine{list: list, words: (len(list) + 63) / 64}
 	classes := m.classify(list)
 	m.step, m.stay = make([]uint64, len(classes)*m.words), make([]uint64, len(classes)*m.words)
 	m.skip, m.inner = make([]uint64, m.words), make([]uint64, m.words)

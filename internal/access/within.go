@@ -1,6 +1,10 @@
 package access
 
-import "larder/internal/vpath"
+import (
+	"strings"
+
+	"larder/internal/vpath"
+)
 
 // MayMatchWithin reports whether the pattern covers path or anything that could lie below it. It is exact for names of any characters; limits
 // on length and depth are not looked at, so it errs towards true.
@@ -32,64 +36,67 @@ func (p Pattern) covers(other Pattern) bool {
 	return p.text == other.text || other.shape == literal && p.Match(other.base) || p.CoversWithin(other.base)
 }
 
-// Reach says which of a folder's direct children a pattern covers.
-type Reach uint8
+// hold is what a pattern does to the names in a folder.
+type hold struct {
+	all     bool         // every name is matched
+	names   []vpath.Name // these are matched, or something below them may be
+	globs   []string     // of `*` and `?`: names like these are matched
+	wild    bool         // what a name looks like decides whether it is matched, or whether something below it may be
+	settled bool         // all that lies below the folder, at any depth, is matched, or none of it
+}
 
-// The reaches.
-const (
-	ReachesNone Reach = iota
-	ReachesSome       // the child's name decides
-	ReachesAll
-)
-
-// ReachesChildren returns which direct children of folder the pattern covers, whatever their names.
-func (p Pattern) ReachesChildren(folder vpath.Path) Reach {
+// on returns what the pattern does to the names in folder.
+func (p Pattern) on(folder vpath.Path) hold {
 	m := p.machine
 	if m == nil {
-		return ReachesNone
+		return hold{settled: true}
 	}
 	d := m.after(bytesOf(folder))
-	if !m.move(&d, classSlash) || !m.takesSomeName(d) {
-		return ReachesNone
+	if !m.move(&d, classSlash) {
+		return hold{settled: true}
 	}
-	if m.takesEveryName(d) {
-		return ReachesAll
+	var h hold
+	for n := range m.list {
+		if d[n/64]&(1<<(n%64)) == 0 {
+			continue
+		}
+		switch text, wild, matched := m.segment(n); {
+		case text == "":
+		case text == "*":
+			h.all = h.all || matched
+		case wild:
+			h.wild = true
+			if matched {
+				h.globs = append(h.globs, text)
+			}
+		default:
+			h.names = append(h.names, vpath.Name(text))
+		}
 	}
-	return ReachesSome
+	h.settled = m.meets(&d, m.every)
+	return h
 }
 
-// takesEveryName reports whether each name, of whatever characters, leads d to a match. Characters that the pattern does not name are the
-// hardest to match: where as many of those match, others do.
-func (m *machine) takesEveryName(d states) bool {
-	for range vpath.MaxNameRunes {
-		before := d
-		m.move(&d, classOther)
-		if !m.accepts(&d) {
-			return false
-		}
-		if d == before {
-			return true
+// segment returns what the pattern says from state n on up to the next slash, whether there are wildcards in it, and whether a name that is like
+// it is matched. Within one name `**` is `*`.
+func (m *machine) segment(n int) (text string, wild, matched bool) {
+	var b strings.Builder
+	star := func() {
+		if s := m.list[n].stay; s == stayName || s == stayAnywhere {
+			b.WriteByte('*')
+			wild = true
 		}
 	}
-	return true
-}
-
-// takesSomeName reports whether some name leads d to a match.
-func (m *machine) takesSomeName(d states) bool {
-	stay := m.stay[classOther*m.words:]
-	for w := m.words - 1; w >= 0; w-- {
-		d[w] = d.shifted(w)&m.inner[w] | d[w]&stay[w]
+	star()
+	for n+1 < len(m.list) && (m.list[n+1].any || m.list[n+1].enter != '/') {
+		n++
+		if m.list[n].any {
+			b.WriteByte('?')
+			wild = true
+		} else {
+			b.WriteByte(m.list[n].enter)
+		}
+		star()
 	}
-	for { // a name may go on with any characters, so each state leads to the next as far as no slash is needed
-		if m.accepts(&d) {
-			return true
-		}
-		before := d
-		for w := range m.words {
-			d[w] |= d.shifted(w) & m.inner[w]
-		}
-		if d == before {
-			return false
-		}
-	}
+	return b.String(), wild, m.list[n].accept
 }

@@ -100,3 +100,30 @@ func (d Dialect) ddl(text string) string {
 	}
 	return blobType.ReplaceAllString(textType.ReplaceAllString(text, `TEXT COLLATE "C"`), "BYTEA")
 }
+
+// At is the expression for where a text holds a part, counted in characters from 1; 0 where it does not. Nothing in the part is a wildcard.
+func (d Dialect) At(text, part string) string {
+	if d == sqlite {
+		return "instr(" + text + ", " + part + ")"
+	}
+	return "strpos(" + text + ", " + part + ")"
+}
+
+// Like is the condition that a text is like the pattern that Glob has made, case included.
+func (d Dialect) Like(text, pattern string) string {
+	if d == sqlite {
+		return text + " GLOB " + pattern
+	}
+	return text + " LIKE " + pattern
+}
+
+// globPattern writes the wildcards of a glob as LIKE reads them.
+var globPattern = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%", "?", "_")
+
+// Glob is a pattern for Like: in glob `*` stands for any characters, `?` for exactly one, and there is no `[`.
+func (d Dialect) Glob(glob string) string {
+	if d == sqlite {
+		return glob
+	}
+	return globPattern.Replace(glob)
+}

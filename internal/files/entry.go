@@ -36,6 +36,9 @@ func (v *view) entry(a access.Actor, r *row, t access.Target) Entry {
 	e := plainEntry(r, t)
 	e.Public = v.public(t)
 	e.Permissions = v.policy.Allowed(a, t)
+	if t.MountID == "" { // a virtual folder can be looked into, nothing more
+		e.Permissions &= access.Set(access.Read)
+	}
 	return e
 }
 

@@ -2,6 +2,8 @@ package files
 
 import (
 	"context"
+	"strings"
+	"unicode/utf8"
 
 	"larder/internal/access"
 	"larder/internal/fault"
@@ -24,8 +26,8 @@ type ListQuery struct {
 type Listing struct {
 	Items  []Entry
 	Total  int          // on all pages
-	Mount  *mount.Mount // that covers the path
-	Folder *Entry       // the folder itself
+	Mount  *mount.Mount // that covers the path; nil for a virtual folder
+	Folder *Entry       // the folder itself; nil for a virtual one
 }
 
 // ordering is how items are sorted: folders first, then by key, then by name.
@@ -34,8 +36,10 @@ type ordering struct {
 	desc bool   // the key, and nothing else, runs backwards
 }
 
-// List returns what is in a folder, or below it when something is searched for. Faults: Invalid, NotFound (no mount, no such folder, a file),
-// Forbidden (a folder that does not show to the actor, existing or not), PasswordRequired.
+// List returns what is in a folder, or below it when something is searched for. A mount shows as a folder, whatever lies at its path otherwise. A
+// folder that is there only because a mount lies below it is virtual: it has neither a Mount nor a Folder, and so has the root where nothing is
+// mounted. Faults: Invalid, NotFound (no mount at or below it, no such folder, a file), Forbidden (a folder that does not show to the actor,
+// existing or not), PasswordRequired.
 func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, error) {
 	if err := q.check(); err != nil {
 		return Listing{}, err
@@ -48,43 +52,47 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	if err != nil {
 		return Listing{}, err
 	}
-	if !n.mounted() {
-		return Listing{}, noMount()
-	}
 	e, err := t.eye(ctx, v, a)
 	if err != nil {
 		return Listing{}, err
 	}
-	if err := e.enter(n.target(a)); err != nil {
+	l := lister{eye: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(q.Path), kind: -1}
+	f, err := l.enter(&n, q.Path)
+	if err != nil {
 		return Listing{}, err
 	}
-	if !n.isFolder() {
-		return Listing{}, fault.New(fault.NotFound, "There is no such folder.")
+	var listing Listing
+	l.order = ordering{key: q.Sort, desc: q.Order == "desc"}
+	if f.id != "" {
+		folder := v.entry(a, &n.row, f.facts)
+		listing.Mount, listing.Folder = &n.mount, &folder
 	}
-	p := page{offset: int64(min(q.Page, 1<<31)-1) * int64(q.Limit), limit: int64(q.Limit), kind: -1}
+	if q.Sort == "" {
+		l.order = ordering{key: n.mount.SortBy, desc: n.mount.SortOrder == "desc"}
+	}
 	switch q.Type {
 	case "folder":
-		p.kind = folderKind
+		l.kind = folderKind
 	case "file":
-		p.kind = fileKind
+		l.kind = fileKind
 	}
-	p.order = ordering{key: q.Sort, desc: q.Order == "desc"}
-	if q.Sort == "" {
-		p.order = ordering{key: n.mount.SortBy, desc: n.mount.SortOrder == "desc"}
+	if err := l.readRoots(); err != nil {
+		return Listing{}, err
 	}
-	facts := n.facts(a)
-	folder := v.entry(a, &n.row, facts)
-	listing := Listing{Mount: &n.mount, Folder: &folder}
-	var seen []sight
+	var parts []part
 	if q.Search != "" {
-		seen, listing.Total, err = t.search(ctx, e, &n, q.Search, p)
+		parts, err = l.search(f, &n, q.Search)
 	} else {
-		seen, listing.Total, err = t.children(ctx, e, &n.row, facts, p)
+		parts, err = l.children(f)
 	}
 	if err != nil {
 		return Listing{}, err
 	}
-	listing.Items = make([]Entry, len(seen))
+	seen, total, err := pageOf(parts, l.order, int64(min(q.Page, 1<<31)-1)*int64(q.Limit), int64(q.Limit))
+	if err != nil {
+		return Listing{}, err
+	}
+	listing.Total, listing.Items = int(total), make([]Entry, len(seen))
 	for i := range seen {
 		listing.Items[i] = v.entry(a, &seen[i].row, seen[i].target)
 	}
@@ -101,6 +109,10 @@ func (q *ListQuery) check() error {
 		return fault.New(fault.Invalid, "The order is asc or desc.")
 	case q.Type != "" && q.Type != "file" && q.Type != "folder":
 		return fault.New(fault.Invalid, "The type is file or folder.")
+	case !utf8.ValidString(q.Search) || strings.ContainsRune(q.Search, 0):
+		return fault.New(fault.Invalid, "A search is valid UTF-8 without NUL.")
+	case utf8.RuneCountInString(q.Search) > vpath.MaxNameRunes:
+		return fault.New(fault.Invalid, "A search has at most 255 characters.")
 	}
 	return nil
 }
@@ -116,7 +128,7 @@ func (t *Tree) Details(ctx context.Context, a access.Actor, id string) (Entry, m
 		return Entry{}, mount.Mount{}, err
 	}
 	facts := n.facts(a)
-	if !e.sees(&n.row, facts) {
+	if !e.Shows(facts, n.folder) {
 		if err := v.allow(a, facts, access.Read); err != nil {
 			return Entry{}, mount.Mount{}, err
 		}
@@ -128,14 +140,12 @@ func (t *Tree) Details(ctx context.Context, a access.Actor, id string) (Entry, m
 // eye decides what an actor gets to see.
 type eye struct {
 	*view
-	actor   access.Actor
-	home    vpath.Path
-	hasHome bool
+	access.Viewer
 }
 
 // eye looks the actor's home up, since the folders above it show.
 func (t *Tree) eye(ctx context.Context, v *view, a access.Actor) (*eye, error) {
-	e := &eye{view: v, actor: a}
+	e := &eye{view: v, Viewer: access.Viewer{Policy: v.policy, Actor: a}}
 	if a.HomeID == "" || a.Role != access.User {
 		return e, nil
 	}
@@ -143,125 +153,6 @@ func (t *Tree) eye(ctx context.Context, v *view, a access.Actor) (*eye, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.home, e.hasHome = n.path, n.exists()
+	e.Home, e.HasHome = n.path, n.exists()
 	return e, nil
-}
-
-// enter decides whether a folder may be listed; it then lists what sees shows. Faults: Forbidden, PasswordRequired.
-func (e *eye) enter(folder access.Target) error {
-	in := folder.Inside()
-	err := e.allow(e.actor, in, access.Read)
-	switch {
-	case err == nil, e.allowed(in, access.Write):
-		return nil
-	case fault.Is(err, fault.Forbidden) && e.reveals(folder.Path):
-		return nil
-	}
-	return err
-}
-
-// sees decides whether an entry shows.
-func (e *eye) sees(r *row, t access.Target) bool {
-	return e.allowed(t, access.Read) || r.folder && (e.allowed(t, access.Write) || e.reveals(t.Path))
-}
-
-func (e *eye) allowed(t access.Target, p access.Permission) bool {
-	return e.policy.Decide(e.actor, t, p).Outcome == access.Allowed
-}
-
-// reveals reports whether something that the actor may see lies below path.
-func (e *eye) reveals(path vpath.Path) bool {
-	return e.policy.Reveals(e.actor, path, e.home, e.hasHome)
-}
-
-// verdict decides about all children of a folder at once, if that can be done.
-func (e *eye) verdict(folder access.Target) access.Children {
-	read := e.policy.Children(e.actor, folder, access.Read)
-	if read == access.ChildrenAll || read == access.ChildrenMixed || e.reveals(folder.Path) {
-		if read == access.ChildrenAll {
-			return read
-		}
-		return access.ChildrenMixed
-	}
-	// A folder also shows to who may write in it.
-	if write := e.policy.Children(e.actor, folder, access.Write); write != access.ChildrenNone && write != read {
-		return access.ChildrenMixed
-	}
-	return read
-}
-
-// sight is an entry that shows, with the facts about it.
-type sight struct {
-	row    row
-	target access.Target
-}
-
-// page is the part of a listing that is asked for.
-type page struct {
-	offset, limit int64
-	kind          int // -1 for both
-	order         ordering
-}
-
-// children lists a folder.
-func (t *Tree) children(ctx context.Context, e *eye, folder *row, facts access.Target, p page) (seen []sight, total int, err error) {
-	owner := ""
-	switch e.verdict(facts) {
-	case access.ChildrenNone:
-		return nil, 0, nil
-	case access.ChildrenMixed:
-		return t.childrenMixed(ctx, e, folder, facts, p)
-	case access.ChildrenOwn:
-		owner = e.actor.UserID
-	}
-	q := t.DB.Read(ctx)
-	if total, err = countChildren(q, folder.id, p.kind, owner); err != nil || int64(total) <= p.offset {
-		return nil, total, err
-	}
-	err = eachChild(q, folder.id, p, owner, func(r *row) {
-		seen = append(seen, sight{row: *r, target: child(facts, e.actor, r)})
-	})
-	return seen, total, err
-}
-
-// childrenMixed reads the whole folder and asks about each entry in it; only the page asked for is kept.
-func (t *Tree) childrenMixed(ctx context.Context, e *eye, folder *row, facts access.Target, p page) (seen []sight, total int, err error) {
-	all := p
-	all.offset, all.limit = 0, everyRow
-	err = eachChild(t.DB.Read(ctx), folder.id, all, "", func(r *row) {
-		target := child(facts, e.actor, r)
-		if !e.sees(r, target) {
-			return
-		}
-		if int64(total) >= p.offset && int64(len(seen)) < p.limit {
-			seen = append(seen, sight{row: *r, target: target})
-		}
-		total++
-	})
-	return seen, total, err
-}
-
-// search finds names below a folder. Folders that the actor may not see are walked through as well: what is theirs shows wherever it lies.
-func (t *Tree) search(ctx context.Context, e *eye, n *node, text string, p page) (seen []sight, total int, err error) {
-	err = eachMatch(t.DB.Read(ctx), n.id, text, p, func(path string, trail []level, r *row) {
-		at := *n
-		at.row, at.path, at.trail = *r, n.path, append(n.trail[:len(n.trail):len(n.trail)], trail...)
-		at.trail = append(at.trail, level{id: r.id, owner: r.owner, guarded: r.guarded})
-		for _, name := range segments(path) {
-			at.path = at.path.Child(name)
-		}
-		at.path = at.path.Child(vpath.Name(r.name))
-		if e.covered(&at, at.path) {
-			return
-		}
-		target := at.facts(e.actor)
-		if !e.sees(r, target) {
-			return
-		}
-		if int64(total) >= p.offset && int64(len(seen)) < p.limit {
-			seen = append(seen, sight{row: *r, target: target})
-		}
-		total++
-	})
-	return seen, total, err
 }

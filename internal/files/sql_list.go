@@ -3,8 +3,10 @@ package files
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"larder/internal/access"
 	"larder/internal/db"
 	"larder/internal/vpath"
 )
@@ -15,116 +17,202 @@ var listColumns = strings.Replace(entryColumns, "o.provider_id, o.key", "NULL, N
 // everyRow is a limit that bounds nothing.
 const everyRow = math.MaxInt64
 
-// orderBy is an ordering in SQL.
-func (o ordering) orderBy() string {
-	direction := ""
-	if o.desc {
-		direction = " DESC"
+// orderBy is the order of entries of one kind in SQL, for entries as e; reverse runs all of it backwards, ties included.
+func (o ordering) orderBy(reverse bool) string {
+	key, tie := "", ""
+	if o.desc != reverse {
+		key = " DESC"
 	}
+	if reverse {
+		tie = " DESC"
+	}
+	name := ", e.name_fold" + tie + ", e.name" + tie
 	switch o.key {
 	case "time":
-		return "e.kind, e.updated_at" + direction + ", e.name_fold, e.name"
+		return "e.updated_at" + key + name
 	case "size":
-		return "e.kind, e.size" + direction + ", e.name_fold, e.name"
+		return "e.size" + key + name
 	case "manual":
-		return "e.kind, e.manual_position IS NULL, e.manual_position" + direction + ", e.name_fold, e.name"
+		return "e.manual_position IS NULL" + tie + ", e.manual_position" + key + name
 	}
-	return "e.kind, e.name_fold" + direction + ", e.name" + direction
+	return "e.name_fold" + key + ", e.name" + key
 }
 
-// filter is the condition on kind (-1 for both) and, by parameter number, on the owner ("" for anybody).
-func filter(kind int, owner string, parameter int, args []any) (string, []any) {
-	condition := ""
-	switch kind {
-	case folderKind:
-		condition = " AND e.kind = 0"
-	case fileKind:
-		condition = " AND e.kind = 1"
-	}
-	if owner == "" {
-		return condition, args
-	}
-	return condition + fmt.Sprintf(" AND e.owner_id = $%d", parameter), append(args, owner)
+// statement is SQL with its parameters. Its text depends on few things, so that few texts are kept prepared.
+type statement struct {
+	strings.Builder
+	args []any
 }
 
-func countChildren(q db.Querier, folder string, kind int, owner string) (n int, err error) {
-	condition, args := filter(kind, owner, 2, []any{folder})
-	err = q.QueryRow("SELECT COUNT(*) FROM entries e WHERE e.parent_id = $1"+condition, args...).Scan(&n)
-	if err != nil {
+// arg adds a parameter and returns how the text refers to it.
+func (s *statement) arg(value any) string {
+	s.args = append(s.args, value)
+	return fmt.Sprintf("$%d", len(s.args))
+}
+
+// list joins what a parameter is to be searched for in, each between two of the separators.
+func list(separator string, parts []string) string {
+	return separator + strings.Join(parts, separator) + separator
+}
+
+// selection is what shows of the files or the folders that lie directly in a folder.
+type selection struct {
+	dialect  db.Dialect
+	folder   string // id
+	kind     int
+	share    access.Children
+	globs    []access.Glob
+	except   []vpath.Name // none of these
+	me       string
+	unlocked []string // ids of entries
+}
+
+// where writes the conditions, for entries as e.
+func (c *selection) where(s *statement) {
+	fmt.Fprintf(s, "e.parent_id = %s AND e.kind = %d", s.arg(c.folder), c.kind)
+	switch {
+	case len(c.globs) > 0:
+		c.alike(s)
+	case c.share == access.ChildrenOwn:
+		s.WriteString(" AND e.owner_id = " + s.arg(c.me))
+	case c.share == access.ChildrenOpen:
+		s.WriteString(" AND " + unbarred(c.dialect, s.arg(c.me), s.arg(list(",", c.unlocked))))
+	}
+	if len(c.except) > 0 {
+		names := make([]string, len(c.except))
+		for i, name := range c.except {
+			names[i] = string(name)
+		}
+		s.WriteString(" AND " + c.dialect.At(s.arg(list("/", names)), "'/' || e.name || '/'") + " = 0")
+	}
+}
+
+// unbarred is the condition that an entry has no password of its own which bars the actor.
+func unbarred(d db.Dialect, me, unlocked string) string {
+	return "(e.password_hash IS NULL OR e.owner_id = " + me + " OR " + d.At(unlocked, "',' || e.id || ','") + " > 0)"
+}
+
+// maxGlobs is how many patterns of names a query takes; where rules have more, names are judged one by one.
+const maxGlobs = 32
+
+// alike writes the verdicts that depend on what names look like.
+func (c *selection) alike(s *statement) {
+	codes := map[access.Children]int{access.ChildrenOwn: 1, access.ChildrenAll: 2}
+	verdict := "CASE"
+	n, width := 0, 1
+	when := func(glob string, code int) {
+		n++
+		verdict += " WHEN " + c.dialect.Like("e.name", s.arg(c.dialect.Glob(glob))) + " THEN CAST(" + s.arg(code) + " AS INTEGER)"
+	}
+	for _, g := range c.globs {
+		for _, name := range g.Names {
+			when(name, codes[g.Files])
+		}
+	}
+	for width < n {
+		width *= 2
+	}
+	for n < width {
+		when("/", 0) // no name is like that
+	}
+	verdict += " ELSE CAST(" + s.arg(codes[c.share]) + " AS INTEGER) END"
+	s.WriteString(" AND CASE " + verdict + " WHEN 2 THEN 1 WHEN 1 THEN CASE WHEN e.owner_id = " + s.arg(c.me) + " THEN 1 ELSE 0 END ELSE 0 END = 1")
+}
+
+// count counts the selection.
+func (c *selection) count(q db.Querier) (n int64, err error) {
+	var s statement
+	s.WriteString("SELECT COUNT(*) FROM entries e WHERE ")
+	c.where(&s)
+	if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count a folder: %w", err)
 	}
 	return n, nil
 }
 
-// eachChild calls found for the entries in a folder on one page, in order.
-func eachChild(q db.Querier, folder string, p page, owner string, found func(r *row)) error {
-	condition, args := filter(p.kind, owner, 4, []any{folder, p.limit, p.offset})
-	rows, err := q.Query("SELECT "+listColumns+" FROM entries e WHERE e.parent_id = $1"+condition+
-		" ORDER BY "+p.order.orderBy()+" LIMIT $2 OFFSET $3", args...)
+// window returns some of the selection in order. The rows that are passed over are read from the index alone, and with reverse they are those
+// after it.
+func (c *selection) window(q db.Querier, o ordering, offset, limit int64, reverse bool) (found []row, err error) {
+	var s statement
+	s.WriteString("SELECT " + listColumns + " FROM (SELECT e.name FROM entries e WHERE ")
+	c.where(&s)
+	s.WriteString(" ORDER BY " + o.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset) + ") k")
+	s.WriteString(" CROSS JOIN entries e WHERE e.parent_id = $1 AND e.name = k.name ORDER BY " + o.orderBy(false))
+	err = eachRow(q, &s, func(r *row) { found = append(found, *r) })
+	return found, err
+}
+
+// each calls found for all of the selection, in order.
+func (c *selection) each(q db.Querier, o ordering, found func(r *row)) error {
+	var s statement
+	s.WriteString("SELECT " + listColumns + " FROM entries e WHERE ")
+	c.where(&s)
+	s.WriteString(" ORDER BY " + o.orderBy(false))
+	return eachRow(q, &s, found)
+}
+
+// eachRow calls found for the rows of a query for listColumns.
+func eachRow(q db.Querier, s *statement, found func(r *row)) error {
+	rows, err := q.Query(s.String(), s.args...)
 	if err != nil {
-		return fmt.Errorf("list a folder: %w", err)
+		return fmt.Errorf("list entries: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var s rowScan
-		if err := rows.Scan(s.columns()...); err != nil {
-			return fmt.Errorf("list a folder: %w", err)
+		var scan rowScan
+		if err := rows.Scan(scan.columns()...); err != nil {
+			return fmt.Errorf("list entries: %w", err)
 		}
-		r := s.done()
+		r := scan.done()
 		found(&r)
 	}
 	if err := rows.Err(); err != nil {
-		return fmt.Errorf("list a folder: %w", err)
+		return fmt.Errorf("list entries: %w", err)
 	}
 	return nil
 }
 
-// eachMatch calls found, in p's order, for every entry below a folder whose folded name contains text; path and trail are those of the
-// folders between.
-func eachMatch(q db.Querier, folder, text string, p page, found func(path string, trail []level, r *row)) error {
-	condition, _ := filter(p.kind, "", 0, nil)
-	pattern := "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(vpath.Fold(text)) + "%"
-	rows, err := q.Query(`
-		WITH RECURSIVE sub (id, path, trail) AS (
-			SELECT e.id, substr(e.name, 1, 0), substr(e.name, 1, 0)
-			FROM entries e
-			WHERE e.id = $1
-			UNION ALL
-			SELECT e.id, s.path || '/' || e.name, s.trail || `+trailOf("e")+`
-			FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 0
-		)
-		SELECT s.path, s.trail, `+listColumns+`
-		FROM sub s JOIN entries e ON e.parent_id = s.id
-		WHERE e.name_fold LIKE $2 ESCAPE '\'`+condition+`
-		ORDER BY `+p.order.orderBy()+`, e.id`, folder, pattern)
-	if err != nil {
-		return fmt.Errorf("search: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var s rowScan
-		var path, trail string
-		if err := rows.Scan(append([]any{&path, &trail}, s.columns()...)...); err != nil {
-			return fmt.Errorf("search: %w", err)
+// childrenNamed reads the entries of these names in a folder.
+func childrenNamed(q db.Querier, folder string, names []vpath.Name) (map[vpath.Name]row, error) {
+	found := make(map[vpath.Name]row, len(names))
+	for some := range slices.Chunk(names, 64) {
+		var s statement
+		s.WriteString("SELECT " + listColumns + " FROM entries e WHERE e.parent_id = " + s.arg(folder) + " AND e.name IN (")
+		in(&s, some)
+		if err := eachRow(q, &s, func(r *row) { found[vpath.Name(r.name)] = *r }); err != nil {
+			return nil, err
 		}
-		r := s.done()
-		found(path, parseTrail(trail), &r)
 	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("search: %w", err)
-	}
-	return nil
+	return found, nil
 }
 
-// segments splits `/a/b` as a query has put it together.
-func segments(path string) []vpath.Name {
-	if path == "" {
-		return nil
+// entriesByID reads entries by their ids.
+func entriesByID(q db.Querier, ids []string) (map[string]row, error) {
+	found := make(map[string]row, len(ids))
+	for some := range slices.Chunk(ids, 64) {
+		var s statement
+		s.WriteString("SELECT " + listColumns + " FROM entries e WHERE e.id IN (")
+		in(&s, some)
+		if err := eachRow(q, &s, func(r *row) { found[r.id] = *r }); err != nil {
+			return nil, err
+		}
 	}
-	parts := strings.Split(path[1:], "/")
-	names := make([]vpath.Name, len(parts))
-	for i, part := range parts {
-		names[i] = vpath.Name(part)
+	return found, nil
+}
+
+// in writes up to 64 values and the closing bracket, in one of three lengths.
+func in[T ~string](s *statement, values []T) {
+	length := 64
+	for _, fewer := range []int{8, 1} {
+		if len(values) <= fewer {
+			length = fewer
+		}
 	}
-	return names
+	for i := range length {
+		if i > 0 {
+			s.WriteString(", ")
+		}
+		s.WriteString(s.arg(string(values[min(i, len(values)-1)])))
+	}
+	s.WriteString(")")
 }

@@ -1,0 +1,102 @@
+package files
+
+import (
+	"cmp"
+	"slices"
+
+	"larder/internal/vpath"
+)
+
+// source hands out pages of what a query tells, in order; total is exact on every page. Offset and limit are at least 0.
+type source interface {
+	page(offset, limit int64) (found []sight, total int64, err error)
+}
+
+// part is the folders or the files of a listing: a source, and what was judged by itself and belongs in between.
+type part struct {
+	source  source
+	special []sight // of which there are few
+}
+
+// pageOf returns one page of parts that follow each other, and how much there is in all.
+func pageOf(parts []part, order ordering, offset, limit int64) (found []sight, total int64, err error) {
+	for _, p := range parts {
+		some, n, err := p.page(order, max(offset-total, 0), limit-int64(len(found)))
+		if err != nil {
+			return nil, 0, err
+		}
+		found = append(found, some...)
+		total += n
+	}
+	return found, total, nil
+}
+
+// page is page of the source with what is special in its place. At most all of the special entries come before the first one asked for, so that
+// the source is asked for as many entries more.
+func (p *part) page(order ordering, offset, limit int64) ([]sight, int64, error) {
+	if len(p.special) == 0 {
+		return p.source.page(offset, limit)
+	}
+	extra := int64(len(p.special))
+	from := max(offset-extra, 0)
+	found, total, err := p.source.page(from, limit+extra)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, list := range [][]sight{p.special, found} {
+		for i := range list {
+			list[i].fold = vpath.Fold(list[i].row.name)
+		}
+	}
+	special := slices.SortedFunc(slices.Values(p.special), order.compare)
+	at := from // where the first of the merged entries lies
+	if from > 0 {
+		for len(special) > 0 && len(found) > 0 && order.compare(special[0], found[0]) < 0 {
+			special, at = special[1:], at+1
+		}
+	}
+	if from >= total { // all of the source lies before
+		at = total
+	}
+	merged := slices.SortedFunc(slices.Values(append(found, special...)), order.compare)
+	total += extra
+	first := min(max(offset-at, 0), int64(len(merged)))
+	last := min(first+limit, int64(len(merged)))
+	return merged[first:last], total, nil
+}
+
+// nearer reads some of total entries from whichever end they are nearer to.
+func nearer(total, offset, limit int64, read func(offset, limit int64, reverse bool) ([]row, error)) ([]row, error) {
+	limit = min(limit, total-offset)
+	if after := total - offset - limit; after < offset {
+		return read(after, limit, true)
+	}
+	return read(offset, limit, false)
+}
+
+// compare orders entries of one kind as orderBy does.
+func (o ordering) compare(a, b sight) int {
+	key := 0
+	name := cmp.Or(cmp.Compare(a.fold, b.fold), cmp.Compare(a.row.name, b.row.name))
+	switch o.key {
+	case "time":
+		key = cmp.Compare(a.row.updated, b.row.updated)
+	case "size":
+		key = cmp.Compare(a.row.size, b.row.size)
+	case "manual":
+		switch {
+		case a.row.position == nil && b.row.position != nil:
+			return 1
+		case a.row.position != nil && b.row.position == nil:
+			return -1
+		case a.row.position != nil:
+			key = cmp.Compare(*a.row.position, *b.row.position)
+		}
+	default:
+		key, name = name, 0
+	}
+	if o.desc {
+		key = -key
+	}
+	return cmp.Or(key, name, cmp.Compare(a.row.parent, b.row.parent))
+}

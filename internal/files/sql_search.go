@@ -1,0 +1,162 @@
+package files
+
+import (
+	"fmt"
+	"strings"
+
+	"larder/internal/db"
+	"larder/internal/vpath"
+)
+
+// matching is the files or folders below the seeds of a search that show and whose name holds its text.
+type matching struct {
+	*searcher
+	kind int
+}
+
+// begin writes the walk down over folders as sub: each with its seed, its verdict, the path and the trail of what lies between, and whether a
+// password bars the actor from what is in it.
+func (m *matching) begin(s *statement) (me, unlocked string) {
+	at := m.dialect.At
+	me, unlocked = s.arg(m.Actor.UserID), s.arg(list(",", m.unlocked()))
+	changes := "CAST(" + s.arg(list(",", m.changes)) + " AS TEXT)"
+	bars := 0
+	if m.bars() {
+		bars = 1
+	}
+	s.WriteString("WITH RECURSIVE seeds (n, id, code, barred) AS (")
+	m.sown(s)
+	key := "',' || e.id || '='"
+	s.WriteString(`),
+sub (seed, id, path, trail, code, barred) AS (
+	SELECT w.n, e.id, substr(e.name, 1, 0), substr(e.name, 1, 0), w.code, w.barred
+	FROM seeds w JOIN entries e ON e.id = w.id
+	UNION ALL
+	SELECT s.seed, e.id, s.path || '/' || e.name, s.trail || ` + trailOf("e") + `,
+		CASE WHEN ` + at(changes, key) + ` > 0 THEN substr(` + changes + `, ` + at(changes, key) + ` + length(e.id) + 2, 2)
+			WHEN s.code = '` + nothing + `' THEN '` + closed + `' ELSE s.code END,
+		CASE WHEN e.password_hash IS NULL THEN s.barred
+			WHEN e.owner_id = ` + me + ` OR ` + at(unlocked, "',' || e.id || ','") + ` > 0 THEN 0
+			ELSE CAST(` + s.arg(bars) + ` AS INTEGER) END
+	FROM sub s CROSS JOIN entries e
+	WHERE s.code <> '` + closed + `' AND e.parent_id = s.id AND e.kind = 0
+)`)
+	return me, unlocked
+}
+
+// sown writes the seeds, as many as a power of four, so that there are few texts.
+func (m *matching) sown(s *statement) {
+	width := 1
+	for width < len(m.seeds) {
+		width *= 4
+	}
+	s.WriteString("VALUES ")
+	for i := range width {
+		var id, code string
+		barred := 0
+		if i < len(m.seeds) {
+			id, code = m.seeds[i].id, m.seeds[i].code
+			if m.seeds[i].barred {
+				barred = 1
+			}
+		}
+		if i > 0 {
+			s.WriteString(", ")
+		}
+		fmt.Fprintf(s, "(%d, CAST(%s AS TEXT), CAST(%s AS TEXT), CAST(%s AS INTEGER))", i, s.arg(id), s.arg(code), s.arg(barred))
+	}
+}
+
+// where writes the conditions, for folders as s and entries in them as e.
+func (m *matching) where(s *statement, me, unlocked string) {
+	code := "substr(s.code, 1, 1)"
+	if m.kind == folderKind {
+		code = "substr(s.code, 2, 1)"
+	}
+	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", m.kind, m.dialect.At("e.name_fold", s.arg(m.text)))
+	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me)
+	if m.kind == folderKind {
+		s.WriteString(" OR " + code + " = '4' AND " + unbarred(m.dialect, me, unlocked))
+	}
+	s.WriteString(")")
+	if len(m.except) > 0 {
+		s.WriteString(" AND " + m.dialect.At(s.arg(list(",", m.except)), "',' || e.id || ','") + " = 0")
+	}
+}
+
+// count counts what matches.
+func (m *matching) count(q db.Querier) (n int64, err error) {
+	var s statement
+	me, unlocked := m.begin(&s)
+	s.WriteString("\nSELECT COUNT(*) FROM sub s CROSS JOIN entries e WHERE ")
+	m.where(&s, me, unlocked)
+	if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count what a search finds: %w", err)
+	}
+	return n, nil
+}
+
+// window calls found for some of what matches, in order; with reverse those after offset are passed over.
+func (m *matching) window(q db.Querier, offset, limit int64, reverse bool, found func(match)) error {
+	var s statement
+	me, unlocked := m.begin(&s)
+	s.WriteString(",\npage (seed, folder, name) AS (SELECT s.seed, s.id, e.name FROM sub s CROSS JOIN entries e WHERE ")
+	m.where(&s, me, unlocked)
+	s.WriteString(" ORDER BY " + m.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset) + ")")
+	s.WriteString("\nSELECT s.seed, s.path, s.trail, " + listColumns + " FROM page p JOIN sub s ON s.seed = p.seed AND s.id = p.folder" +
+		" JOIN entries e ON e.parent_id = p.folder AND e.name = p.name ORDER BY " + m.orderBy(false))
+	return eachMatch(q, &s, found)
+}
+
+// each calls found for all that matches, in order.
+func (m *matching) each(q db.Querier, found func(match)) error {
+	var s statement
+	me, unlocked := m.begin(&s)
+	s.WriteString("\nSELECT s.seed, s.path, s.trail, " + listColumns + " FROM sub s CROSS JOIN entries e WHERE ")
+	m.where(&s, me, unlocked)
+	s.WriteString(" ORDER BY " + m.orderBy(false))
+	return eachMatch(q, &s, found)
+}
+
+// orderBy is the order of what is found: equal names in different folders, and one folder that is mounted twice, are told apart as well.
+func (m *matching) orderBy(reverse bool) string {
+	tie := ""
+	if reverse {
+		tie = " DESC"
+	}
+	return m.order.orderBy(reverse) + ", e.parent_id" + tie + ", s.seed" + tie
+}
+
+func eachMatch(q db.Querier, s *statement, found func(match)) error {
+	rows, err := q.Query(s.String(), s.args...)
+	if err != nil {
+		return fmt.Errorf("search: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var scan rowScan
+		var m match
+		if err := rows.Scan(append([]any{&m.seed, &m.path, &m.trail}, scan.columns()...)...); err != nil {
+			return fmt.Errorf("search: %w", err)
+		}
+		m.row = scan.done()
+		found(m)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("search: %w", err)
+	}
+	return nil
+}
+
+// segments splits `/a/b` as a query has put it together.
+func segments(path string) []vpath.Name {
+	if path == "" {
+		return nil
+	}
+	parts := strings.Split(path[1:], "/")
+	names := make([]vpath.Name, len(parts))
+	for i, part := range parts {
+		names[i] = vpath.Name(part)
+	}
+	return names
+}
