@@ -35,60 +35,6 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-func TestChildren(t *testing.T) {
-	t.Parallel()
-	allow, deny := access.Allow, access.Deny
-	g := &access.Guard{ID: "e1", OwnerID: "bob"}
-	key := func(a access.Actor, rootOnly bool) access.Actor {
-		return through(a, access.Key{ID: "k1", Permissions: set(read, dl, write, update), Root: at("/a/up").Path, RootOnly: rootOnly})
-	}
-	for _, c := range []struct {
-		name   string
-		rules  []access.Rule
-		actor  access.Actor
-		folder access.Target
-		may    access.Permission
-		want   access.Children
-	}{
-		{"visitors in public", seeded, visitor, at("/public"), read, access.ChildrenAll},
-		{"visitors elsewhere", seeded, visitor, at("/a"), read, access.ChildrenNone},
-		{"visitors at the root", seeded, visitor, at("/"), read, access.ChildrenMixed},
-		{"users in uploads", seeded, alice, at("/uploads"), read, access.ChildrenOwn},
-		{"users in public", seeded, alice, at("/public/x"), read, access.ChildrenAll},
-		{"users at home", seeded, alice, inHome(at("/home/alice")), read, access.ChildrenAll},
-		{"guests' accounts at home", seeded, gus, inHome(at("/home/gus")), read, access.ChildrenOwn},
-		{"administrators", seeded, root, at("/a"), read, access.ChildrenAll},
-		{"owning the folder gives nothing of its children", nil, alice, owned(at("/a")).of("alice"), read, access.ChildrenOwn},
-		{"a deny on all", []access.Rule{rule("d", "role:user", deny, "/a/*")}, alice, at("/a"), read, access.ChildrenNone},
-		{"a deny on the folder alone", []access.Rule{rule("d", "role:user", deny, "/a")}, alice, inHome(at("/a")), read, access.ChildrenAll},
-		{"a deny on one name", []access.Rule{rule("d", "role:user", deny, "/a/b")}, alice, inHome(at("/a")), read, access.ChildrenMixed},
-		{"a deny further down", []access.Rule{rule("d", "role:user", deny, "/a/b/**/c")}, alice, inHome(at("/a")), read, access.ChildrenAll},
-		{"an allow on some that all have anyway", []access.Rule{rule("a", "role:user", allow, "/a/*.jpg")}, alice, inHome(at("/a")), read, access.ChildrenAll},
-		{"an allow on some", []access.Rule{rule("a", "role:user", allow, "/a/*.jpg")}, alice, at("/a"), read, access.ChildrenMixed},
-		{"an allow on some of a deny on all that comes first", []access.Rule{rule("a", "role:user", allow, "/a/*.jpg"), ranked(rule("d", "role:user", deny, "/a/**"), 1)}, alice, at("/a"), read, access.ChildrenNone},
-		{"another mount's deny", []access.Rule{on(rule("d", "role:user", deny, "/a/*"), "m2")}, alice, inHome(at("/a")), read, access.ChildrenAll},
-		{"a locked rule", []access.Rule{withPassword(rule("a", "role:user", allow, "/a/*"))}, alice, at("/a"), read, access.ChildrenOwn},
-		{"unlocked", []access.Rule{withPassword(rule("a", "role:user", allow, "/a/*"))}, holding(alice, "a"), at("/a"), read, access.ChildrenAll},
-		{"a protected folder", []access.Rule{rule("a", "role:user", allow, "/**")}, alice, behind(at("/a"), g, nil), read, access.ChildrenNone},
-		{"to its owner", []access.Rule{rule("a", "role:user", allow, "/**")}, bob, behind(at("/a"), g, nil), read, access.ChildrenAll},
-		{"for a download nobody is excepted", []access.Rule{rule("a", "role:user", allow, "/**")}, bob, behind(at("/a"), g, nil), dl, access.ChildrenNone},
-		{"listed by a key", []access.Rule{rule("a", "role:user", allow, "/**")}, key(alice, false), behind(at("/a"), g, nil), read, access.ChildrenAll},
-		{"a key above its root", nil, key(root, false), at("/a"), write, access.ChildrenMixed},
-		{"a key that reads there", nil, key(root, false), at("/a"), read, access.ChildrenAll},
-		{"but is confined", nil, key(root, true), at("/a"), read, access.ChildrenMixed},
-		{"and is elsewhere", nil, key(root, true), at("/b"), read, access.ChildrenNone},
-		{"a key in its root", nil, key(root, true), at("/a/up"), write, access.ChildrenAll},
-		{"a key without the permission", nil, key(root, true), at("/a/up"), del, access.ChildrenNone},
-		{"a key with a deny of its own", []access.Rule{rule("d", "key:k1", deny, "/a/*")}, key(alice, false), at("/a"), read, access.ChildrenNone},
-		{"a key with an allow of its own", []access.Rule{rule("a", "key:k1", allow, "/a/*")}, key(alice, false), at("/a"), read, access.ChildrenOwn},
-		{"no permission", nil, root, at("/a"), 0, access.ChildrenNone},
-	} {
-		if got := access.NewPolicy(c.rules, true).Children(c.actor, c.folder, c.may); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
-}
-
 // Abuse case C26.
 func TestUniform(t *testing.T) {
 	t.Parallel()

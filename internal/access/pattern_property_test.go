@@ -95,9 +95,6 @@ func TestLongPatternMatchesLikeShort(t *testing.T) {
 		if got, want := lp.MayMatchWithin(ls), p.MayMatchWithin(s); got != want {
 			t.Fatalf("%s may match within %s: %v, want %v", lp, ls, got, want)
 		}
-		if got, want := lp.ReachesChildren(ls), p.ReachesChildren(s); got != want {
-			t.Fatalf("%s reaches children of %s: %v, want %v", lp, ls, got, want)
-		}
 	})
 }
 
@@ -136,27 +133,6 @@ func TestPatternWithinAgreesWithEveryPath(t *testing.T) {
 	})
 }
 
-func TestPatternReachesChildrenAgreesWithEveryName(t *testing.T) {
-	t.Parallel()
-	var names []vpath.Name
-	for _, p := range universe(vpath.Root, []string{"a", "b", "é", "z"}, 4)[1:] {
-		names = append(names, vpath.Name(strings.ReplaceAll(p.String()[1:], "/", "")))
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		p, folder := drawPattern(3).Draw(t, "pattern"), drawPath(2).Draw(t, "folder")
-		want := access.ReachesSome
-		switch matched := len(slices.DeleteFunc(slices.Clone(names), func(n vpath.Name) bool { return !p.Match(folder.Child(n)) })); matched {
-		case 0:
-			want = access.ReachesNone
-		case len(names):
-			want = access.ReachesAll
-		}
-		if got := p.ReachesChildren(folder); got != want {
-			t.Fatalf("%s reaches children of %s: %v, want %v", p, folder, got, want)
-		}
-	})
-}
-
 func FuzzPattern(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"/public/**", "/public/a"},
@@ -186,9 +162,6 @@ func FuzzPattern(f *testing.F) {
 		}
 		if matched && (!p.MayMatchWithin(s) || !p.MayMatchWithin(vpath.Root) || !p.MayMatchWithin(s.Parent())) {
 			t.Fatalf("%q matches %q and does not match within", p, s)
-		}
-		if reach := p.ReachesChildren(s.Parent()); !s.IsRoot() && (reach == access.ReachesAll && !matched || reach == access.ReachesNone && matched) {
-			t.Fatalf("%q matches %q: %v, but reaches %v of its folder", p, s, matched, reach)
 		}
 		if p.CoversWithin(s.Parent()) && !matched {
 			t.Fatalf("%q covers the folder of %q and does not match it", p, s)

@@ -364,34 +364,6 @@ func TestLinkIsClosedForAReason(t *testing.T) {
 	})
 }
 
-func TestChildrenAgreesWithDecide(t *testing.T) {
-	t.Parallel()
-	childNames := []vpath.Name{"a", "b", "ab", "bb", "aab", "zzz", "é"}
-	rapid.Check(t, func(t *rapid.T) {
-		p, a, folder := access.NewPolicy(drawRules(t), rapid.Bool().Draw(t, "guests")), drawActor(t), drawTarget(t)
-		one := rapid.SampledFrom(everyOne).Draw(t, "permission")
-		verdict := p.Children(a, folder, one)
-		if verdict == access.ChildrenMixed {
-			return
-		}
-		child := folder.Inside()
-		for _, name := range childNames {
-			for _, owner := range owners {
-				child.Path, child.OwnerID = folder.Path.Child(name), owner
-				want := verdict == access.ChildrenAll || verdict == access.ChildrenOwn && owner != "" && owner == a.UserID
-				if got := p.Decide(a, child, one); (got.Outcome == access.Allowed) != want {
-					t.Fatalf("%v of the children, but %s of %q: %+v", verdict, child.Path, owner, got)
-				}
-				child.Guard = &access.Guard{ID: "e9"}
-				if got := p.Decide(a, child, read); one == read && (got.Outcome == access.Allowed) != want {
-					t.Fatalf("%v of the children, but %s of %q with a password of its own: %+v", verdict, child.Path, owner, got)
-				}
-				child.Guard = folder.Guard
-			}
-		}
-	})
-}
-
 func TestUniformAgreesWithDecide(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,10 +17,10 @@ type Viewer struct {
 // Shows reports whether an entry shows: to whoever may read it, and a folder also to whoever may write in it or has something to see below it.
 // What lies behind a password that the actor would have to give shows to nobody.
 func (v *Viewer) Shows(t Target, folder bool) bool {
-	if v.may(&t, Read) {
-		return true
+	if v.Actor.barred(t.Above, Read) {
+		return false
 	}
-	return folder && (v.may(&t, Write) || !v.Actor.barred(t.Above, Read) && v.Policy.Reveals(v.Actor, t.Path, v.Home, v.HasHome))
+	return v.may(&t, Read) || folder && (v.may(&t, Write) || v.Policy.Reveals(v.Actor, t.Path, v.Home, v.HasHome))
 }
 
 // Enter decides whether a folder may be listed; it then lists what Shows says.
@@ -52,7 +52,6 @@ type Children uint8
 const (
 	ChildrenNone  Children = iota // none of them
 	ChildrenOwn                   // those that the actor owns
-	ChildrenOpen                  // all but those that have a password of their own which bars the actor
 	ChildrenAll                   // every one
 	ChildrenMixed                 // their names matter: ask Shows about each
 )
@@ -128,14 +127,10 @@ func (in *Inside) cut(folder, to vpath.Path) {
 // sample judges all files or folders in folder by what shows of some that no rule names.
 func (v *Viewer) sample(folder Target, folders bool) Children {
 	child := v.Fresh(folder)
-	locked, own := child, child
-	locked.Guard = &Guard{ID: "\x00"}
+	own := child
 	own.OwnerID = v.Actor.UserID
 	switch {
 	case v.Shows(child, folders):
-		if folders && !v.Shows(locked, true) {
-			return ChildrenOpen
-		}
 		return ChildrenAll
 	case own.OwnerID != "" && v.Shows(own, folders):
 		return ChildrenOwn

@@ -198,15 +198,7 @@ func kindOf(folder bool) int {
 }
 
 func (l *lister) selection(f place, kind int, share access.Children) selection {
-	return selection{dialect: l.dialect, folder: f.id, kind: kind, share: share, me: l.Actor.UserID, unlocked: l.unlocked()}
-}
-
-// unlocked lists the entries whose password the actor has given; among them may be ids of rules.
-func (l *lister) unlocked() []string {
-	if l.Actor.Key != nil {
-		return nil
-	}
-	return l.Actor.Unlocked
+	return selection{dialect: l.dialect, folder: f.id, kind: kind, share: share, me: l.Actor.UserID}
 }
 
 // listPart is what a query tells of the files or of the folders in a folder.
@@ -217,7 +209,6 @@ type listPart struct {
 }
 
 func (p *listPart) page(offset, limit int64) (found []sight, total int64, err error) {
-	keep := func(r *row) { found = append(found, sight{row: *r, target: child(p.folder.facts, p.Actor, r)}) }
 	switch {
 	case p.folder.id == "" || p.selection.share == access.ChildrenNone && len(p.selection.globs) == 0:
 		return nil, 0, nil
@@ -234,14 +225,12 @@ func (p *listPart) page(offset, limit int64) (found []sight, total int64, err er
 		})
 		return found, total, err
 	}
-	if total, err = p.selection.count(p.q); err != nil || total <= offset || limit == 0 {
-		return nil, total, err
-	}
-	rows, err := nearer(total, offset, limit, func(offset, limit int64, reverse bool) ([]row, error) {
-		return p.selection.window(p.q, p.order, offset, limit, reverse)
-	})
+	rows, total, err := window(offset, limit, func() (int64, error) { return p.selection.count(p.q) },
+		func(offset, limit int64, reverse bool) ([]row, error) {
+			return p.selection.window(p.q, p.order, offset, limit, reverse)
+		})
 	for i := range rows {
-		keep(&rows[i])
+		found = append(found, sight{row: rows[i], target: child(p.folder.facts, p.Actor, &rows[i])})
 	}
 	return found, total, err
 }

@@ -65,13 +65,27 @@ func (p *part) page(order ordering, offset, limit int64) ([]sight, int64, error)
 	return merged[first:last], total, nil
 }
 
-// nearer reads some of total entries from whichever end they are nearer to.
-func nearer(total, offset, limit int64, read func(offset, limit int64, reverse bool) ([]row, error)) ([]row, error) {
-	limit = min(limit, total-offset)
-	if after := total - offset - limit; after < offset {
-		return read(after, limit, true)
+// window returns some of what count counts, read from whichever end is nearer. What fits on the first page needs no counting.
+func window[T any](offset, limit int64, count func() (int64, error), read func(offset, limit int64, reverse bool) ([]T, error)) ([]T, int64, error) {
+	var first []T
+	if offset == 0 && limit > 0 {
+		var err error
+		if first, err = read(0, limit, false); err != nil || int64(len(first)) < limit {
+			return first, int64(len(first)), err
+		}
 	}
-	return read(offset, limit, false)
+	total, err := count()
+	if err != nil || first != nil || limit == 0 || total <= offset {
+		return first, max(total, int64(len(first))), err
+	}
+	limit = min(limit, total-offset)
+	after := total - offset - limit
+	reverse := after < offset
+	if reverse {
+		offset = after
+	}
+	found, err := read(offset, limit, reverse)
+	return found, total, err
 }
 
 // compare orders entries of one kind as orderBy does.

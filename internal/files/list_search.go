@@ -8,7 +8,7 @@ import (
 )
 
 // Verdicts on what lies in a folder are written as two characters, for its files and its folders: 0 for none, 1 for the actor's own, 2 for all,
-// 4 for all without a password in the way, ? for what Shows has to be asked about. What lies deeper inherits them, unless it has its own.
+// ? for what Shows has to be asked about. What lies deeper inherits them, unless it has its own.
 const (
 	askEach = "??"
 	nothing = "00" // but perhaps below, in folders that have their own
@@ -155,10 +155,9 @@ func (s *searcher) inside(facts access.Target) access.Inside {
 }
 
 func (s *searcher) code(in *access.Inside) string {
-	codes := map[access.Children]string{access.ChildrenNone: "0", access.ChildrenOwn: "1", access.ChildrenOpen: "4", access.ChildrenAll: "2"}
+	codes := map[access.Children]string{access.ChildrenNone: "0", access.ChildrenOwn: "1", access.ChildrenAll: "2"}
 	files, folders := codes[in.Files], codes[in.Folders]
-	// A key may read past passwords but not write, so that those above count as well; the query knows only an entry's own.
-	if files == "" || folders == "" || len(in.Globs) > 0 || folders == "4" && s.Actor.Key != nil {
+	if files == "" || folders == "" || len(in.Globs) > 0 {
 		return askEach
 	}
 	return files + folders
@@ -167,6 +166,14 @@ func (s *searcher) code(in *access.Inside) string {
 // bars reports whether passwords of entries can stand between the actor and names.
 func (s *searcher) bars() bool {
 	return s.Actor.Key == nil && (s.Actor.UserID == "" || s.Actor.Role != access.Admin)
+}
+
+// unlocked lists the entries whose password the actor has given; among them may be ids of rules.
+func (l *lister) unlocked() []string {
+	if l.Actor.Key != nil {
+		return nil
+	}
+	return l.Actor.Unlocked
 }
 
 // searchPart is what a query tells of the files or of the folders below.
@@ -180,10 +187,10 @@ func (p *searchPart) page(offset, limit int64) (found []sight, total int64, err 
 		return nil, 0, nil
 	}
 	query := matching{searcher: p.searcher, kind: p.kind}
+	facts := known{searcher: p.searcher, of: map[folderOf]place{}}
 	if p.asks {
-		facts := known{searcher: p.searcher, of: map[folderOf]place{}}
 		err = query.each(p.q, func(m match) {
-			folder := facts.about(m)
+			folder := facts.about(&m)
 			target := child(folder.facts, p.Actor, &m.row)
 			if p.covered(&p.seeds[m.seed].node, target.Path) || !p.Shows(target, m.row.folder) {
 				return
@@ -195,18 +202,15 @@ func (p *searchPart) page(offset, limit int64) (found []sight, total int64, err 
 		})
 		return found, total, err
 	}
-	if total, err = query.count(p.q); err != nil || total <= offset || limit == 0 {
-		return nil, total, err
-	}
-	limit = min(limit, total-offset)
-	after, reverse := total-offset-limit, false
-	if reverse = after < offset; reverse {
-		offset = after
-	}
-	facts := known{searcher: p.searcher, of: map[folderOf]place{}}
-	err = query.window(p.q, offset, limit, reverse, func(m match) {
+	matches, total, err := window(offset, limit, func() (int64, error) { return query.count(p.q) },
+		func(offset, limit int64, reverse bool) (some []match, err error) {
+			err = query.window(p.q, offset, limit, reverse, func(m match) { some = append(some, m) })
+			return some, err
+		})
+	for i := range matches {
+		m := &matches[i]
 		found = append(found, sight{row: m.row, target: child(facts.about(m).facts, p.Actor, &m.row)})
-	})
+	}
 	return found, total, err
 }
 
@@ -232,7 +236,7 @@ type folderOf struct {
 const maxKnown = 10000
 
 // about returns the facts about the folder that m lies in.
-func (k *known) about(m match) place {
+func (k *known) about(m *match) place {
 	key := folderOf{m.seed, m.parent}
 	if f, there := k.of[key]; there {
 		return f

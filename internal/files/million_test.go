@@ -22,7 +22,7 @@ func million(b *testing.B, d *db.DB) *house {
 	owner := "CASE WHEN n.i % 2 = 0 THEN 'ann' ELSE 'bob' END"
 	h.write(func(tx *db.Tx) error {
 		for _, insert := range []string{
-			columns + fmt.Sprintf(numbers, 1_000_000) + "SELECT 'flat' || n.i, e.parent_id, 'Photo ' || n.i * 7919 % 1000003 || '.jpg', 'photo ' || n.i * 7919 % 1000003 || '.jpg', 1, n.i * 31 % 1000, 'image/jpeg', " +
+			columns + fmt.Sprintf(numbers, 1_000_000) + "SELECT 'flat' || n.i, e.parent_id, 'Photo ' || (n.i * 7919 % 1000003) || '.jpg', 'photo ' || (n.i * 7919 % 1000003) || '.jpg', 1, n.i * 31 % 1000, 'image/jpeg', " +
 				owner + ", e.object_id, CASE WHEN n.i % 3 = 0 THEN n.i END, 0, n.i * 17 % 100003 FROM n CROSS JOIN entries e WHERE e.id = $1",
 			columns + fmt.Sprintf(numbers, 1_000) + "SELECT 'dir' || n.i, CAST('" + folder.ID + "' AS TEXT), 'd' || n.i, 'd' || n.i, 0, 0, '', 'admin', NULL, NULL, 0, n.i FROM n CROSS JOIN entries e WHERE e.id = $1",
 			columns + fmt.Sprintf(numbers, 1_000) + "SELECT 'deep' || f.name || '-' || n.i, f.id, 'Photo ' || n.i || f.name, 'photo ' || n.i || f.name, 1, n.i, '', " + owner +

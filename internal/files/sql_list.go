@@ -57,14 +57,13 @@ func list(separator string, parts []string) string {
 
 // selection is what shows of the files or the folders that lie directly in a folder.
 type selection struct {
-	dialect  db.Dialect
-	folder   string // id
-	kind     int
-	share    access.Children
-	globs    []access.Glob
-	except   []vpath.Name // none of these
-	me       string
-	unlocked []string // ids of entries
+	dialect db.Dialect
+	folder  string // id
+	kind    int
+	share   access.Children
+	globs   []access.Glob
+	except  []vpath.Name // none of these
+	me      string
 }
 
 // where writes the conditions, for entries as e.
@@ -75,8 +74,6 @@ func (c *selection) where(s *statement) {
 		c.alike(s)
 	case c.share == access.ChildrenOwn:
 		s.WriteString(" AND e.owner_id = " + s.arg(c.me))
-	case c.share == access.ChildrenOpen:
-		s.WriteString(" AND " + unbarred(c.dialect, s.arg(c.me), s.arg(list(",", c.unlocked))))
 	}
 	if len(c.except) > 0 {
 		names := make([]string, len(c.except))
@@ -85,11 +82,6 @@ func (c *selection) where(s *statement) {
 		}
 		s.WriteString(" AND " + c.dialect.At(s.arg(list("/", names)), "'/' || e.name || '/'") + " = 0")
 	}
-}
-
-// unbarred is the condition that an entry has no password of its own which bars the actor.
-func unbarred(d db.Dialect, me, unlocked string) string {
-	return "(e.password_hash IS NULL OR e.owner_id = " + me + " OR " + d.At(unlocked, "',' || e.id || ','") + " > 0)"
 }
 
 // maxGlobs is how many patterns of names a query takes; where rules have more, names are judged one by one.

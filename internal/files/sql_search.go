@@ -16,9 +16,10 @@ type matching struct {
 
 // begin writes the walk down over folders as sub: each with its seed, its verdict, the path and the trail of what lies between, and whether a
 // password bars the actor from what is in it.
-func (m *matching) begin(s *statement) (me, unlocked string) {
+func (m *matching) begin(s *statement) (me string) {
 	at := m.dialect.At
-	me, unlocked = s.arg(m.Actor.UserID), s.arg(list(",", m.unlocked()))
+	me = s.arg(m.Actor.UserID)
+	unlocked := s.arg(list(",", m.unlocked()))
 	changes := "CAST(" + s.arg(list(",", m.changes)) + " AS TEXT)"
 	bars := 0
 	if m.bars() {
@@ -41,7 +42,7 @@ sub (seed, id, path, trail, code, barred) AS (
 	FROM sub s CROSS JOIN entries e
 	WHERE s.code <> '` + closed + `' AND e.parent_id = s.id AND e.kind = 0
 )`)
-	return me, unlocked
+	return me
 }
 
 // sown writes the seeds, as many as a power of four, so that there are few texts.
@@ -68,17 +69,13 @@ func (m *matching) sown(s *statement) {
 }
 
 // where writes the conditions, for folders as s and entries in them as e.
-func (m *matching) where(s *statement, me, unlocked string) {
+func (m *matching) where(s *statement, me string) {
 	code := "substr(s.code, 1, 1)"
 	if m.kind == folderKind {
 		code = "substr(s.code, 2, 1)"
 	}
 	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", m.kind, m.dialect.At("e.name_fold", s.arg(m.text)))
-	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me)
-	if m.kind == folderKind {
-		s.WriteString(" OR " + code + " = '4' AND " + unbarred(m.dialect, me, unlocked))
-	}
-	s.WriteString(")")
+	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me + ")")
 	if len(m.except) > 0 {
 		s.WriteString(" AND " + m.dialect.At(s.arg(list(",", m.except)), "',' || e.id || ','") + " = 0")
 	}
@@ -87,9 +84,9 @@ func (m *matching) where(s *statement, me, unlocked string) {
 // count counts what matches.
 func (m *matching) count(q db.Querier) (n int64, err error) {
 	var s statement
-	me, unlocked := m.begin(&s)
+	me := m.begin(&s)
 	s.WriteString("\nSELECT COUNT(*) FROM sub s CROSS JOIN entries e WHERE ")
-	m.where(&s, me, unlocked)
+	m.where(&s, me)
 	if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count what a search finds: %w", err)
 	}
@@ -99,9 +96,9 @@ func (m *matching) count(q db.Querier) (n int64, err error) {
 // window calls found for some of what matches, in order; with reverse those after offset are passed over.
 func (m *matching) window(q db.Querier, offset, limit int64, reverse bool, found func(match)) error {
 	var s statement
-	me, unlocked := m.begin(&s)
+	me := m.begin(&s)
 	s.WriteString(",\npage (seed, folder, name) AS (SELECT s.seed, s.id, e.name FROM sub s CROSS JOIN entries e WHERE ")
-	m.where(&s, me, unlocked)
+	m.where(&s, me)
 	s.WriteString(" ORDER BY " + m.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset) + ")")
 	s.WriteString("\nSELECT s.seed, s.path, s.trail, " + listColumns + " FROM page p JOIN sub s ON s.seed = p.seed AND s.id = p.folder" +
 		" JOIN entries e ON e.parent_id = p.folder AND e.name = p.name ORDER BY " + m.orderBy(false))
@@ -111,9 +108,9 @@ func (m *matching) window(q db.Querier, offset, limit int64, reverse bool, found
 // each calls found for all that matches, in order.
 func (m *matching) each(q db.Querier, found func(match)) error {
 	var s statement
-	me, unlocked := m.begin(&s)
+	me := m.begin(&s)
 	s.WriteString("\nSELECT s.seed, s.path, s.trail, " + listColumns + " FROM sub s CROSS JOIN entries e WHERE ")
-	m.where(&s, me, unlocked)
+	m.where(&s, me)
 	s.WriteString(" ORDER BY " + m.orderBy(false))
 	return eachMatch(q, &s, found)
 }
