@@ -48,7 +48,9 @@ func (p *part) page(order ordering, offset, limit int64) ([]sight, int64, error)
 			list[i].fold = vpath.Fold(list[i].row.name)
 		}
 	}
-	special := slices.SortedFunc(slices.Values(p.special), order.compare)
+	special := slices.SortedFunc(slices.Values(p.special), func(a, b sight) int {
+		return cmp.Or(order.compare(a, b), cmp.Compare(a.target.Path.String(), b.target.Path.String())) // mounts of one name
+	})
 	at := from // where the first of the merged entries lies
 	if from > 0 {
 		for len(special) > 0 && len(found) > 0 && order.compare(special[0], found[0]) < 0 {
@@ -58,7 +60,8 @@ func (p *part) page(order ordering, offset, limit int64) ([]sight, int64, error)
 	if from >= total { // all of the source lies before
 		at = total
 	}
-	merged := slices.SortedFunc(slices.Values(append(found, special...)), order.compare)
+	merged := append(found, special...)
+	slices.SortStableFunc(merged, order.compare)
 	total += extra
 	first := min(max(offset-at, 0), int64(len(merged)))
 	last := min(first+limit, int64(len(merged)))

@@ -1,0 +1,369 @@
+package files_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/mount"
+	"larder/internal/vpath"
+)
+
+// wood is a random tree with mounts and rules, and what is known about it without asking the package under test.
+type wood struct {
+	*house
+	random *rand.Rand
+	policy *access.Policy
+	table  *mount.Table
+	rows   map[string][]leaf // by parent
+	roots  map[string]leaf
+}
+
+// leaf is an entry as it was inserted.
+type leaf struct {
+	id, parent, name, owner string
+	folder, guarded         bool
+	size, updated           int64
+	position                *int64
+}
+
+// seen is an entry at its path.
+type seen struct {
+	leaf
+	path    vpath.Path
+	target  access.Target
+	virtual bool
+}
+
+func (w *wood) pick(choices ...string) string { return choices[w.random.IntN(len(choices))] }
+
+var woodNames = []string{"a", "b", "ab", "B", "é", "x.jpg", "y.jpg", "100%", "a_b"}
+
+func plant(h *house, seed uint64) *wood {
+	w := &wood{house: h, random: rand.New(rand.NewPCG(seed, 7)), rows: map[string][]leaf{}, roots: map[string]leaf{}}
+	h.write(func(tx *db.Tx) error {
+		for _, text := range []string{"DELETE FROM rules", "DELETE FROM mounts", "DELETE FROM entries WHERE id <> 'graveyard'"} {
+			if _, err := tx.Exec(text); err != nil {
+				return err
+			}
+		}
+		w.rows, w.roots = map[string][]leaf{}, map[string]leaf{}
+		var mounts []mount.Mount
+		places := []string{"/", "/a", "/a/b", "/a/b/m", "/b/x.jpg", "/home", "/é/b/a", "/a/ab"}
+		for _, i := range w.random.Perm(len(places))[:1+w.random.IntN(5)] {
+			m := mount.Mount{ID: fmt.Sprintf("m%d", i), ProviderID: "local", RootID: fmt.Sprintf("root%d", i), Path: path(places[i]), Name: "M", SortBy: "name", SortOrder: "asc", Priority: w.random.IntN(2)}
+			mounts = append(mounts, m)
+			root := leaf{id: m.RootID, name: "Files", owner: w.pick("admin", "ann"), folder: true, guarded: w.random.IntN(10) == 0}
+			w.roots[root.id] = root
+			if err := w.insert(tx, root); err != nil {
+				return err
+			}
+			if err := w.grow(tx, root.id, 0); err != nil {
+				return err
+			}
+			if err := mount.New(h.db).Insert(tx, m, 0); err != nil {
+				return err
+			}
+		}
+		w.table = mount.NewTable(mounts)
+		var rules []access.Rule
+		for i := range w.random.IntN(7) {
+			rules = append(rules, w.rule(i, mounts))
+		}
+		w.policy = access.NewPolicy(rules, true)
+		for _, r := range rules {
+			hash := ""
+			if r.RequirePassword {
+				hash = "hash"
+			}
+			if err := h.rules.Insert(tx, access.Stored{Rule: r, PasswordHash: hash}); err != nil {
+				return err
+			}
+		}
+		return tx.BumpConfig()
+	})
+	return w
+}
+
+func (w *wood) rule(i int, mounts []mount.Mount) access.Rule {
+	r := access.Rule{ID: fmt.Sprintf("r%d", i), Effect: access.Effect(w.pick("allow", "allow", "deny")), Priority: w.random.IntN(2)}
+	r.Pattern = w.pick("/**", "/a/**", "/a", "/a/*", "/a/*.jpg", "/**/*.jpg", "/*/b/**", "/a/b/**", "/b/**", "/**/b/**", "/home/**", "/home/a/**", "/a?", "/?/x*", "/a/b/m/**", "/é/**", "/é/b", "/ab/**/a")
+	switch w.random.IntN(5) {
+	case 0:
+		r.UserID = "ann"
+	case 1:
+		r.KeyID = "key"
+	case 2:
+		r.Role = access.Guest
+	default:
+		r.Role = access.User
+	}
+	r.Permissions = []access.Set{0, access.Set(access.Read), access.Set(access.Read | access.Download), access.Set(access.Write), access.Set(access.Download)}[w.random.IntN(5)]
+	if r.Effect == access.Allow && w.random.IntN(6) == 0 {
+		r.RequirePassword = true
+	}
+	if w.random.IntN(6) == 0 {
+		r.AllowedIPs = []netip.Prefix{netip.MustParsePrefix(w.pick("192.0.2.0/24", "10.0.0.0/8"))}
+	}
+	if w.random.IntN(5) == 0 {
+		r.MountID = mounts[w.random.IntN(len(mounts))].ID
+	}
+	return r
+}
+
+// grow fills a folder.
+func (w *wood) grow(tx *db.Tx, parent string, depth int) error {
+	for _, i := range w.random.Perm(len(woodNames))[:w.random.IntN(6)] {
+		l := leaf{
+			id: fmt.Sprintf("%s.%d", parent, i), parent: parent, name: woodNames[i], owner: w.pick("admin", "ann", "bob", "ann"),
+			folder: w.random.IntN(2) == 0 && depth < 3, size: int64(w.random.IntN(3)), updated: int64(w.random.IntN(3)), guarded: w.random.IntN(10) == 0,
+		}
+		if w.random.IntN(2) == 0 {
+			position := int64(w.random.IntN(3))
+			l.position = &position
+		}
+		if l.folder {
+			l.size = 0
+		}
+		w.rows[parent] = append(w.rows[parent], l)
+		if err := w.insert(tx, l); err != nil {
+			return err
+		}
+		if l.folder {
+			if err := w.grow(tx, l.id, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *wood) insert(tx *db.Tx, l leaf) error {
+	kind, object, hash := 1, any("object"), any(nil)
+	if l.folder {
+		kind, object = 0, nil
+	}
+	if l.guarded {
+		hash = "hash"
+	}
+	var parent any
+	if l.parent != "" {
+		parent = l.parent
+	}
+	_, err := tx.Exec(`
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, manual_position, password_hash, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, '', $7, $8, $9, $10, 0, $11)`,
+		l.id, parent, l.name, vpath.Fold(l.name), kind, l.size, l.owner, object, l.position, hash, l.updated)
+	return err
+}
+
+// everything lists all entries that a path leads to, whoever may see them, with the facts for an actor.
+func (w *wood) everything(a access.Actor) map[vpath.Path]seen {
+	all := map[vpath.Path]seen{}
+	var down func(m mount.Mount, l leaf, p vpath.Path, above access.Target)
+	down = func(m mount.Mount, l leaf, p vpath.Path, above access.Target) {
+		t := access.Target{Path: p, MountID: m.ID, OwnerID: l.owner, InHome: above.InHome || l.id == a.HomeID, Guard: above.Guard, Above: above.Guard}
+		if l.guarded {
+			t.Guard = &access.Guard{ID: l.id, OwnerID: l.owner}
+		}
+		if top, _ := w.table.Resolve(p); top.ID == m.ID {
+			all[p] = seen{leaf: l, path: p, target: t}
+		}
+		for _, child := range w.rows[l.id] {
+			down(m, child, p.Child(vpath.Name(child.name)), t)
+		}
+	}
+	var shown []mount.Mount
+	for id := range w.roots {
+		for _, m := range w.table.ByRoot(id) {
+			if top, _ := w.table.Resolve(m.Path); top.ID == m.ID {
+				shown = append(shown, m)
+				down(m, w.roots[id], m.Path, access.Target{})
+			}
+		}
+	}
+	for _, m := range shown {
+		for p := m.Path; ; p = p.Parent() {
+			if _, there := all[p]; !there {
+				t := access.Target{Path: p}
+				for up := p; up != vpath.Root; { // the facts of the deepest folder that there is
+					up = up.Parent()
+					if e, there := all[up]; there && !e.virtual {
+						if top, _ := w.table.Resolve(p); top.ID == e.target.MountID {
+							t.InHome, t.Guard, t.Above = e.target.InHome, e.target.Guard, e.target.Guard
+						}
+						break
+					}
+				}
+				all[p] = seen{leaf: leaf{id: "path:" + p.String(), folder: true}, path: p, target: t, virtual: true}
+			}
+			if p.IsRoot() {
+				break
+			}
+		}
+	}
+	return all
+}
+
+// barred is the rule about passwords of entries, once more.
+func barred(a access.Actor, g *access.Guard) bool {
+	return g != nil && a.Key == nil && !slices.Contains(a.Unlocked, g.ID) && (a.UserID == "" || a.Role != access.Admin && a.UserID != g.OwnerID)
+}
+
+func (w *wood) shows(a access.Actor, e seen, home vpath.Path, hasHome bool) bool {
+	may := func(p access.Permission) bool { return w.policy.Decide(a, e.target, p).Outcome == access.Allowed }
+	if barred(a, e.target.Above) {
+		return false
+	}
+	return may(access.Read) || e.folder && (may(access.Write) || w.policy.Reveals(a, e.path, home, hasHome))
+}
+
+// less orders as DECISIONS say; equal names in different folders by those.
+func less(sort string, desc bool) func(a, b seen) int {
+	return func(a, b seen) int {
+		name := cmp.Or(cmp.Compare(vpath.Fold(string(a.path.Base())), vpath.Fold(string(b.path.Base()))), cmp.Compare(a.path.Base(), b.path.Base()))
+		key := name
+		switch sort {
+		case "time":
+			key = cmp.Compare(a.updated, b.updated)
+		case "size":
+			key = cmp.Compare(a.size, b.size)
+		case "manual":
+			if (a.position == nil) != (b.position == nil) {
+				if a.folder != b.folder {
+					break
+				}
+				if a.position == nil {
+					return 1
+				}
+				return -1
+			}
+			key = 0
+			if a.position != nil {
+				key = cmp.Compare(*a.position, *b.position)
+			}
+		}
+		if desc {
+			key = -key
+		}
+		switch {
+		case a.folder && !b.folder:
+			return -1
+		case b.folder && !a.folder:
+			return 1
+		}
+		return cmp.Or(key, name, cmp.Compare(a.parent, b.parent), cmp.Compare(a.path.String(), b.path.String()))
+	}
+}
+
+// seeds is how many random trees are tried on each engine.
+const seeds = uint64(40)
+
+// Listings and searches are what comes of asking about each entry, in one order and with one total on all pages.
+func TestListAgreesWithAskingAboutEachEntry(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		for seed := range seeds {
+			w := plant(h, seed)
+			for range 6 {
+				w.check(t, seed)
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	})
+}
+
+func (w *wood) check(t *testing.T, seed uint64) {
+	a := []access.Actor{w.admin, w.ann, w.ann, w.bob, w.visitor}[w.random.IntN(5)]
+	a.HomeID = ""
+	all := w.everything(a)
+	paths := slices.SortedFunc(func(yield func(vpath.Path) bool) {
+		for p := range all {
+			if !yield(p) {
+				return
+			}
+		}
+	}, func(a, b vpath.Path) int { return cmp.Compare(a.String(), b.String()) })
+	hasHome := false
+	var home vpath.Path
+	if a.UserID != "" && a.Role == access.User && w.random.IntN(2) == 0 {
+		if e := all[paths[w.random.IntN(len(paths))]]; e.folder && !e.virtual {
+			a.HomeID, home, hasHome = e.id, e.path, true
+			all = w.everything(a)
+		}
+	}
+	if a.UserID != "" && w.random.IntN(3) == 0 {
+		permissions := []access.Set{access.All, access.Set(access.Read | access.Download), access.Set(access.Write)}[w.random.IntN(3)]
+		a.Key = &access.Key{ID: "key", Permissions: permissions, Root: path(w.pick("/", "/a", "/a/b", "/home")), RootOnly: w.random.IntN(2) == 0}
+	}
+	for range w.random.IntN(4) {
+		a.Unlocked = append(a.Unlocked, all[paths[w.random.IntN(len(paths))]].id, fmt.Sprintf("r%d", w.random.IntN(7)))
+	}
+	for _, p := range paths {
+		folder := all[p]
+		if !folder.folder {
+			continue
+		}
+		q := files.ListQuery{
+			Path: p, Limit: 1 + w.random.IntN(4), Sort: w.pick("name", "time", "size", "manual"), Order: w.pick("", "asc", "desc"),
+			Type: w.pick("", "", "file", "folder"), Search: w.pick("", "", "a", "A", "%", "é", "x.j", "_", "."),
+		}
+		in := folder
+		in.target = in.target.Inside()
+		enters := !barred(a, in.target.Above) && (w.shows(a, in, home, hasHome))
+		var want []seen
+		for _, e := range all {
+			below := e.path != p && e.path.Within(p)
+			if q.Search == "" {
+				below = below && e.path.Parent() == p
+			}
+			if below && (q.Type == "" || e.folder == (q.Type == "folder")) && strings.Contains(vpath.Fold(string(e.path.Base())), vpath.Fold(q.Search)) && w.shows(a, e, home, hasHome) {
+				want = append(want, e)
+			}
+		}
+		slices.SortFunc(want, less(q.Sort, q.Order == "desc"))
+		var got []string
+		for q.Page = 1; ; q.Page++ {
+			l, err := w.tree.List(t.Context(), a, q)
+			if fault.Is(err, fault.PasswordRequired) || fault.Is(err, fault.Forbidden) {
+				if enters && !fault.Is(err, fault.PasswordRequired) {
+					t.Errorf("seed %d: %s: %v", seed, p, err)
+				}
+				break
+			}
+			if err != nil {
+				t.Fatalf("seed %d: %+v: %v", seed, q, err)
+			}
+			if !enters {
+				t.Errorf("seed %d: %+v lists %s", seed, a, p)
+			}
+			if l.Total != len(want) || (l.Mount == nil) != folder.virtual || (l.Folder == nil) != folder.virtual {
+				t.Errorf("seed %d: %+v: total %d, want %d; mount %v, folder %v", seed, q, l.Total, len(want), l.Mount, l.Folder)
+			}
+			for _, e := range l.Items {
+				got = append(got, e.ID+" "+e.Path().String())
+			}
+			if len(l.Items) == 0 {
+				names := make([]string, len(want))
+				for i, e := range want {
+					names[i] = e.id + " " + e.path.String()
+				}
+				if !slices.Equal(got, names) {
+					t.Errorf("seed %d: %+v as %+v key %+v home %v %v:\n%q, want\n%q", seed, q, a, a.Key, home, hasHome, got, names)
+				}
+				break
+			}
+		}
+	}
+}
