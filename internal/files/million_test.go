@@ -22,7 +22,7 @@ func million(b *testing.B, d *db.DB) *house {
 	owner := "CASE WHEN n.i % 2 = 0 THEN 'ann' ELSE 'bob' END"
 	h.write(func(tx *db.Tx) error {
 		for _, insert := range []string{
-			columns + fmt.Sprintf(numbers, 1_000_000) + "SELECT 'flat' || n.i, e.parent_id, 'Photo ' || (n.i * 7919 % 1000003) || '.jpg', 'photo ' || (n.i * 7919 % 1000003) || '.jpg', 1, n.i * 31 % 1000, 'image/jpeg', " +
+			columns + fmt.Sprintf(numbers, 1_000_000) + "SELECT 'flat' || n.i, e.parent_id, 'Photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', 'photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', 1, n.i * 31 % 1000, 'image/jpeg', " +
 				owner + ", e.object_id, CASE WHEN n.i % 3 = 0 THEN n.i END, 0, n.i * 17 % 100003 FROM n CROSS JOIN entries e WHERE e.id = $1",
 			columns + fmt.Sprintf(numbers, 1_000) + "SELECT 'dir' || n.i, CAST('" + folder.ID + "' AS TEXT), 'd' || n.i, 'd' || n.i, 0, 0, '', 'admin', NULL, NULL, 0, n.i FROM n CROSS JOIN entries e WHERE e.id = $1",
 			columns + fmt.Sprintf(numbers, 1_000) + "SELECT 'deep' || f.name || '-' || n.i, f.id, 'Photo ' || n.i || f.name, 'photo ' || n.i || f.name, 1, n.i, '', " + owner +
@@ -78,11 +78,11 @@ func BenchmarkMillion(b *testing.B) {
 			measure("search/all", h.ann, files.ListQuery{Path: flat, Search: "o"}, 1_000_000)
 			measure("search/all/time", h.ann, files.ListQuery{Path: flat, Search: "o", Sort: "time", Page: 5000}, 1_000_000)
 			measure("search/root", h.admin, files.ListQuery{Path: vpath.Root, Search: "Photo 123456."}, 1)
-			measure("search/deep", h.ann, files.ListQuery{Path: path("/public/deep"), Search: "Photo 77d77"}, 12)
+			measure("search/deep", h.ann, files.ListQuery{Path: path("/public/deep"), Search: "Photo 77d77"}, 11)
 			measure("search/deep/all", h.ann, files.ListQuery{Path: path("/public/deep"), Search: "o"}, 1_000_000)
 			measure("search/percent", h.admin, files.ListQuery{Path: vpath.Root, Search: "%"}, 0)
 			h.rule(access.Rule{Pattern: "/public/flat/*7.jpg", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read)})
-			measure("glob", h.ann, files.ListQuery{Path: flat}, 900_002)
+			measure("glob", h.ann, files.ListQuery{Path: flat}, 900_001)
 			measure("glob/search", h.ann, files.ListQuery{Path: flat, Search: "123456"}, 1)
 			h.rule(access.Rule{Pattern: "/public/flat/**", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read), Priority: 1})
 			h.rule(access.Rule{Pattern: "/public/flat", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read), Priority: 2})

@@ -289,6 +289,11 @@ ALTER TABLE jobs ADD COLUMN holder TEXT COLLATE "C";
 -- the next job to run
 CREATE INDEX jobs_due ON jobs (due) WHERE status IN ('pending', 'running');
 
+-- Listings in any order and searches by name, of a folder's files or folders, whoever's they are: read from the index alone, but for the rows of
+-- one page. And the walk down over folders.
+DROP INDEX entries_listing;
+CREATE INDEX entries_listing ON entries (parent_id, kind, name_fold, name, owner_id, updated_at, size, manual_position);
+
 
 INSERT INTO settings VALUES ('siteTitle', '"Larder"');
 INSERT INTO users VALUES ('u1', 'Alice', 'alice', 'alice@example.org', 'alice@example.org', TRUE, '$argon2id$x', 'user', 'active', 'Alice', NULL, '/home/Alice', 'home1', 'en-US',

@@ -1,0 +1,230 @@
+package files_test
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
+
+// What shows in a folder and below it, by the rules alone.
+func TestListByRules(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		for _, p := range []string{"/work", "/work/read", "/work/read/deep", "/work/drop", "/work/drop/box", "/work/way", "/work/way/to", "/work/way/to/it", "/work/office", "/work/closed"} {
+			h.folder(h.admin, p)
+		}
+		for _, p := range []string{"/work/plan.txt", "/work/read/a.txt", "/work/read/deep/b.txt", "/work/drop/others.txt", "/work/drop/box/in.txt", "/work/way/no.txt", "/work/way/to/it/yes.txt", "/work/office/o.txt", "/work/closed/c.txt"} {
+			h.file(h.admin, p, "x")
+		}
+		read := access.Set(access.Read)
+		h.rule(access.Rule{Pattern: "/work/read/**", Effect: access.Allow, Role: access.User, Permissions: read})
+		h.rule(access.Rule{Pattern: "/work/drop/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Write)})
+		h.rule(access.Rule{Pattern: "/work/way/to/it/**", Effect: access.Allow, Role: access.Guest, Permissions: read})
+		h.rule(access.Rule{Pattern: "/work/office/**", Effect: access.Allow, Role: access.User, Permissions: read, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+		h.rule(access.Rule{Pattern: "/work/read/deep/**", Effect: access.Deny, UserID: "bob"})
+		mine := h.file(h.ann, "/work/drop/mine.txt", "x")
+
+		inOffice := h.ann
+		inOffice.IP = netip.MustParseAddr("10.1.2.3")
+		confined, free := h.ann, h.ann
+		confined.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: path("/work/drop"), RootOnly: true}
+		free.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: path("/work/drop")}
+		for _, c := range []struct {
+			name, path, search string
+			who                access.Actor
+			want               string
+		}{
+			{"read, write and what lies below show", "/work", "", h.ann, "/work/drop /work/read /work/way"},
+			{"what a guest may see shows to whoever signs in", "/work/way", "", h.ann, "/work/way/to"},
+			{"a deny below shows to others", "/work/read", "", h.ann, "/work/read/deep /work/read/a.txt"},
+			{"but not to whom it is for", "/work/read", "", h.bob, "/work/read/a.txt"},
+			{"where one may only write, one's own", "/work/drop", "", h.ann, "/work/drop/box /work/drop/mine.txt"},
+			{"and nobody else's", "/work/drop", "", h.bob, "/work/drop/box"},
+			{"an address that is allowed", "/work", "", inOffice, "/work/drop /work/office /work/read /work/way"},
+			{"a visitor sees the way", "/", "", h.visitor, "/public /work"},
+			{"and only that", "/work", "", h.visitor, "/work/way"},
+			{"a key in its root", "/work", "", confined, "/work/drop"},
+			{"a key that reads everywhere", "/work", "", free, "/work/drop /work/read /work/way"},
+			{"search", "/", "txt", h.ann, "/work/read/a.txt /work/read/deep/b.txt /work/drop/mine.txt /work/way/to/it/yes.txt"},
+			{"search, with a deny", "/", "txt", h.bob, "/work/read/a.txt /work/way/to/it/yes.txt"},
+			{"search from the office", "/", "o.txt", inOffice, "/work/office/o.txt"},
+			{"search from elsewhere", "/", "o.txt", h.ann, ""},
+			{"search by a visitor", "/", "t", h.visitor, "/work/way/to/it /work/way/to /work/way/to/it/yes.txt"},
+			{"search by a key", "/", "txt", confined, "/work/drop/mine.txt"},
+			{"an administrator's search", "/work", "txt", h.admin, "/work/read/a.txt /work/read/deep/b.txt /work/closed/c.txt /work/drop/box/in.txt /work/drop/mine.txt /work/way/no.txt /work/office/o.txt /work/drop/others.txt /work/plan.txt /work/way/to/it/yes.txt"},
+		} {
+			if got := strings.Join(h.paths(c.who, files.ListQuery{Path: path(c.path), Search: c.search}), " "); got != c.want {
+				t.Errorf("%s: %s, want %s", c.name, got, c.want)
+			}
+		}
+		if mine.OwnerID != "ann" {
+			t.Errorf("mine is %s's", mine.OwnerID)
+		}
+		h.guests = false
+		h.write(func(tx *db.Tx) error { return tx.BumpConfig() })
+		if got := h.paths(h.ann, files.ListQuery{Path: path("/work")}); !slices.Equal(got, []string{"/work/drop", "/work/read"}) {
+			t.Errorf("without guest access: %q", got)
+		}
+	})
+}
+
+// Abuse case C28: patterns of file names decide in order, and what they hide is not counted.
+func TestListByPatternsOfNames(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.folder(h.admin, "/shots")
+		for _, name := range []string{"a.jpg", "b.JPG", "c.raw", "d.raw.jpg", "e_1.png", "ex1.png", "f100%.txt", "é.raw", "é.gif"} {
+			h.file(h.admin, "/shots/"+name, "x")
+		}
+		h.write(func(tx *db.Tx) error {
+			_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE name IN ('c.raw', 'f100%.txt')")
+			return err
+		})
+		read := access.Set(access.Read)
+		h.rule(access.Rule{Pattern: "/shots/**", Effect: access.Allow, Role: access.Guest, Permissions: access.Set(access.Write)})
+		h.rule(access.Rule{Pattern: "/shots/*.jpg", Effect: access.Allow, Role: access.User, Permissions: read})
+		h.rule(access.Rule{Pattern: "/shots/*.raw*", Effect: access.Deny, Role: access.User, Permissions: read, Priority: 1})
+		h.rule(access.Rule{Pattern: "/shots/e_*", Effect: access.Allow, Role: access.User, Permissions: read})
+		h.rule(access.Rule{Pattern: "/shots/?.gif", Effect: access.Allow, Role: access.Guest, Permissions: read})
+		for _, c := range []struct {
+			who  access.Actor
+			want []string
+		}{
+			{h.ann, []string{"a.jpg", "e_1.png", "f100%.txt", "é.gif"}}, // c.raw is hers and denied; f100%.txt is hers
+			{h.bob, []string{"a.jpg", "e_1.png", "é.gif"}},
+			{h.visitor, []string{"é.gif"}},
+			{h.admin, []string{"a.jpg", "b.JPG", "c.raw", "d.raw.jpg", "e_1.png", "ex1.png", "f100%.txt", "é.gif", "é.raw"}},
+		} {
+			for _, search := range []string{"", "."} {
+				if got := h.names(c.who, files.ListQuery{Path: path("/shots"), Search: search}); !slices.Equal(got, c.want) {
+					t.Errorf("%s searching %q: %q, want %q", c.who.UserID, search, got, c.want)
+				}
+			}
+			l, err := h.tree.List(t.Context(), c.who, files.ListQuery{Path: path("/shots"), Page: len(c.want), Limit: 1})
+			h.must(err)
+			if l.Total != len(c.want) || len(l.Items) != 1 || l.Items[0].Name != c.want[len(c.want)-1] {
+				t.Errorf("%s, last page: %d of %d", c.who.UserID, len(l.Items), l.Total)
+			}
+		}
+		for i := range maxGlobs + 1 { // more than a query takes
+			h.rule(access.Rule{Pattern: "/shots/" + strings.Repeat("?", i+1) + ".png", Effect: access.Allow, UserID: "bob", Permissions: read})
+		}
+		if got, want := h.list(h.bob, "/shots"), []string{"a.jpg", "e_1.png", "ex1.png", "é.gif"}; !slices.Equal(got, want) {
+			t.Errorf("many patterns: %q, want %q", got, want)
+		}
+	})
+}
+
+// maxGlobs is how many patterns go into one query.
+const maxGlobs = 32
+
+// Abuse case C33: a pattern that is costly to match elsewhere.
+func TestCostlyPatternsAreListedFast(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		for i := range 20 {
+			h.file(h.admin, "/public/"+strings.Repeat("a", 230+i), "x")
+		}
+		h.rule(access.Rule{Pattern: "/public/" + strings.Repeat("*a", 30) + "*b", Effect: access.Deny, Role: access.User})
+		start := time.Now()
+		if got := h.list(h.ann, "/public"); len(got) != 20 {
+			t.Errorf("%d names, want 20", len(got))
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// Abuse cases C7 and C8: rules and names meet in NFC, and their case counts.
+func TestListByNFCAndCase(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.file(h.admin, "/public/cafe\u0301/x.txt", "x")
+		h.file(h.admin, "/public/Secret/x.txt", "x")
+		h.file(h.admin, "/public/secret/y.txt", "x")
+		h.rule(access.Rule{Pattern: "/public/caf\u00e9/**", Effect: access.Deny, Role: access.User})
+		h.rule(access.Rule{Pattern: "/public/Secret/**", Effect: access.Deny, Role: access.User})
+		if got, want := h.list(h.ann, "/public"), []string{"secret/"}; !slices.Equal(got, want) {
+			t.Errorf("listing: %q, want %q", got, want)
+		}
+		if got, want := h.paths(h.ann, files.ListQuery{Path: path("/public"), Search: "TXT"}), []string{"/public/secret/y.txt"}; !slices.Equal(got, want) {
+			t.Errorf("search: %q, want %q", got, want)
+		}
+		for _, p := range []string{"/public/cafe\u0301", "/public/caf\u00e9", "/public/Secret"} {
+			_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: path(p), Page: 1, Limit: 1})
+			h.wantFault(p, err, fault.Forbidden)
+		}
+		if got := h.list(h.admin, "/public/cafe\u0301"); !slices.Equal(got, []string{"x.txt"}) {
+			t.Errorf("by NFD: %q", got)
+		}
+	})
+}
+
+// A password hides all that is below, of nested ones the nearest counts, in listings and searches alike.
+func TestListBehindPasswords(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		outer := h.folder(h.admin, "/public/outer")
+		inner := h.folder(h.admin, "/public/outer/inner")
+		h.folder(h.admin, "/public/outer/inner/deep")
+		h.file(h.admin, "/public/outer/o.txt", "x")
+		h.file(h.admin, "/public/outer/inner/i.txt", "x")
+		h.file(h.admin, "/public/outer/inner/deep/d.txt", "x")
+		h.protect(outer.ID)
+		h.protect(inner.ID)
+		with := func(a access.Actor, ids ...string) access.Actor { a.Unlocked = ids; return a }
+		key := h.ann
+		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read), Root: vpath.Root}
+		all := "/public/outer/inner/deep /public/outer/inner /public/outer /public/outer/inner/deep/d.txt /public/outer/inner/i.txt /public/outer/o.txt"
+		for _, c := range []struct {
+			name string
+			who  access.Actor
+			want string
+		}{
+			{"nobody's", h.ann, "/public/outer"},
+			{"the outer one", with(h.ann, outer.ID), "/public/outer/inner /public/outer /public/outer/o.txt"},
+			{"the inner one, which is nearer to what is in it", with(h.ann, inner.ID), "/public/outer/inner/deep /public/outer /public/outer/inner/deep/d.txt /public/outer/inner/i.txt"},
+			{"both", with(h.ann, outer.ID, inner.ID), all},
+			{"a visitor's", with(h.visitor, outer.ID, inner.ID), all},
+			{"an administrator's", h.admin, all},
+			{"a key's", key, all},
+			{"a key cannot give one", with(key, outer.ID), all},
+		} {
+			found := h.paths(c.who, files.ListQuery{Path: path("/public")})
+			if !slices.Equal(found, []string{"/public/outer"}) {
+				t.Errorf("%s: listing %q", c.name, found)
+			}
+			var got []string
+			for _, search := range []string{"e", ".txt"} { // e is in deep, inner and outer
+				got = append(got, h.paths(c.who, files.ListQuery{Path: path("/public"), Search: search})...)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%s: %q, want %s", c.name, got, c.want)
+			}
+		}
+	})
+}
+
+// Abuse case C108: a search is bounded.
+func TestSearchIsBounded(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		for _, search := range []string{strings.Repeat("x", 10<<10), strings.Repeat("é", 256), "\xff", "a\x00"} {
+			_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Search: search, Page: 1, Limit: 1})
+			h.wantFault("search", err, fault.Invalid)
+		}
+		if got := h.names(h.ann, files.ListQuery{Search: strings.Repeat("%", 255)}); len(got) != 0 {
+			t.Errorf("found %q", got)
+		}
+	})
+}
