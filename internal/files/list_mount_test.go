@@ -100,6 +100,19 @@ func TestMountsShowAsFolders(t *testing.T) {
 		if got, want := h.paths(h.ann, files.ListQuery{Path: path("/"), Search: "jpg"}), []string{"/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
 			t.Errorf("and search in it: %q, want %q", got, want)
 		}
+		// Where a rule judges names, each is asked about; what lies under a mount is left out there too.
+		h.rule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Read)})
+		h.rule(access.Rule{Pattern: "/photos/o*r.png", Effect: access.Deny, UserID: "bob"})
+		if got, want := h.paths(h.bob, files.ListQuery{Path: path("/"), Search: "jpg"}), []string{"/photos/outer.jpg", "/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
+			t.Errorf("search with a pattern of names: %q, want %q", got, want)
+		}
+		h.protect(root)
+		if got, want := h.list(h.ann, "/photos"), []string{"2026/"}; !slices.Equal(got, want) {
+			t.Errorf("a mount with a password: %q, want %q", got, want)
+		}
+		if got := h.paths(h.ann, files.ListQuery{Path: path("/"), Search: "jpg"}); len(got) != 0 {
+			t.Errorf("search behind its password: %q", got)
+		}
 	})
 }
 
