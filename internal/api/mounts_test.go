@@ -275,3 +275,27 @@ func TestMountDeletionRacesUploads(t *testing.T) {
 		equal(t, "in the store", len(objectsIn(t, l, "default")), 0)
 	})
 }
+
+// Over HTTP: a mount is a folder of its parent, and so are the folders above it, which belong to no mount and lead nowhere by their id.
+func TestMountsInListings(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		id := addMount(admin, addProvider(admin, "p"), "/data/photos")
+		admin.Upload("/data/photos", "x.jpg", []byte("x"))
+		same(t, "the root", names(admin, "/"), "data", "home", "public", "uploads")
+		r := listing(admin, "/data").OK(200)
+		same(t, "a virtual folder", r.Names("items"), "photos")
+		equal(t, "its mount", r.Value("mount"), nil)
+		equal(t, "its entry", r.Value("folder"), nil)
+		equal(t, "the total", r.Value("pagination.total"), 1)
+		root := listing(admin, "/data/photos").OK(200)
+		equal(t, "the mount", root.Value("mount.id"), id)
+		equal(t, "the item is its root entry", r.Value("items.0.id"), root.Value("folder.id"))
+		virtual := listing(admin, "/", "search", "data").OK(200)
+		equal(t, "its type", virtual.Value("items.0.type"), "folder")
+		admin.Get("/api/files/"+virtual.Text("items.0.id")).Fails(404, "NOT_FOUND")
+		admin.Post("/api/files/folder", M{"path": "/data", "name": "new"}).Fails(404, "NOT_FOUND")
+		same(t, "search", names(admin, "/", "search", ".jpg"), "x.jpg")
+	})
+}

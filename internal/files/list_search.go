@@ -191,7 +191,7 @@ func (p *searchPart) page(offset, limit int64) (found []sight, total int64, err 
 	query := matching{searcher: p.searcher, kind: p.kind}
 	facts := known{searcher: p.searcher, of: map[folderOf]place{}}
 	if p.asks {
-		err = query.each(p.q, func(m match) {
+		err = query.window(p.q, 0, everyRow, false, func(m match) {
 			folder := facts.about(&m)
 			target := child(folder.facts, p.Actor, &m.row)
 			if p.covered(&p.seeds[m.seed].node, target.Path) || !p.Shows(target, m.row.folder) {

@@ -93,25 +93,18 @@ func (m *matching) count(q db.Querier) (n int64, err error) {
 	return n, nil
 }
 
-// window calls found for some of what matches, in order; with reverse those after offset are passed over.
+// window calls found for some of what matches, in order; with reverse those after offset are passed over. Names are found by the index alone, and
+// only the rows of what is wanted are read.
 func (m *matching) window(q db.Querier, offset, limit int64, reverse bool, found func(match)) error {
 	var s statement
 	me := m.begin(&s)
-	s.WriteString(",\npage (seed, folder, name) AS (SELECT s.seed, s.id, e.name FROM sub s CROSS JOIN entries e WHERE ")
+	s.WriteString(",\npage (seed, folder, name) AS MATERIALIZED (SELECT s.seed, s.id, e.name FROM sub s CROSS JOIN entries e WHERE ")
 	m.where(&s, me)
-	s.WriteString(" ORDER BY " + m.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset) + ")")
-	s.WriteString("\nSELECT s.seed, s.path, s.trail, " + listColumns + " FROM page p JOIN sub s ON s.seed = p.seed AND s.id = p.folder" +
+	if limit != everyRow {
+		s.WriteString(" ORDER BY " + m.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset))
+	}
+	s.WriteString(")\nSELECT s.seed, s.path, s.trail, " + listColumns + " FROM page p JOIN sub s ON s.seed = p.seed AND s.id = p.folder" +
 		" JOIN entries e ON e.parent_id = p.folder AND e.name = p.name ORDER BY " + m.orderBy(false))
-	return eachMatch(q, &s, found)
-}
-
-// each calls found for all that matches, in order.
-func (m *matching) each(q db.Querier, found func(match)) error {
-	var s statement
-	me := m.begin(&s)
-	s.WriteString("\nSELECT s.seed, s.path, s.trail, " + listColumns + " FROM sub s CROSS JOIN entries e WHERE ")
-	m.where(&s, me)
-	s.WriteString(" ORDER BY " + m.orderBy(false))
 	return eachMatch(q, &s, found)
 }
 
