@@ -71,6 +71,10 @@ func TestMoveBetweenProviders(t *testing.T) {
 				t.Errorf("%d objects have the checksum of %.10q", n, content)
 			}
 		}
+		w.collect()
+		if n := w.storedIn("local"); n != stored { // whoever is reading them reads on
+			t.Errorf("%d of %d old objects are there within the grace period", n, stored)
+		}
 		w.accounted()
 		w.lies(g, "/vault/box")
 	})
