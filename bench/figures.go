@@ -16,10 +16,21 @@ type figure struct {
 }
 
 func (b *bench) limit(id, name string, value, goal float64, format func(float64) string) {
-	b.figures = append(b.figures, figure{id: id, name: name, value: format(value), goal: "≤ " + format(goal), met: value <= goal})
+	b.file(figure{id: id, name: name, value: format(value), goal: "≤ " + format(goal), met: value <= goal})
 }
 
-func megabytes(n float64) string { return fmt.Sprintf("%.1f MB", n/1e6) }
+func (b *bench) file(f figure) {
+	fmt.Fprintf(os.Stderr, "  %s %s: %s\n", f.id, f.name, f.value)
+	b.figures = append(b.figures, f)
+}
+
+// tell is limit without a goal.
+func (b *bench) tell(id, name, value string) {
+	b.file(figure{id: id, name: name, value: value, met: true})
+}
+
+func microseconds(n float64) string { return fmt.Sprintf("%.0f µs", n) }
+func megabytes(n float64) string    { return fmt.Sprintf("%.1f MB", n/1e6) }
 func milliseconds(n float64) string {
 	return fmt.Sprintf("%.0f ms", n)
 }
@@ -38,7 +49,10 @@ func median(values []float64) float64 {
 func (b *bench) startsAndMemory(ctx context.Context) error {
 	var first, warm, idle, busy []float64
 	for round := range b.rounds {
-		s := newSite(b.site.binary, filepath.Join(b.dir, fmt.Sprintf("start%d", round)))
+		s, err := b.newSite(ctx, fmt.Sprintf("start%d", round))
+		if err != nil {
+			return err
+		}
 		for again := range 2 {
 			begin := time.Now()
 			p, err := s.start(ctx)
@@ -118,13 +132,24 @@ func (b *bench) memoryWhenFull(ctx context.Context) error {
 // countSyncs uploads under strace, and counts what is synced between the first request and the end of the last.
 func (b *bench) countSyncs(ctx context.Context, connections int) error {
 	trace := filepath.Join(b.dir, fmt.Sprintf("syncs%d", connections))
-	p, err := b.site.start(ctx, "strace", "-D", "-f", "-q", "--seccomp-bpf", "-e", "trace=fsync,fdatasync", "-o", trace)
+	strace := func(output string) []string {
+		return []string{"strace", "-D", "-f", "-q", "--seccomp-bpf", "-e", "trace=fsync,fdatasync", "-o", output}
+	}
+	traces := []string{trace}
+	if c := b.cluster; c != nil { // PostgreSQL's count as well
+		traces = append(traces, filepath.Join(c.dir, filepath.Base(trace)))
+		c.stop()
+		if err := c.start(ctx, strace(traces[1])...); err != nil {
+			return err
+		}
+	}
+	p, err := b.site.start(ctx, strace(trace)...)
 	if err != nil {
 		return err
 	}
 	defer p.stop()
 	b.serial++
-	before, err := syncsIn(trace)
+	before, err := syncsIn(traces)
 	if err != nil {
 		return err
 	}
@@ -132,7 +157,7 @@ func (b *bench) countSyncs(ctx context.Context, connections int) error {
 	if _, err := run(ctx, p, connections, n, b.smallUpload(b.serial)); err != nil {
 		return err
 	}
-	after, err := syncsIn(trace)
+	after, err := syncsIn(traces)
 	if err != nil {
 		return err
 	}
@@ -144,11 +169,14 @@ func (b *bench) countSyncs(ctx context.Context, connections int) error {
 	return nil
 }
 
-// syncsIn counts the successful calls in the output of strace, which writes line by line.
-func syncsIn(trace string) (int, error) {
-	text, err := os.ReadFile(trace)
-	if err != nil {
-		return 0, err
+// syncsIn counts the successful calls in what strace has put out, which writes line by line.
+func syncsIn(traces []string) (n int, err error) {
+	for _, trace := range traces {
+		text, err := os.ReadFile(trace)
+		if err != nil {
+			return 0, err
+		}
+		n += countLines(text, " = 0")
 	}
-	return countLines(text, " = 0"), nil
+	return n, nil
 }

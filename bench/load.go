@@ -83,7 +83,7 @@ func (c *connection) do(r request) (int64, error) {
 			left -= int64(n)
 		}
 	}
-	resp, err := http.ReadResponse(c.reader, nil)
+	resp, err := http.ReadResponse(c.reader, &http.Request{Method: r.method})
 	if err != nil {
 		return 0, err
 	}
@@ -99,6 +99,7 @@ func (c *connection) do(r request) (int64, error) {
 type outcome struct {
 	requests int
 	cpu      time.Duration // of the server, in all
+	database time.Duration // CPU of its database server, in all; 0 for SQLite
 	elapsed  time.Duration
 	growth   int64 // of its memory at the most, in bytes
 }
@@ -132,6 +133,10 @@ func run(ctx context.Context, p *server, connections, n int, make func(i int) re
 	if err != nil {
 		return outcome{}, err
 	}
+	databaseBefore, err := p.databaseCPU()
+	if err != nil {
+		return outcome{}, err
+	}
 	var next atomic.Int64
 	faults := errorList{}
 	var all sync.WaitGroup
@@ -152,11 +157,19 @@ func run(ctx context.Context, p *server, connections, n int, make func(i int) re
 	all.Wait()
 	elapsed := time.Since(begin)
 	after, err := p.cpu()
-	peak, err2 := p.memory("VmHWM")
-	if err := errors.Join(ctx.Err(), faults.join(), err, err2); err != nil {
+	databaseAfter, err2 := p.databaseCPU()
+	peak, err3 := p.memory("VmHWM")
+	if err := errors.Join(ctx.Err(), faults.join(), err, err2, err3); err != nil {
 		return outcome{}, err
 	}
-	return outcome{requests: n, cpu: after - before, elapsed: elapsed, growth: max(0, peak-memory)}, nil
+	return outcome{requests: n, cpu: after - before, database: databaseAfter - databaseBefore, elapsed: elapsed, growth: max(0, peak-memory)}, nil
+}
+
+func (p *server) databaseCPU() (time.Duration, error) {
+	if p.database == nil {
+		return 0, nil
+	}
+	return p.database.cpu()
 }
 
 // errorList collects the first errors of several goroutines.

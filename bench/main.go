@@ -6,7 +6,8 @@
 // included, as the kernel accounts for it, in steps of 10 ms.
 //
 // It takes `bin/larder` as `make build` leaves it, makes its keys with the command line, and speaks HTTP through a load generator of its own.
-// Syncs are counted by strace in a run of their own. With -write the table goes between the markers of docs/performance.md.
+// Syncs are counted by strace in a run of their own. It measures on SQLite and on a PostgreSQL of its own, whose fsync is on. With -write the tables
+// go between the markers of docs/performance.md.
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -22,23 +24,43 @@ import (
 // options are the flags.
 type options struct {
 	binary  string
+	engine  string // engines, separated by commas
 	only    string // workloads, separated by commas; empty for all
 	rounds  int
 	reads   int   // requests of W1 in a round
 	uploads int   // requests of W4 in a round
 	large   int64 // bytes of W2 and W3
+	entries int   // of the large folder of W6 and W9, and of the tree beside it
 }
 
-func (o options) wants(workload string) bool {
+// The engines.
+const (
+	onSQLite   = "sqlite"
+	onPostgres = "postgres"
+)
+
+func (o options) engines() []string { return strings.Split(o.engine, ",") }
+
+// wants reports whether one of the workloads is asked for.
+func (o options) wants(workloads ...string) bool {
 	if o.only == "" {
 		return true
 	}
 	for word := range strings.SplitSeq(o.only, ",") {
-		if strings.EqualFold(strings.TrimSpace(word), workload) {
+		if slices.Contains(workloads, strings.ToUpper(strings.TrimSpace(word))) {
 			return true
 		}
 	}
 	return false
+}
+
+func (o options) sound() bool {
+	for _, engine := range o.engines() {
+		if engine != onSQLite && engine != onPostgres {
+			return false
+		}
+	}
+	return o.rounds > 0 && o.reads > 0 && o.uploads > 0 && o.large > 0 && o.entries >= 0
 }
 
 func main() {
@@ -49,14 +71,16 @@ func main() {
 	var o options
 	write := false
 	flag.StringVar(&o.binary, "binary", "bin/larder", "the server to measure")
+	flag.StringVar(&o.engine, "engine", onSQLite+","+onPostgres, "databases to measure on; PostgreSQL is started for it")
 	flag.StringVar(&o.only, "only", "", "workloads to run, such as W1,W4 (default all)")
 	flag.IntVar(&o.rounds, "rounds", 3, "interleaved rounds, whose medians count")
 	flag.IntVar(&o.reads, "reads", 20000, "requests of a round of W1")
 	flag.IntVar(&o.uploads, "uploads", 2000, "uploads of a round of W4")
 	flag.Int64Var(&o.large, "large", 1<<30, "bytes of the file of W2 and W3")
+	flag.IntVar(&o.entries, "entries", 1_000_000, "entries of the large folder of W6 and W9, and of the tree beside it; 0 leaves them out")
 	flag.BoolVar(&write, "write", false, "put the table into docs/performance.md")
 	flag.Parse()
-	if flag.NArg() > 0 || o.rounds < 1 || o.reads < 1 || o.uploads < 1 || o.large < 1 {
+	if flag.NArg() > 0 || !o.sound() {
 		flag.Usage()
 		os.Exit(2)
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -24,27 +25,40 @@ const tick = 10 * time.Millisecond
 
 // server is a child process that serves HTTP.
 type server struct {
-	cmd     *exec.Cmd
-	address string // host:port
-	log     bytes.Buffer
+	cmd      *exec.Cmd
+	address  string   // host:port
+	database *cluster // nil for none
+	log      bytes.Buffer
 }
 
 // site is where a larder keeps everything, over several processes.
 type site struct {
 	binary, dir string
-	password    string
+	password    string   // of the administrator
+	database    *cluster // nil for SQLite
+	url         string   // of the database, "" for SQLite
+	grace       time.Duration
 }
 
-func newSite(binary, dir string) *site {
-	return &site{binary: binary, dir: dir, password: "bench-password-of-the-administrator"}
+// newSite returns a site with nothing in it, on PostgreSQL with a database of its own.
+func (b *bench) newSite(ctx context.Context, name string) (s *site, err error) {
+	s = &site{binary: b.binary, dir: filepath.Join(b.dir, name), password: "bench-password-of-the-administrator", database: b.cluster, grace: time.Hour}
+	if b.cluster != nil {
+		s.url, err = b.cluster.create(ctx, name)
+	}
+	return s, err
 }
 
 func (s *site) environ() []string {
-	return []string{
+	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir,
 		"LARDER_LISTEN=127.0.0.1:0", "LARDER_DATA_DIR=" + filepath.Join(s.dir, "data"), "LARDER_ADMIN_PASSWORD=" + s.password,
-		"LARDER_RATE_LIMIT_PER_MINUTE=10000", "LARDER_LOG_FORMAT=json",
+		"LARDER_RATE_LIMIT_PER_MINUTE=10000", "LARDER_LOG_FORMAT=json", "LARDER_GARBAGE_GRACE=" + s.grace.String(),
 	}
+	if s.url != "" {
+		env = append(env, "LARDER_DATABASE_URL="+s.url, "LARDER_SECRET_KEY="+base64.StdEncoding.EncodeToString(bodyBlock[:32]))
+	}
+	return env
 }
 
 // start runs the server, behind the words of wrapper if any, until it is ready.
@@ -57,6 +71,7 @@ func (s *site) start(ctx context.Context, wrapper ...string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.database = s.database
 	if err := p.awaitReady(ctx); err != nil {
 		p.stop()
 		return nil, err
@@ -82,19 +97,32 @@ func (p *server) awaitReady(ctx context.Context) error {
 
 var fullToken = regexp.MustCompile(`pk_[0-9A-Za-z]{24}\.sk_[0-9A-Za-z]{48}`)
 
-// key makes an API key of the administrator with the command line.
-func (s *site) key(ctx context.Context) (string, error) {
-	cmd := exec.CommandContext(ctx, s.binary, "key", "create", "admin", "--for", "curl", "--base-url", "http://larder.test")
+// key makes an API key of an account with the command line.
+func (s *site) key(ctx context.Context, username string) (string, error) {
+	return s.tool(ctx, fullToken, "key", "create", username, "--for", "curl", "--base-url", "http://larder.test")
+}
+
+var madePassword = regexp.MustCompile(`with the password (\S+)`)
+
+// account makes a user with the command line and returns the password.
+func (s *site) account(ctx context.Context, username string) (string, error) {
+	found, err := s.tool(ctx, madePassword, "admin", "create", username, "--role", "user")
+	return strings.TrimPrefix(found, "with the password "), err
+}
+
+// tool runs the binary and returns what it prints that looks like wanted.
+func (s *site) tool(ctx context.Context, wanted *regexp.Regexp, words ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, s.binary, words...)
 	cmd.Env = s.environ()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("make a key: %w: %s", err, tail(string(out)))
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, tail(string(out)))
 	}
-	token := fullToken.Find(out)
-	if token == nil {
-		return "", fmt.Errorf("no key in %q", out)
+	found := wanted.Find(out)
+	if found == nil {
+		return "", fmt.Errorf("%s printed %q", strings.Join(words, " "), out)
 	}
-	return string(token), nil
+	return string(found), nil
 }
 
 // startReference runs the reference server on dir.
@@ -143,8 +171,10 @@ func (p *server) stop() {
 }
 
 // cpu is the CPU time that the process and its children have used.
-func (p *server) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(p.proc("stat"))
+func (p *server) cpu() (time.Duration, error) { return cpuOf(p.cmd.Process.Pid) }
+
+func cpuOf(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}

@@ -14,11 +14,20 @@ const (
 	endMarker   = "<!-- figures: end -->"
 )
 
-// report is the table with where it comes from.
+// heading says where the report comes from.
+func heading(o options) string {
+	return fmt.Sprintf("Taken on %s, %d cores, %s %s/%s, by `%s`; medians over %d interleaved round(s).\n\n",
+		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, command(), o.rounds)
+}
+
+// report is the tables of one engine.
 func (b *bench) report() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "Taken on %s, %d cores, %s %s/%s, by `%s`; medians over %d interleaved round(s).\n\n",
-		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, command(), b.rounds)
+	if b.engine == onPostgres {
+		s.WriteString("### PostgreSQL\n\nCPU of PostgreSQL's own processes stands behind the server's, after a plus, and does not count into the ratio.\n\n")
+	} else {
+		s.WriteString("### SQLite\n\n")
+	}
 	if len(b.pairs) > 0 {
 		s.WriteString("| # | workload | CPU a request | reference | ratio | goal | rate | reference | ratio | goal | memory grows by |\n")
 		s.WriteString("| --- | --- | ---: | ---: | ---: | :--- | ---: | ---: | ---: | :--- | ---: |\n")
@@ -59,7 +68,10 @@ func (p *pair) line() string {
 	growth := of(p.larder, func(o outcome) float64 { return float64(o.growth) })
 	cpuHere, cpuThere := of(p.larder, cpu), of(p.reference, cpu)
 	rateHere, rateThere := of(p.larder, outcome.rate), of(p.reference, outcome.rate)
-	cpuGoal, rateGoal, grown := "", "", megabytes(growth)
+	cpuGoal, rateGoal, grown, database := "", "", megabytes(growth), ""
+	if d := of(p.larder, func(o outcome) float64 { return float64(o.database) / float64(o.requests) }); d > 0 {
+		database = " + " + cpuText(d)
+	}
 	if p.cpuGoal > 0 {
 		cpuGoal = goal(fmt.Sprintf("≤ %.2g×", p.cpuGoal), cpuHere <= p.cpuGoal*cpuThere)
 	}
@@ -70,7 +82,7 @@ func (p *pair) line() string {
 		grown += ", " + goal("≤ "+megabytes(float64(p.growthGoal)), growth <= float64(p.growthGoal))
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", p.id, p.name,
-		cpuText(cpuHere), cpuText(cpuThere), ratio(cpuHere, cpuThere), cpuGoal,
+		cpuText(cpuHere)+database, cpuText(cpuThere), ratio(cpuHere, cpuThere), cpuGoal,
 		p.rateText(rateHere), p.rateText(rateThere), ratio(rateHere, rateThere), rateGoal, grown)
 }
 

@@ -96,8 +96,12 @@ func (c *caller) call(ctx context.Context, method, path string, body, v any, hea
 
 // login signs in as the administrator and returns the session cookie as a header line too.
 func (s *site) login(ctx context.Context, p *server) (c *caller, cookie string, err error) {
+	return signIn(ctx, p, "admin", s.password)
+}
+
+func signIn(ctx context.Context, p *server, username, password string) (c *caller, cookie string, err error) {
 	c = newCaller(p)
-	if err := c.call(ctx, "POST", "/api/auth/login", map[string]string{"username": "admin", "password": s.password}, nil); err != nil {
+	if err := c.call(ctx, "POST", "/api/auth/login", map[string]string{"username": username, "password": password}, nil); err != nil {
 		return nil, "", err
 	}
 	var csrf struct{ Token string }

@@ -20,55 +20,82 @@ type pair struct {
 	larder, reference []outcome
 }
 
-// bench is a measurement under way.
+// bench is a measurement on one engine under way.
 type bench struct {
 	options
-	dir       string // of everything, on the disk that is measured
+	engine    string
+	dir       string   // of everything, on the disk that is measured
+	cluster   *cluster // nil for SQLite
 	site      *site
 	token     string
 	larder    *server
 	reference *server
 	serial    int // makes names unique
 
-	pairs   []*pair
-	figures []figure
+	pairs        []*pair
+	figures      []figure
+	moves, waits []float64 // of W6, ms, by round
 }
 
-// measure runs what the options ask for and returns the report.
-func measure(ctx context.Context, o options) (string, error) {
-	binary, err := filepath.Abs(o.binary)
-	if err != nil {
+// measure runs what the options ask for, on one engine after another, and returns the report.
+func measure(ctx context.Context, o options) (report string, err error) {
+	if o.binary, err = filepath.Abs(o.binary); err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp("", "larder-bench-")
-	if err != nil {
-		return "", err
+	report = heading(o)
+	for _, engine := range o.engines() {
+		fmt.Fprintln(os.Stderr, engine)
+		b := &bench{options: o, engine: engine}
+		if err := b.all(ctx); err != nil {
+			return "", fmt.Errorf("%s: %w", engine, err)
+		}
+		report += b.report()
 	}
-	defer os.RemoveAll(dir)
-	b := &bench{options: o, dir: dir, site: newSite(binary, filepath.Join(dir, "larder"))}
-	if b.wants("W8") || b.wants("W7") {
+	return report, nil
+}
+
+// all runs every workload that is wanted.
+func (b *bench) all(ctx context.Context) (err error) {
+	if b.dir, err = os.MkdirTemp("", "larder-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if b.engine == onPostgres {
+		if b.cluster, err = startCluster(ctx); err != nil {
+			return err
+		}
+		defer b.cluster.remove()
+	}
+	if b.wants("W8", "W7") {
 		if err := b.startsAndMemory(ctx); err != nil {
-			return "", fmt.Errorf("W7 and W8: %w", err)
+			return fmt.Errorf("W7 and W8: %w", err)
 		}
 	}
-	if b.wants("W1") || b.wants("W2") || b.wants("W3") || b.wants("W4") {
-		if err := b.beside(ctx); err != nil {
-			return "", err
+	if b.wants("W1", "W2", "W3", "W4", "W6") {
+		if b.site, err = b.newSite(ctx, "larder"); err != nil {
+			return err
 		}
+		if err := b.beside(ctx); err != nil {
+			return err
+		}
+		b.folderFigures()
 	}
 	if b.wants("W4") {
 		for _, connections := range []int{smallConnections, 32} {
 			if err := b.countSyncs(ctx, connections); err != nil {
-				return "", fmt.Errorf("count syncs: %w", err)
+				return fmt.Errorf("count syncs: %w", err)
 			}
 		}
 	}
 	if b.wants("W7") {
 		if err := b.memoryWhenFull(ctx); err != nil {
-			return "", fmt.Errorf("W7: %w", err)
+			return fmt.Errorf("W7: %w", err)
 		}
 	}
-	return b.report(), nil
+	if b.wants("W9", "W6") && b.entries > 0 {
+		return b.million(ctx)
+	}
+	return nil
 }
 
 // beside runs the workloads that are compared with the reference.
@@ -85,7 +112,7 @@ func (b *bench) beside(ctx context.Context) (err error) {
 		return err
 	}
 	defer b.larder.stop()
-	if b.token, err = b.site.key(ctx); err != nil {
+	if b.token, err = b.site.key(ctx, "admin"); err != nil {
 		return err
 	}
 	ways, err := b.site.furnish(ctx, b.larder, b.token)
@@ -94,7 +121,7 @@ func (b *bench) beside(ctx context.Context) (err error) {
 	}
 	for round := range b.rounds {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, b.rounds)
-		for _, step := range []func(context.Context, addresses) error{b.readSmall, b.large3then2, b.writeSmall} {
+		for _, step := range []func(context.Context, addresses) error{b.readSmall, b.large3then2, b.writeSmall, b.folders} {
 			if err := step(ctx, ways); err != nil {
 				return err
 			}
@@ -123,7 +150,7 @@ func (b *bench) add(ctx context.Context, p pair, connections, n int, reference, 
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", p.id, p.name, err)
 	}
-	fmt.Fprintf(os.Stderr, "  %s %s: CPU %v against %v\n", p.id, p.name, here.cpuPerRequest(), there.cpuPerRequest())
+	fmt.Fprintf(os.Stderr, "  %s %s: CPU %v against %v: %.2f×\n", p.id, p.name, here.cpuPerRequest(), there.cpuPerRequest(), float64(here.cpu)/float64(max(1, there.cpu)))
 	known.reference, known.larder = append(known.reference, there), append(known.larder, here)
 	return nil
 }

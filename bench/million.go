@@ -1,0 +1,327 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	treeFan = 10 // folders in each folder of the tree: three levels, a thousand at the bottom
+	patient = 15 * time.Minute
+)
+
+// million is W9 and the second half of W6: a user's home holds a flat folder of so many entries, and as many in a deep tree.
+type million struct {
+	*bench
+	site       *site
+	server     *server
+	caller     *caller
+	cookie     string
+	token      string
+	flat, tree string // ids
+	seeded     *seeder
+}
+
+const crowd = "ann" // whose home it is
+
+func (b *bench) million(ctx context.Context) (err error) {
+	m := &million{bench: b}
+	if m.site, err = b.newSite(ctx, "million"); err != nil {
+		return err
+	}
+	m.site.grace = time.Second
+	if m.server, err = m.site.start(ctx); err != nil {
+		return err
+	}
+	password, err := m.site.account(ctx, crowd)
+	m.server.stop()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "  %s: seeding twice %d entries\n", b.engine, b.entries)
+	if err := m.seed(ctx); err != nil {
+		return err
+	}
+	defer m.seeded.close()
+	if m.server, err = m.site.start(ctx); err != nil {
+		return err
+	}
+	defer func() { m.server.stop() }()
+	if m.caller, m.cookie, err = signIn(ctx, m.server, crowd, password); err != nil {
+		return err
+	}
+	if m.token, err = m.site.key(ctx, crowd); err != nil {
+		return err
+	}
+	if b.wants("W9") {
+		if err := m.read(ctx); err != nil {
+			return fmt.Errorf("W9: %w", err)
+		}
+	}
+	if b.wants("W6") {
+		if err := m.write(ctx); err != nil {
+			return fmt.Errorf("W6: %w", err)
+		}
+	}
+	return nil
+}
+
+// seed fills the home while no server runs.
+func (m *million) seed(ctx context.Context) (err error) {
+	if m.seeded, err = m.site.seeder(ctx); err != nil {
+		return err
+	}
+	d := m.seeded
+	var home string
+	if err := d.one(&home, "SELECT home_id FROM users WHERE username = $1", crowd); err != nil {
+		return err
+	}
+	var deepest []string
+	err = d.transact(func() (err error) {
+		if m.flat, err = d.folder(home, "flat"); err != nil {
+			return err
+		}
+		if m.tree, err = d.folder(home, "tree"); err != nil {
+			return err
+		}
+		below, err := d.folder(m.tree, "below")
+		if err != nil {
+			return err
+		}
+		deepest, err = d.tree(below, treeFan)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.fill([]string{m.flat}, m.entries); err != nil {
+		return err
+	}
+	if err := d.fill(deepest, max(1, m.entries/len(deepest))); err != nil {
+		return err
+	}
+	return d.settle()
+}
+
+// took returns the median time of as many calls as there are rounds, in ms.
+func (m *million) took(fn func() error) (float64, error) {
+	var all []float64
+	for range m.rounds {
+		begin := time.Now()
+		if err := fn(); err != nil {
+			return 0, err
+		}
+		all = append(all, ms(time.Since(begin)))
+	}
+	return median(all), nil
+}
+
+// list asks for a page and checks the total.
+func (m *million) list(ctx context.Context, query string, total int) error {
+	var page struct {
+		Items      []struct{ Name string }
+		Pagination struct{ Total int }
+	}
+	if err := m.caller.call(ctx, "GET", "/api/files?limit=100&"+query, nil, &page); err != nil {
+		return err
+	}
+	if page.Pagination.Total != total || len(page.Items) == 0 && total > 0 {
+		return fmt.Errorf("%s listed %d of %d, not of %d", query, len(page.Items), page.Pagination.Total, total)
+	}
+	return nil
+}
+
+// read is W9.
+func (m *million) read(ctx context.Context) error {
+	n, last := m.entries, m.entries/100
+	flat := "path=/home/" + crowd + "/flat"
+	for _, q := range []struct {
+		name, query string
+		total       int
+		goal        float64 // ms
+	}{
+		{"first page by name", flat + "&sort=name", n, 100},
+		{"last page by name", fmt.Sprintf("%s&sort=name&page=%d", flat, last), n, 300},
+		{"middle page by name", fmt.Sprintf("%s&sort=name&page=%d", flat, last/2), n, 1500},
+		{"first page by time", flat + "&sort=time&order=desc", n, 1500},
+		{"last page by time", fmt.Sprintf("%s&sort=time&page=%d", flat, last), n, 1500},
+		{"first page by size", flat + "&sort=size", n, 1500},
+		{"last page by size", fmt.Sprintf("%s&sort=size&page=%d", flat, last), n, 1500},
+		{"search in it, few found", flat + "&search=needle", n / 100_000, 500},
+		{"search in it, nearly all found", flat + "&search=jpg", n, 500},
+		{"search in the tree, few found", "path=/home/" + crowd + "/tree&search=needle", n / 100_000, 500},
+	} {
+		took, err := m.took(func() error { return m.list(ctx, q.query, q.total) })
+		if err != nil {
+			return err
+		}
+		m.limit("W9", fmt.Sprintf("folder of %d: %s", n, q.name), took, q.goal, milliseconds)
+	}
+	if err := m.underRule(ctx, flat); err != nil {
+		return err
+	}
+	return m.depth(ctx)
+}
+
+// underRule lists the folder while a rule judges file names: once when the rule is new, then again.
+func (m *million) underRule(ctx context.Context, flat string) error {
+	admin, _, err := m.site.login(ctx, m.server)
+	if err != nil {
+		return err
+	}
+	var hidden int
+	if err := m.seeded.one(&hidden, "SELECT COUNT(*) FROM entries WHERE parent_id = $1 AND name LIKE '%7.jpg'", m.flat); err != nil {
+		return err
+	}
+	var first, again []float64
+	for range m.rounds {
+		var made struct{ Rule struct{ ID string } }
+		rule := map[string]any{"pathPattern": "/home/" + crowd + "/flat/*7.jpg", "effect": "deny", "role": "user", "permissions": []string{"read"}}
+		if err := admin.call(ctx, "POST", "/api/admin/rules", rule, &made); err != nil {
+			return err
+		}
+		for _, times := range []*[]float64{&first, &again} {
+			begin := time.Now()
+			if err := m.list(ctx, flat+"&sort=name", m.entries-hidden); err != nil {
+				return err
+			}
+			*times = append(*times, ms(time.Since(begin)))
+		}
+		if err := admin.call(ctx, "DELETE", "/api/admin/rules/"+made.Rule.ID, nil, nil); err != nil {
+			return err
+		}
+	}
+	m.limit("W9", fmt.Sprintf("folder of %d: first page where a new rule judges names", m.entries), median(first), 1500, milliseconds)
+	m.limit("W9", fmt.Sprintf("folder of %d: first page after that", m.entries), median(again), 100, milliseconds)
+	return nil
+}
+
+// depth measures a path lookup at depth 8 as what a HEAD costs the server beyond a request that looks nothing up.
+func (m *million) depth(ctx context.Context) error {
+	content, err := picture()
+	if err != nil {
+		return err
+	}
+	const dir = "/home/" + crowd + "/tree/below/4/4/4"
+	var made struct{ Path, Filename string }
+	err = newCaller(m.server).call(ctx, "POST", "/api/upload", content, &made, "Authorization", "Bearer "+m.token, "X-File-Name", "deep.jpg", "X-Path", "deep", "Content-Type", "image/jpeg")
+	if err != nil {
+		return err
+	}
+	if err := m.seeded.exec(`UPDATE entries SET parent_id = (
+			SELECT d.id FROM entries b JOIN entries x ON x.parent_id = b.id AND x.name = '4' JOIN entries y ON y.parent_id = x.id AND y.name = '4'
+			JOIN entries d ON d.parent_id = y.id AND d.name = '4' WHERE b.parent_id = $1)
+		WHERE name = $2`, m.tree, made.Filename); err != nil {
+		return err
+	}
+	head := request{method: "HEAD", path: (&url.URL{Path: dir + "/" + made.Filename}).EscapedPath(), headers: []string{m.cookie}}
+	if _, err := run(ctx, m.server, smallConnections, m.reads, same(head)); err != nil { // leaves what the listings have left to collect behind
+		return err
+	}
+	var beyond []float64
+	for range m.rounds {
+		idle, err := run(ctx, m.server, smallConnections, m.reads, same(request{method: "HEAD", path: "/api/public/health/live"}))
+		if err != nil {
+			return err
+		}
+		found, err := run(ctx, m.server, smallConnections, m.reads, same(head))
+		if err != nil {
+			return err
+		}
+		beyond = append(beyond, float64(found.cpuPerRequest()-idle.cpuPerRequest())/1000)
+	}
+	m.limit("W9", fmt.Sprintf("HEAD at depth 8 among %d: CPU beyond that of the liveness probe", 2*m.entries), median(beyond), 100, microseconds)
+	return nil
+}
+
+// write is W6 at its largest: both are moved and deleted while another client uploads.
+func (m *million) write(ctx context.Context) error {
+	quiet, err := m.longestUpload(ctx, m.server, m.token, func() error {
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Second):
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	m.tell("W6", "longest wait of an upload in 5 s with nothing beside it", milliseconds(quiet))
+	if err := m.caller.call(ctx, "POST", "/api/files/folder", map[string]string{"path": "/home/" + crowd, "name": "deeper"}, nil); err != nil {
+		return err
+	}
+	for _, f := range []struct{ name, id string }{{"folder", m.flat}, {"tree of 1,111 folders", m.tree}} {
+		if err := m.moveAndDelete(ctx, fmt.Sprintf("%s of %d", f.name, m.entries), f.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *million) moveAndDelete(ctx context.Context, name, id string) error {
+	var down, up []float64
+	var deletion float64
+	var collected time.Duration
+	moving, err := m.longestUpload(ctx, m.server, m.token, func() error {
+		for range m.rounds {
+			for _, way := range []struct {
+				target string
+				times  *[]float64
+			}{{"/deeper", &down}, {"", &up}} {
+				begin := time.Now()
+				if err := m.caller.call(ctx, "POST", "/api/files/"+id+"/move", map[string]string{"targetPath": "/home/" + crowd + way.target}, nil); err != nil {
+					return err
+				}
+				*way.times = append(*way.times, ms(time.Since(begin)))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	deleting, err := m.longestUpload(ctx, m.server, m.token, func() error {
+		begin := time.Now()
+		if err := m.caller.call(ctx, "DELETE", "/api/files/"+id, nil, nil); err != nil {
+			return err
+		}
+		deletion = ms(time.Since(begin))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	collecting, err := m.longestUpload(ctx, m.server, m.token, func() (err error) {
+		collected, err = m.collected(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	per := float64(m.entries) / 1e6
+	m.limit("W6", "MOVE of a "+name+", a level deeper", median(down), 10, milliseconds)
+	m.limit("W6", "MOVE of a "+name+", a level up", median(up), 10, milliseconds)
+	m.limit("W6", "longest wait of an upload beside that", moving, 1000*per, milliseconds)
+	m.tell("W6", "DELETE of a "+name, milliseconds(deletion))
+	m.limit("W6", "longest wait of an upload beside that", deleting, 1000*per, milliseconds)
+	m.tell("W6", "until its rows and objects are collected", fmt.Sprintf("%.0f s", collected.Seconds()))
+	m.limit("W6", "longest wait of an upload beside that", collecting, 1000, milliseconds)
+	return nil
+}
+
+// collected waits until nothing of what was deleted is left.
+func (m *million) collected(ctx context.Context) (time.Duration, error) {
+	begin := time.Now()
+	for time.Since(begin) < patient && ctx.Err() == nil {
+		left, err := m.seeded.buried(time.Now().Add(10 * time.Minute).UnixMilli())
+		if err != nil || !left {
+			return time.Since(begin), err
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return 0, fmt.Errorf("%s: what was deleted is not collected in %v", filepath.Base(m.site.dir), patient)
+}

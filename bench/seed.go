@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	_ "modernc.org/sqlite" // driver "sqlite"
+)
+
+// seeder puts entries straight into the database of a site, as uploads would have left them; the bytes of their objects are not there.
+type seeder struct {
+	ctx  context.Context
+	db   *sql.DB
+	conn *sql.Conn // one, for its temporary tables
+	pad  string    // format of the expression for an integer with leading zeros, of expression and width
+	hex  string    // format of the expression for an integer in 8 hexadecimal digits
+	next int       // number of the next entry
+}
+
+func (s *site) seeder(ctx context.Context) (*seeder, error) {
+	d := &seeder{ctx: ctx, pad: "printf('%%0%[2]dd', %[1]s)", hex: "printf('%%08x', %s)", next: 1}
+	var err error
+	if s.url != "" {
+		d.pad, d.hex = "lpad(CAST(%s AS TEXT), %d, '0')", "lpad(to_hex(%s), 8, '0')"
+		d.db, err = sql.Open("pgx", s.url)
+	} else {
+		d.db, err = sql.Open("sqlite", "file:"+filepath.Join(s.dir, "data", "larder.db")+"?_pragma=busy_timeout(60000)&_pragma=cache_size(-200000)")
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.conn, err = d.db.Conn(ctx)
+	return d, err
+}
+
+func (d *seeder) close() error {
+	d.conn.Close()
+	return d.db.Close()
+}
+
+// exec runs statements of which each changes something.
+func (d *seeder) exec(query string, args ...any) error {
+	if _, err := d.conn.ExecContext(d.ctx, query, args...); err != nil {
+		return fmt.Errorf("%w in %s", err, query)
+	}
+	return nil
+}
+
+// one reads one value.
+func (d *seeder) one(v any, query string, args ...any) error {
+	if err := d.conn.QueryRowContext(d.ctx, query, args...).Scan(v); err != nil {
+		return fmt.Errorf("%w in %s", err, query)
+	}
+	return nil
+}
+
+// transact runs fn in a transaction.
+func (d *seeder) transact(fn func() error) error {
+	if err := d.exec("BEGIN"); err != nil {
+		return err
+	}
+	if err := fn(); err != nil {
+		d.exec("ROLLBACK")
+		return err
+	}
+	return d.exec("COMMIT")
+}
+
+// folder makes a folder and returns its id; it belongs to whom parent belongs to.
+func (d *seeder) folder(parent, name string) (id string, err error) {
+	id = fmt.Sprintf("f0000000-0000-4000-8000-%012d", d.next)
+	d.next++
+	return id, d.exec(`
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
+		SELECT $1, id, $2, $2, 0, 0, '', owner_id, created_at, created_at
+		FROM entries
+		WHERE id = $3`, id, name, parent)
+}
+
+// tree makes folders three levels deep below parent, so many in each, and returns the ids of the deepest.
+func (d *seeder) tree(parent string, fan int) (deepest []string, err error) {
+	level := []string{parent}
+	for range 3 {
+		var below []string
+		for _, folder := range level {
+			for i := range fan {
+				id, err := d.folder(folder, strconv.Itoa(i))
+				if err != nil {
+					return nil, err
+				}
+				below = append(below, id)
+			}
+		}
+		level = below
+	}
+	return level, nil
+}
+
+// fill makes so many files in each of the folders; every 100,000th is a needle. Their owner, who owns the folders, has no limits afterwards. Ids
+// come in no order, like those of uploads, and names are in yet another order.
+func (d *seeder) fill(folders []string, each int) error {
+	return d.transact(func() error {
+		if err := d.exec("DROP TABLE IF EXISTS seed_folder"); err != nil {
+			return err
+		}
+		if err := d.exec("CREATE TEMPORARY TABLE seed_folder (i BIGINT PRIMARY KEY, id TEXT NOT NULL)"); err != nil {
+			return err
+		}
+		for i, id := range folders {
+			if err := d.exec("INSERT INTO seed_folder (i, id) VALUES ($1, $2)", i, id); err != nil {
+				return err
+			}
+		}
+		if err := d.exec("DROP TABLE IF EXISTS seed"); err != nil {
+			return err
+		}
+		mixed := fmt.Sprintf(d.hex, "n * 2654435761 % 4294967296")
+		first, count := d.next, len(folders)*each
+		d.next += count
+		err := d.exec(fmt.Sprintf(`
+			CREATE TEMPORARY TABLE seed AS
+			WITH RECURSIVE s (n) AS (
+				SELECT CAST(%d AS BIGINT)
+				UNION ALL
+				SELECT n + 1 FROM s WHERE n < %d
+			)
+			SELECT n, (n - %d) / %d AS i, %s AS h, %s AS id FROM s`,
+			first, first+count-1, first, each, mixed, mixed+" || '-0000-4000-8000-' || "+fmt.Sprintf(d.pad, "n", 12)))
+		if err != nil {
+			return err
+		}
+		key := fmt.Sprintf("h || %s", fmt.Sprintf(d.pad, "n", 24))
+		err = d.exec(`
+			INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at)
+			SELECT ` + key + `, (SELECT MIN(id) FROM providers), substr(h, 1, 2) || '/' || ` + key + `, 1000 + n % 100000, '', 1, 1790000000000 + n
+			FROM seed`)
+		if err != nil {
+			return err
+		}
+		err = d.exec(`
+			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
+			SELECT s.id, f.id, s.name, s.name, 1, s.size, 'image/jpeg', e.owner_id, s.object_id, s.at, s.at
+			FROM (
+				SELECT id, i, CASE WHEN n % 100000 = 0 THEN 'needle ' ELSE substr(h, 5, 4) || substr(h, 1, 4) || ' ' END || n || '.jpg' AS name,
+					1000 + n % 100000 AS size, ` + key + ` AS object_id, 1790000000000 + n * 7919 % 1000000007 AS at
+				FROM seed
+			) s
+			JOIN seed_folder f ON f.i = s.i
+			JOIN entries e ON e.id = f.id`)
+		if err != nil {
+			return err
+		}
+		return d.exec(`
+			UPDATE quotas
+			SET max_storage = -1, max_files = -1, used_files = used_files + (SELECT COUNT(*) FROM seed),
+				used_storage = used_storage + (SELECT CAST(SUM(1000 + n % 100000) AS BIGINT) FROM seed)
+			WHERE user_id = (SELECT owner_id FROM entries WHERE id = $1)`, folders[0])
+	})
+}
+
+// settle leaves PostgreSQL the statistics that its background processes would gather before long.
+func (d *seeder) settle() error {
+	if d.hex[0] == 'p' { // printf: SQLite
+		return nil
+	}
+	return d.exec("VACUUM ANALYZE")
+}
+
+// buried reports whether anything that was deleted is still there: rows below the graveyard, or objects whose time has come.
+func (d *seeder) buried(now int64) (left bool, err error) {
+	err = d.one(&left, `
+		SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id = 'graveyard')
+			OR EXISTS (SELECT 1 FROM garbage WHERE after <= $1)`, now)
+	return left, err
+}
