@@ -27,10 +27,11 @@ type options struct {
 	engine  string // engines, separated by commas
 	only    string // workloads, separated by commas; empty for all
 	rounds  int
-	reads   int   // requests of W1 in a round
-	uploads int   // requests of W4 in a round
-	large   int64 // bytes of W2 and W3
-	entries int   // of the large folder of W6 and W9, and of the tree beside it
+	reads   int    // requests of W1 in a round
+	uploads int    // requests of W4 in a round
+	large   int64  // bytes of W2 and W3
+	profile string // directory for CPU profiles, "" for none
+	entries int    // of the large folder of W6 and W9, and of the tree beside it
 }
 
 // The engines.
@@ -78,6 +79,7 @@ func main() {
 	flag.IntVar(&o.uploads, "uploads", 2000, "uploads of a round of W4")
 	flag.Int64Var(&o.large, "large", 1<<30, "bytes of the file of W2 and W3")
 	flag.IntVar(&o.entries, "entries", 1_000_000, "entries of the large folder of W6 and W9, and of the tree beside it; 0 leaves them out")
+	flag.StringVar(&o.profile, "profile", "", "directory for CPU profiles of the server, 5 s from the start of each workload of the last round")
 	flag.BoolVar(&write, "write", false, "put the table into docs/performance.md")
 	flag.Parse()
 	if flag.NArg() > 0 || !o.sound() {

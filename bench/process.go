@@ -37,6 +37,7 @@ type site struct {
 	password    string   // of the administrator
 	database    *cluster // nil for SQLite
 	url         string   // of the database, "" for SQLite
+	ops         string   // address of the ops listener, "" for none
 	grace       time.Duration
 }
 
@@ -54,6 +55,9 @@ func (s *site) environ() []string {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir,
 		"LARDER_LISTEN=127.0.0.1:0", "LARDER_DATA_DIR=" + filepath.Join(s.dir, "data"), "LARDER_ADMIN_PASSWORD=" + s.password,
 		"LARDER_RATE_LIMIT_PER_MINUTE=10000", "LARDER_LOG_FORMAT=json", "LARDER_GARBAGE_GRACE=" + s.grace.String(),
+	}
+	if s.ops != "" {
+		env = append(env, "LARDER_OPS_LISTEN="+s.ops)
 	}
 	if s.url != "" {
 		env = append(env, "LARDER_DATABASE_URL="+s.url, "LARDER_SECRET_KEY="+base64.StdEncoding.EncodeToString(bodyBlock[:32]))

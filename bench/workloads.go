@@ -75,6 +75,11 @@ func (b *bench) all(ctx context.Context) (err error) {
 		if b.site, err = b.newSite(ctx, "larder"); err != nil {
 			return err
 		}
+		if b.profile != "" {
+			if b.site.ops, err = freeAddress(); err != nil {
+				return err
+			}
+		}
 		if err := b.beside(ctx); err != nil {
 			return err
 		}
@@ -146,7 +151,11 @@ func (b *bench) add(ctx context.Context, p pair, connections, n int, reference, 
 	if err != nil {
 		return fmt.Errorf("%s %s, reference: %w", p.id, p.name, err)
 	}
+	profiled := b.profiled(ctx, p)
 	here, err := run(ctx, b.larder, connections, n, larder)
+	if err := profiled(); err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", p.id, p.name, err)
 	}

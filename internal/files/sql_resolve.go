@@ -47,18 +47,37 @@ func trailOf(table string) string {
 	return table + ".id || ',' || " + table + ".owner_id || CASE WHEN " + table + ".password_hash IS NULL THEN ';' ELSE '!;' END"
 }
 
-// flat is how many names are followed by joins, which take half the time that recursion does; engines limit the joins in a query.
+// flat is how many levels are followed by joins, which take half the time that recursion does; engines limit the joins in a query.
 const flat = 10
 
-// descents are the texts of descend by number of names; stable, so that they are prepared once.
+// content is what follows the way in a query: the config version and the entry, with its object.
+const content = ", " + version + ", " + entryColumns + "\nFROM "
+
+// straights are the texts that find an entry by its whole path, by number of names. They answer nothing when any of it is missing. These texts are
+// stable, so that they are prepared once.
+var straights = func() (texts [flat + 1]string) {
+	for depth := range texts {
+		trail, from, last := trailOf("e0"), "entries e0", "e0"
+		for i := 1; i <= depth; i++ {
+			above := last
+			last = fmt.Sprintf("e%d", i)
+			trail += " || " + trailOf(last)
+			from += fmt.Sprintf("\n\tJOIN entries %s ON %s.parent_id = %s.id AND %s.name = $%d", last, last, above, last, i+1)
+		}
+		texts[depth] = "SELECT " + trail + strings.ReplaceAll(content, "e.", last+".") + from +
+			"\n\tLEFT JOIN objects o ON o.id = " + last + ".object_id\nWHERE e0.id = $1"
+	}
+	return texts
+}()
+
+// descents are the texts that find the deepest entry there is on a path, by number of names.
 var descents = func() (texts [vpath.MaxDepth + 2]string) {
 	for depth := range texts {
 		walk := joins(depth)
 		if depth > flat {
 			walk = recursion(depth)
 		}
-		texts[depth] = walk + "\nSELECT w.trail, " + version + ", " + entryColumns + `
-FROM w
+		texts[depth] = walk + "\nSELECT w.trail" + content + `w
 JOIN entries e ON e.id = w.id
 LEFT JOIN objects o ON o.id = e.object_id`
 	}
@@ -92,8 +111,8 @@ func recursion(depth int) string {
 	return b.String()
 }
 
-// descend follows names down from an entry, in one query. The node is the deepest entry there is, without mount and path; it is empty, with
-// all names missing, when not even the first is there.
+// descend follows names down from an entry, in one query, or two when some of it is missing. The node is the deepest entry there is, without mount
+// and path; it is empty, with all names missing, when not even the first is there.
 func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion int64, err error) {
 	if len(names) >= len(descents) {
 		return node{}, 0, fmt.Errorf("resolve a path of %d levels", len(names))
@@ -105,7 +124,14 @@ func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion
 	}
 	var s rowScan
 	var trail string
-	err = q.QueryRow(descents[len(names)], args...).Scan(append([]any{&trail, &configVersion}, s.columns()...)...)
+	dest := append([]any{&trail, &configVersion}, s.columns()...)
+	err = db.ErrNoRows
+	if len(names) <= flat {
+		err = q.QueryRow(straights[len(names)], args...).Scan(dest...)
+	}
+	if errors.Is(err, db.ErrNoRows) {
+		err = q.QueryRow(descents[len(names)], args...).Scan(dest...)
+	}
 	if errors.Is(err, db.ErrNoRows) {
 		configVersion, err = db.ConfigVersion(q)
 		return node{missing: names}, configVersion, err
@@ -135,8 +161,25 @@ const (
 	byLink  = "(SELECT entry_id FROM links WHERE id = $1)"
 )
 
-// ascents are the texts of climb by where it starts. No tree is deeper than its paths may be, so the bound is never met.
-var ascents = map[string]string{byEntry: ascent(byEntry), byLink: ascent(byLink)}
+// ascents are the texts of climb by where it starts. The first follows so many parents by joins, and answers nothing for what lies deeper; the second
+// follows all by recursion. No tree is deeper than its paths may be, so its bound is never met.
+var ascents = map[string][2]string{byEntry: {up(byEntry), ascent(byEntry)}, byLink: {up(byLink), ascent(byLink)}}
+
+// up is the way up by joins: the root, the names below it, the trail.
+func up(start string) string {
+	root, path, trail, from := "e.id", "CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END", trailOf("e"), "entries e"
+	below := "e"
+	for i := 1; i <= flat; i++ {
+		e := fmt.Sprintf("e%d", i)
+		root = e + ".id, " + root
+		path = "CASE WHEN " + e + ".parent_id IS NULL THEN '' ELSE '/' || " + e + ".name END || " + path
+		trail = "COALESCE(" + trailOf(e) + ", '') || " + trail
+		from += fmt.Sprintf("\n\tLEFT JOIN entries %s ON %s.id = %s.parent_id", e, e, below)
+		below = e
+	}
+	return "SELECT COALESCE(" + root + "), " + path + ", " + trail + content + from +
+		"\n\tLEFT JOIN objects o ON o.id = e.object_id\nWHERE e.id = " + start + " AND " + below + ".parent_id IS NULL"
+}
 
 func ascent(start string) string {
 	return `WITH RECURSIVE up (n, id, parent, path, trail) AS (
@@ -148,19 +191,22 @@ func ascent(start string) string {
 	FROM up u JOIN entries e ON e.id = u.parent
 	WHERE u.n < 200
 )
-SELECT u.id, u.path, u.trail, ` + version + ", " + entryColumns + `
-FROM up u
+SELECT u.id, u.path, u.trail` + content + `up u
 JOIN entries e ON e.id = ` + start + `
 LEFT JOIN objects o ON o.id = e.object_id
 WHERE u.parent IS NULL`
 }
 
-// climb follows parents up from an entry, in one query. The result is empty when there is no such entry.
+// climb follows parents up from an entry, in one query, or two for what is deep or not there. The result is empty when there is no such entry.
 func climb(q db.Querier, start, id string) (climbed, error) {
 	var c climbed
 	var s rowScan
 	var path, trail string
-	err := q.QueryRow(ascents[start], id).Scan(append([]any{&c.root, &path, &trail, &c.version}, s.columns()...)...)
+	dest := append([]any{&c.root, &path, &trail, &c.version}, s.columns()...)
+	err := q.QueryRow(ascents[start][0], id).Scan(dest...)
+	if errors.Is(err, db.ErrNoRows) {
+		err = q.QueryRow(ascents[start][1], id).Scan(dest...)
+	}
 	if errors.Is(err, db.ErrNoRows) {
 		return climbed{}, nil
 	}
