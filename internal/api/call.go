@@ -12,6 +12,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/account"
 	"larder/internal/apikey"
+	"larder/internal/files"
 )
 
 // call is one request on its way through a route: who asks is filled in before the handler runs.
@@ -23,7 +24,8 @@ type call struct {
 	page  bool // errors may be shown as a page to a browser that navigates here
 
 	ip      netip.Addr
-	version int64 // config version, read once when a credential needs it
+	version int64        // config version, read once when a credential needs it
+	found   *files.Found // what the route's find has found, nil before
 	actor   access.Actor
 	user    account.User     // of a session or of a key's owner
 	session *account.Session // nil unless the cookie is the credential

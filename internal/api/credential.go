@@ -9,6 +9,7 @@ import (
 	"larder/internal/apikey"
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/files"
 )
 
 // who says which credential a route takes (specification: Authentication, rule 5).
@@ -130,8 +131,17 @@ func (c *call) bySession(token string) error {
 	return nil
 }
 
-// configVersion reads the config version once a request.
+// configVersion reads the config version once a request; along with what the route serves, where it has a find, in one query.
 func (c *call) configVersion() (int64, error) {
+	if c.version == 0 {
+		found, err := c.lookUp()
+		if err != nil {
+			return 0, err
+		}
+		if found != nil {
+			c.version = found.Version()
+		}
+	}
 	if c.version == 0 {
 		version, err := db.ConfigVersion(c.a.DB.Read(c.ctx()))
 		if err != nil {
@@ -140,6 +150,19 @@ func (c *call) configVersion() (int64, error) {
 		c.version = version
 	}
 	return c.version, nil
+}
+
+// lookUp finds what the route serves, nil when it serves nothing that is looked up. Whoever asks for it is judged by the version that it was found with.
+func (c *call) lookUp() (*files.Found, error) {
+	if c.found != nil || c.route.find == nil {
+		return c.found, nil
+	}
+	found, err := c.route.find(c)
+	if err != nil {
+		return nil, err
+	}
+	c.found = found
+	return found, nil
 }
 
 // defend refuses writes that another site could have made a browser send: those that rely on the session cookie need its CSRF token, and neither

@@ -280,7 +280,11 @@ func (a *API) fileDownload(c *call) error {
 	}
 	switch {
 	case signedIn && embedded(c.r):
-		content, err := a.Tree.ByID(c.ctx(), c.actor, id)
+		found, err := c.lookUp()
+		if err != nil {
+			return err
+		}
+		content, err := found.For(c.actor)
 		if err != nil {
 			return c.publishedInstead(id, err)
 		}
@@ -298,6 +302,14 @@ func (a *API) fileDownload(c *call) error {
 		return c.refused
 	}
 	return fault.New(fault.Unauthorized, "Please sign in.")
+}
+
+// findEmbedded finds what fileDownload serves as bytes.
+func (c *call) findEmbedded() (*files.Found, error) {
+	if !embedded(c.r) {
+		return nil, nil
+	}
+	return c.a.Tree.FindID(c.ctx(), c.r.PathValue("id"))
 }
 
 // publishedInstead shows to those who are signed in and refused what any visitor gets to see.

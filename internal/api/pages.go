@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"larder/internal/fault"
+	"larder/internal/files"
 	"larder/internal/vpath"
 )
 
 // The routes that are dispatched by hand, since the mux must not see their paths.
 var (
 	homeRoute   = route{who: byNobody, bucket: perUser, handle: (*call).home}
-	publicRoute = route{who: byAnyone, bucket: forBytes, handle: (*call).publicPath}
+	publicRoute = route{who: byAnyone, bucket: forBytes, find: (*call).findPublic, handle: (*call).publicPath}
 )
 
 // page is the plain page that stands in front until there is a web UI: what this is, and, for a navigation that failed, why.
@@ -86,15 +87,27 @@ func (c *call) publicPath() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.onlyReads()
 	}
-	path, err := pathOf(c.r)
+	found, err := c.lookUp()
 	if err != nil {
+		return err
+	}
+	if found == nil {
 		return fault.New(fault.NotFound, "There is no such file.")
 	}
-	content, err := c.a.Tree.ByPath(c.ctx(), c.actor, path)
+	content, err := found.For(c.actor)
 	if err != nil {
 		return err
 	}
 	return c.serveContent(content, manner{public: content.Public})
+}
+
+// findPublic finds what publicPath serves, nil for a path that leads nowhere.
+func (c *call) findPublic() (*files.Found, error) {
+	path, err := pathOf(c.r)
+	if err != nil || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return nil, nil
+	}
+	return c.a.Tree.FindPath(c.ctx(), path)
 }
 
 func (c *call) onlyReads() error {

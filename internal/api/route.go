@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"larder/internal/fault"
+	"larder/internal/files"
 	"larder/internal/site"
 )
 
@@ -28,6 +29,7 @@ type route struct {
 	takes    map[string]any // streamed bodies by media type, for the document
 	tells    reflect.Type   // the JSON that a stream answers, for the document
 	handle   func(c *call) error
+	find     func(c *call) (*files.Found, error) // what the handler serves, nil when nothing is asked for; see lookUp
 }
 
 // op makes a handler out of a function from input to output: the input is bound from path, query and body by its field tags, the output becomes

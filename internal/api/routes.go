@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"larder/internal/fault"
+	"larder/internal/files"
 )
 
 // table is every endpoint of the service, in the order of the specification. Pages and public path serving are
@@ -22,7 +23,7 @@ func (a *API) table() []route {
 		get("/api/files/{id}", op(200, a.fileDetails)).by(bySessionOrKey).says("Details of a file or folder").may(fault.Forbidden, fault.NotFound),
 		put("/api/files/{id}", op(200, a.updateFile)).by(bySessionOrKey).says("Rename").may(fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict),
 		del("/api/files/{id}", op(200, a.deleteFile)).by(bySessionOrKey).says("Delete a file or folder for good").may(fault.Forbidden, fault.NotFound, fault.Conflict),
-		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).tell(envelope[downloadReply]{}).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
+		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).finds((*call).findEmbedded).tell(envelope[downloadReply]{}).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
 		post("/api/files/{id}/move", op(200, a.moveFile)).by(bySessionOrKey).says("Move or rename").may(fault.Forbidden, fault.NotFound, fault.Conflict),
 		get("/api/files/jobs", op(200, a.listJobs)).by(bySessionOrKey).says("The caller's newest jobs").extra(),
 		get("/api/files/jobs/{jobId}", op(200, a.jobDetails)).by(bySessionOrKey).says("A job of the caller's").may(fault.NotFound),
@@ -99,6 +100,10 @@ func (r route) within(b bucket) route           { r.bucket = b; return r }
 func (r route) says(summary string) route       { r.summary = summary; return r }
 func (r route) may(faults ...fault.Kind) route  { r.faults = faults; return r }
 func (r route) tell(json any) route             { r.tells = reflect.TypeOf(json); return r }
-func (r route) extra() route                    { r.addition = true; return r }
-func (r route) takesBytes() route               { r.takes = rawBody; return r }
-func (r route) takesForm() route                { r.takes = uploadBody; return r }
+func (r route) finds(find func(*call) (*files.Found, error)) route {
+	r.find = find
+	return r
+}
+func (r route) extra() route      { r.addition = true; return r }
+func (r route) takesBytes() route { r.takes = rawBody; return r }
+func (r route) takesForm() route  { r.takes = uploadBody; return r }

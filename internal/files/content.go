@@ -23,18 +23,66 @@ type Content struct {
 	Open func(ctx context.Context) (blob.Object, error)
 }
 
-// ByPath finds a file by its path, to be served. Faults: NotFound (under no mount, a folder, absent where the actor might have it),
-// Unauthorized (a visitor, whatever is not public, existing or not), Forbidden, PasswordRequired.
-func (t *Tree) ByPath(ctx context.Context, a access.Actor, p vpath.Path) (Content, error) {
-	var n node
-	v, err := t.ask(ctx, func(v *view) (version int64, err error) {
-		n, version, err = v.find(t.DB.Read(ctx), p)
+// Found is what one query tells about a file, before it is known who asks for it.
+type Found struct {
+	tree   *Tree
+	view   *view
+	node   node
+	byPath bool
+}
+
+// FindPath looks for what lies at a path.
+func (t *Tree) FindPath(ctx context.Context, p vpath.Path) (*Found, error) {
+	f := &Found{tree: t, byPath: true}
+	var err error
+	f.view, err = t.ask(ctx, func(v *view) (version int64, err error) {
+		f.node, version, err = v.find(t.DB.Read(ctx), p)
 		return version, err
 	})
-	switch {
-	case err != nil:
+	return f, err
+}
+
+// FindID looks for an entry.
+func (t *Tree) FindID(ctx context.Context, id string) (*Found, error) {
+	f := &Found{tree: t}
+	var err error
+	f.view, err = t.ask(ctx, func(v *view) (version int64, err error) {
+		f.node, version, err = v.findID(t.DB.Read(ctx), id)
+		return version, err
+	})
+	return f, err
+}
+
+// Version is the config version that was read along, by which For decides; whoever asks is to be known by the same. It is 0 where none was read:
+// there is no such id.
+func (f *Found) Version() int64 {
+	if !f.byPath && f.node.id == "" {
+		return 0
+	}
+	return f.view.version
+}
+
+// For decides whether the actor may download the file; see ByPath and ByID.
+func (f *Found) For(a access.Actor) (Content, error) {
+	if f.byPath {
+		return f.atPath(a)
+	}
+	if !f.node.exists() {
+		return Content{}, noEntry()
+	}
+	target := f.node.facts(a)
+	if err := f.view.allow(a, target, access.Download); err != nil {
 		return Content{}, err
-	case !n.mounted():
+	}
+	if f.node.folder {
+		return Content{}, fault.New(fault.NotFound, "A folder has no content of its own.")
+	}
+	return f.tree.content(f.view, &f.node, target, f.view.public(target)), nil
+}
+
+func (f *Found) atPath(a access.Actor) (Content, error) {
+	n, v := &f.node, f.view
+	if !n.mounted() {
 		return Content{}, noMount()
 	}
 	target := n.target(a)
@@ -47,23 +95,26 @@ func (t *Tree) ByPath(ctx context.Context, a access.Actor, p vpath.Path) (Conten
 	if !n.exists() || n.folder {
 		return Content{}, noEntry()
 	}
-	return t.content(v, &n, target, v.public(target)), nil
+	return f.tree.content(v, n, target, v.public(target)), nil
+}
+
+// ByPath finds a file by its path, to be served. Faults: NotFound (under no mount, a folder, absent where the actor might have it),
+// Unauthorized (a visitor, whatever is not public, existing or not), Forbidden, PasswordRequired.
+func (t *Tree) ByPath(ctx context.Context, a access.Actor, p vpath.Path) (Content, error) {
+	f, err := t.FindPath(ctx, p)
+	if err != nil {
+		return Content{}, err
+	}
+	return f.For(a)
 }
 
 // ByID finds a file by its id, to be downloaded. Faults: NotFound (also for a folder), Forbidden, PasswordRequired.
 func (t *Tree) ByID(ctx context.Context, a access.Actor, id string) (Content, error) {
-	n, v, err := t.lookUp(ctx, id)
+	f, err := t.FindID(ctx, id)
 	if err != nil {
 		return Content{}, err
 	}
-	target := n.facts(a)
-	if err := v.allow(a, target, access.Download); err != nil {
-		return Content{}, err
-	}
-	if n.folder {
-		return Content{}, fault.New(fault.NotFound, "A folder has no content of its own.")
-	}
-	return t.content(v, &n, target, v.public(target)), nil
+	return f.For(a)
 }
 
 // lookUp finds an entry by its id, outside of a transaction. Fault: NotFound.
