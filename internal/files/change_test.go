@@ -117,13 +117,14 @@ func TestDeleteGivesQuotaBack(t *testing.T) {
 		h.file(h.ann, "/uploads/dir/a/b/one", "12345")
 		h.file(h.ann, "/uploads/dir/two", "123")
 		h.file(h.bob, "/uploads/dir/a/three", "1234567")
+		h.file(h.bob, "/uploads/dir/a/b/five", "12") // beside ann's
 		h.file(h.bob, "/uploads/four", "1")
 		_, _, err := h.tree.Delete(t.Context(), h.ann, dir.ID)
 		h.wantFault("somebody else's folder", err, fault.Forbidden)
 		rows, bytes, err := h.tree.Delete(t.Context(), h.admin, dir.ID)
 		h.must(err)
-		if rows != 6 || bytes != 15 {
-			t.Errorf("deleted %d entries and %d bytes, want 6 and 15", rows, bytes)
+		if rows != 7 || bytes != 17 {
+			t.Errorf("deleted %d entries and %d bytes, want 7 and 17", rows, bytes)
 		}
 		for user, want := range map[string][2]int64{"ann": {0, 0}, "bob": {1, 1}} {
 			if bytes, count := h.used(user); bytes != want[0] || count != want[1] {
@@ -151,6 +152,19 @@ func TestFoldersAsAWhole(t *testing.T) {
 		h.must(err)
 		_, _, err = h.tree.Delete(t.Context(), h.ann, dir.ID)
 		h.wantFault("the folder x is still bob's", err, fault.Forbidden)
+		bobs := h.folder(h.bob, "/uploads/bobs") // and the other way round, whoever comes first by name
+		mixed = h.file(h.ann, "/uploads/bobs/y/anns", "1")
+		_, _, err = h.tree.Delete(t.Context(), h.bob, bobs.ID)
+		h.wantFault("something is ann's", err, fault.Forbidden)
+		_, _, err = h.tree.Delete(t.Context(), h.ann, mixed.ID)
+		h.must(err)
+		_, _, err = h.tree.Delete(t.Context(), h.bob, bobs.ID)
+		h.wantFault("the folder y is still ann's", err, fault.Forbidden)
+		beside := h.folder(h.bob, "/uploads/beside")
+		h.file(h.bob, "/uploads/beside/z", "1")
+		h.file(h.ann, "/uploads/beside/z2", "1")
+		_, _, err = h.tree.Delete(t.Context(), h.bob, beside.ID)
+		h.wantFault("a file of ann's beside bob's", err, fault.Forbidden)
 
 		h.rule(access.Rule{Pattern: "/team/**", Effect: access.Allow, Role: access.User})
 		team := h.folder(h.admin, "/team/")

@@ -13,9 +13,9 @@ import (
 const (
 	// graves is how many deleted folders one piece looks into, piece how many entries it takes away at most.
 	graves = 200
-	piece  = 2000
+	piece  = 1000
 	// garbagePiece is how many objects one piece deletes at most, and retry how long one that could not be deleted is left alone.
-	garbagePiece = 200
+	garbagePiece = 500
 	retry        = time.Minute
 	// enough failures in one piece, and a store is taken for unavailable.
 	enough = 3
