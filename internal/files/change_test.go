@@ -165,6 +165,10 @@ func TestFoldersAsAWhole(t *testing.T) {
 		h.file(h.ann, "/uploads/beside/z2", "1")
 		_, _, err = h.tree.Delete(t.Context(), h.bob, beside.ID)
 		h.wantFault("a file of ann's beside bob's", err, fault.Forbidden)
+		beside = h.folder(h.ann, "/uploads/beside-ann")
+		h.file(h.bob, "/uploads/beside-ann/z", "1")
+		_, _, err = h.tree.Delete(t.Context(), h.ann, beside.ID)
+		h.wantFault("a file of bob's", err, fault.Forbidden)
 
 		h.rule(access.Rule{Pattern: "/team/**", Effect: access.Allow, Role: access.User})
 		team := h.folder(h.admin, "/team/")
