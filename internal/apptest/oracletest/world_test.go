@@ -1,0 +1,203 @@
+package oracletest
+
+import (
+	"slices"
+	"strings"
+)
+
+// The data of a world, plain as it is. Paths are strings, "/" or "/a/b".
+
+type world struct {
+	guests  bool // site setting allowGuestAccess
+	users   []*user
+	keys    []*key
+	mounts  []*mount
+	entries []*entry // parents before children
+	rules   []*rule
+}
+
+type user struct {
+	id, name, role string
+	home           *entry
+}
+
+type key struct {
+	id, secret  string
+	owner       *user
+	permissions []string // read, write, delete
+	protocols   []string
+	root        string
+	rootOnly    bool
+	ips         []string
+}
+
+type mount struct {
+	id, path string
+	priority int
+	root     *entry
+}
+
+type entry struct {
+	id       string
+	parent   *entry // nil for the root of a mount
+	mount    *mount
+	name     string // "" for the root of a mount
+	folder   bool
+	owner    *user
+	password bool
+	link     string // id of its permanent link, "" for none
+}
+
+type rule struct {
+	id          string
+	user        *user
+	role        string
+	key         *key
+	mount       *mount // nil for all
+	pattern     string
+	deny        bool
+	permissions []string // none for all six
+	priority    int
+	created     int64
+	ips         []string
+	password    bool
+}
+
+// caller is who asks, from where: nobody, an account, or a key.
+type caller struct {
+	user *user // nil for nobody; a key's owner
+	key  *key
+	ip   string
+}
+
+var allPermissions = []string{"read", "write", "update", "delete", "share", "download"}
+
+// segments splits a path into names.
+func segments(path string) []string {
+	if path == "/" {
+		return nil
+	}
+	return strings.Split(path[1:], "/")
+}
+
+func join(names ...string) string { return "/" + strings.Join(names, "/") }
+
+func child(dir, name string) string { return join(append(segments(dir), name)...) }
+
+func parentOf(path string) string {
+	names := segments(path)
+	return join(names[:max(0, len(names)-1)]...)
+}
+
+func baseOf(path string) string {
+	names := segments(path)
+	if len(names) == 0 {
+		return ""
+	}
+	return names[len(names)-1]
+}
+
+// within reports whether path is top or lies below it.
+func within(path, top string) bool {
+	p, t := segments(path), segments(top)
+	return len(p) >= len(t) && slices.Equal(p[:len(t)], t)
+}
+
+func below(path, top string) bool { return path != top && within(path, top) }
+
+// place is where an entry would be if no other mount covered it.
+func (e *entry) place() string {
+	if e.parent == nil {
+		return e.mount.path
+	}
+	return child(e.parent.place(), e.name)
+}
+
+// covering is the mount that covers a path: highest priority, then longest mount path.
+func (w *world) covering(path string) *mount {
+	var best *mount
+	for _, m := range w.mounts {
+		if within(path, m.path) && (best == nil || m.priority > best.priority || m.priority == best.priority && len(segments(m.path)) > len(segments(best.path))) {
+			best = m
+		}
+	}
+	return best
+}
+
+// hidden reports whether another mount lies over an entry: then it does not exist for anybody.
+func (w *world) hidden(e *entry) bool { return w.covering(e.place()) != e.mount }
+
+// at is the entry at a path, nil for none.
+func (w *world) at(path string) *entry {
+	for _, e := range w.entries {
+		if e.place() == path && !w.hidden(e) {
+			return e
+		}
+	}
+	return nil
+}
+
+// virtual reports whether a path without an entry is shown as a folder: the root, and what lies above a mount that is not hidden.
+func (w *world) virtual(path string) bool {
+	if w.at(path) != nil {
+		return false
+	}
+	if path == "/" {
+		return true
+	}
+	for _, m := range w.mounts {
+		if below(m.path, path) && !w.hidden(m.root) {
+			return true
+		}
+	}
+	return false
+}
+
+// paths is every path at which there is something, a virtual folder included.
+func (w *world) paths() []string {
+	all := map[string]bool{"/": true}
+	for _, e := range w.entries {
+		if !w.hidden(e) {
+			all[e.place()] = true
+		}
+	}
+	for _, m := range w.mounts {
+		if !w.hidden(m.root) {
+			for top := m.path; top != "/"; top = parentOf(top) {
+				all[top] = true
+			}
+		}
+	}
+	list := []string{}
+	for path := range all {
+		list = append(list, path)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (w *world) isFolder(path string) bool {
+	e := w.at(path)
+	return w.virtual(path) || e != nil && e.folder
+}
+
+// ownerAt is who owns what is at a path, nil for nobody or nothing.
+func (w *world) ownerAt(path string) *user {
+	if e := w.at(path); e != nil {
+		return e.owner
+	}
+	return nil
+}
+
+// guard is the entry whose password covers a path: the nearest at it or above it.
+func (w *world) guard(path string) *entry {
+	for {
+		if e := w.at(path); e != nil && e.password {
+			return e
+		}
+		if path == "/" {
+			return nil
+		}
+		path = parentOf(path)
+	}
+}
