@@ -1,0 +1,180 @@
+package oracletest
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"larder/internal/apptest"
+	"larder/internal/config"
+	"larder/internal/site"
+)
+
+var (
+	worlds = flag.Int("worlds", 2000, "how many random worlds to judge on each engine")
+	seed   = flag.Uint64("seed", 1, "seed of the first world; each further one has the next")
+	probes = flag.Int("probes", 40, "requests in each world")
+	shown  = flag.Int("shown", 5, "how many differences are printed with their world")
+	door   = flag.String("door", "", "ask only at this door")
+)
+
+// TestRightsAgainstOracle asks every door in random worlds and finds no answer that differs from the naive reading of who may do what.
+// Abuse cases: whatever lets somebody see, count or change what is not theirs.
+func TestRightsAgainstOracle(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		b := newBench(t, l)
+		for i := range *worlds {
+			b.world(*seed + uint64(i))
+		}
+		b.report()
+	}, apptest.TrustLoopback, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
+}
+
+// bench is a running service that takes one world after another.
+type bench struct {
+	t                *testing.T
+	l                *apptest.Larder
+	accounts         []*user
+	clients          map[string]*apptest.Client // by user name, "" for nobody
+	keys             *apptest.Client
+	object, provider string
+	guests           bool
+
+	w       *world
+	seed    uint64
+	d       dice
+	printed uint64 // seed of the world that was printed last
+
+	outcomes    map[string]int // how often which door answered what
+	differences map[string]int
+}
+
+func newBench(t *testing.T, l *apptest.Larder) *bench {
+	b := &bench{t: t, l: l, clients: map[string]*apptest.Client{"": l.Client(t), "admin": l.Admin(t)}, guests: true, keys: l.Client(t), outcomes: map[string]int{}, differences: map[string]int{}}
+	for _, name := range []string{"ann", "bob", "cid"} {
+		b.clients[name] = l.User(t, name)
+	}
+	b.clients["gus"] = l.User(t, "gus", apptest.M{"role": "guest"})
+	for _, name := range []string{"admin", "ann", "bob", "cid", "gus"} {
+		me := b.clients[name].Get("/api/auth/me").OK(200)
+		b.accounts = append(b.accounts, &user{id: me.Text("user.id"), name: name, role: me.Text("user.role")})
+	}
+	file := b.clients["admin"].Upload("/", "content.png", []byte("x"))
+	var err error
+	if b.object, b.provider, err = sharedObject(context.Background(), l.Apps[0].DB, file); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// world judges one world.
+func (b *bench) world(seed uint64) {
+	b.seed, b.d = seed, dice{rand.New(rand.NewPCG(seed, 0))}
+	b.w = newWorld(b.d, b.accounts)
+	if b.w.guests != b.guests {
+		b.guests = b.w.guests
+		b.l.ChangeSettings(b.t, func(s *site.Settings) { s.AllowGuestAccess = b.guests })
+	}
+	if err := b.w.put(context.Background(), b.l.Apps[0].DB, b.provider, b.object, b.now()); err != nil {
+		b.t.Fatalf("seed %d: %v\n%s", seed, err, b.w)
+	}
+	for range *probes {
+		b.probe()
+	}
+}
+
+func (b *bench) now() int64 { return b.l.Clock.Now().UnixMilli() }
+
+func (b *bench) restore() {
+	if err := b.w.restore(context.Background(), b.l.Apps[0].DB, b.object, b.now()); err != nil {
+		b.t.Fatalf("seed %d: %v", b.seed, err)
+	}
+}
+
+// caller picks who asks, from where.
+func (b *bench) caller() caller {
+	c := caller{ip: pick(b.d, addresses)}
+	switch n := b.d.IntN(100); {
+	case n < 14:
+	case n < 38 && len(b.w.keys) > 0:
+		c.key = pick(b.d, b.w.keys)
+		c.user = c.key.owner
+	default:
+		c.user = pick(b.d, b.w.users)
+		if c.user.role == "admin" && b.d.chance(60) { // most of what an administrator asks is granted
+			c.user = pick(b.d, b.w.users)
+		}
+	}
+	return c
+}
+
+// send sends a request as a caller.
+func (b *bench) send(c caller, method, path string, body any) *apptest.Reply {
+	client := b.clients[""]
+	switch {
+	case c.key != nil:
+		client = b.keys
+		client.Header.Set("Authorization", "Bearer "+c.key.id+"."+c.key.secret)
+	case c.user != nil:
+		client = b.clients[c.user.name]
+	}
+	client.Header.Set("X-Forwarded-For", c.ip)
+	reply := client.Do(apptest.Request{Method: method, Path: path, Body: body})
+	if reply.Err != nil {
+		b.t.Fatalf("seed %d: %s %s: %v", b.seed, method, path, reply.Err)
+	}
+	return reply
+}
+
+// told is what an answer says: its status, and the code of an error.
+func told(r *apptest.Reply) string {
+	if r.Status < 400 {
+		return fmt.Sprint(r.Status)
+	}
+	_, rest, _ := strings.Cut(string(r.Body), `"code":"`)
+	code, _, _ := strings.Cut(rest, `"`)
+	return fmt.Sprint(r.Status, " ", code)
+}
+
+// compare notes an answer, and whether it differs. It reports whether it is as wanted.
+func (b *bench) compare(door string, c caller, request, got string, want answer) bool {
+	b.outcomes[door+": "+summary(got)]++
+	if slices.Contains(want, got) {
+		return true
+	}
+	b.differences[fmt.Sprintf("%s: got %s, want %s", door, summary(got), summary(want[0]))]++
+	if *shown > 0 {
+		*shown--
+		text := ""
+		if b.printed != b.seed {
+			text, b.printed = b.w.String(), b.seed
+		}
+		b.t.Errorf("-args -seed %d -worlds 1: %s: %s\n  %s\n  got  %s\n  want %s\n%s", b.seed, door, c, request, got, strings.Join(want, " or "), text)
+	}
+	return false
+}
+
+// summary cuts off what differs from world to world.
+func summary(outcome string) string {
+	words, _, more := strings.Cut(outcome, "\t")
+	if more {
+		return words + "…"
+	}
+	return words
+}
+
+func (b *bench) report() {
+	b.t.Helper()
+	for _, line := range slices.Sorted(maps.Keys(b.outcomes)) {
+		b.t.Logf("%6d %s", b.outcomes[line], line)
+	}
+	for _, line := range slices.Sorted(maps.Keys(b.differences)) {
+		b.t.Errorf("%6d differences at %s", b.differences[line], line)
+	}
+}

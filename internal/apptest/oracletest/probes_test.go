@@ -1,0 +1,324 @@
+package oracletest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"larder/internal/apptest"
+)
+
+// probe asks one question at a door.
+func (b *bench) probe() {
+	weighted := []struct {
+		weight int
+		name   string
+		ask    func(c caller)
+	}{
+		{20, "list", b.askList}, {12, "search", b.askSearch}, {5, "details", b.askDetails}, {7, "download", b.askDownload}, {10, "public", b.askPublic},
+		{3, "link", b.askPermanent}, {3, "make link", b.askMakeLink}, {9, "explain", b.askExplain}, {6, "folder", b.askFolder}, {6, "upload", b.askUpload},
+		{6, "rename", b.askRename}, {8, "move", b.askMove}, {7, "delete", b.askDelete},
+	}
+	c, n := b.caller(), b.d.IntN(102)
+	for _, door_ := range weighted {
+		if n -= door_.weight; n < 0 {
+			if *door == "" || *door == door_.name {
+				door_.ask(c)
+			}
+			return
+		}
+	}
+}
+
+func (b *bench) entry() *entry { return pick(b.d, b.w.entries) }
+
+// file picks a file; a world without one has nil.
+func (b *bench) file() *entry {
+	for range 20 {
+		if e := b.entry(); !e.folder {
+			return e
+		}
+	}
+	return nil
+}
+
+// folder is a path that is mostly one of a folder.
+func (b *bench) folder() string {
+	for range 10 {
+		if at := pick(b.d, b.w.paths()); b.w.isFolder(at) {
+			return at
+		}
+	}
+	return b.w.anyPath(b.d)
+}
+
+type page struct {
+	Data struct {
+		Items []struct {
+			Path, Name, Type string
+		}
+		Pagination struct{ Total int }
+	}
+}
+
+func (b *bench) items(r *apptest.Reply) (items []item, total int) {
+	var p page
+	if err := json.Unmarshal(r.Body, &p); err != nil {
+		b.t.Fatalf("seed %d: %v in %s", b.seed, err, r.Body)
+	}
+	for _, i := range p.Data.Items {
+		items = append(items, item{child(i.Path, i.Name), i.Type == "folder"})
+	}
+	return items, p.Data.Pagination.Total
+}
+
+// write puts a list into words for comparing.
+func write(items []item, total int) string {
+	words := []string{"200\t"}
+	for _, i := range items {
+		mark := ""
+		if i.folder {
+			mark = "/"
+		}
+		words = append(words, i.path+mark)
+	}
+	return fmt.Sprintf("%s (%d)", strings.Join(words, "  "), total)
+}
+
+func (b *bench) askList(c caller) {
+	folder, kind := b.folder(), ""
+	if b.d.chance(15) {
+		folder = b.w.anyPath(b.d)
+	}
+	if b.d.chance(20) {
+		kind = pick(b.d, []string{"file", "folder"})
+	}
+	query := url.Values{"path": {folder}, "sort": {"name"}, "limit": {"1000"}}
+	if kind != "" {
+		query.Set("type", kind)
+	}
+	want := b.w.list(c, folder)
+	if want != nil {
+		b.compare("list", c, "GET /api/files of "+folder, told(b.send(c, "GET", "/api/files?"+query.Encode(), nil)), want)
+		return
+	}
+	all := b.w.listing(c, folder, kind)
+	wanted := write(all, len(all))
+	number, size := 1, 1000
+	if b.d.chance(25) && len(all) > 1 {
+		size = 1 + b.d.IntN(3)
+		number = 1 + b.d.IntN((len(all)+size-1)/size)
+		query.Set("limit", fmt.Sprint(size))
+		query.Set("page", fmt.Sprint(number))
+		wanted = write(all[(number-1)*size:min(len(all), number*size)], len(all))
+	}
+	b.compare("list", c, fmt.Sprintf("GET /api/files of %s type %q limit %d page %d", folder, kind, size, number), b.toldItems(b.send(c, "GET", "/api/files?"+query.Encode(), nil), false), answer{wanted})
+}
+
+// toldItems is told with the items of a list, sorted by path when their order is not judged.
+func (b *bench) toldItems(r *apptest.Reply, sorted bool) string {
+	if r.Status != 200 {
+		return told(r)
+	}
+	items, total := b.items(r)
+	if sorted {
+		slices.SortFunc(items, func(x, y item) int { return strings.Compare(x.path, y.path) })
+	}
+	return write(items, total)
+}
+
+func (b *bench) askSearch(c caller) {
+	folder, kind := b.folder(), ""
+	if b.d.chance(50) {
+		folder = "/"
+	}
+	needle := pick(b.d, []string{"a", "b", "x", ".", "A", "É", "%", "_", "日", "x.JPG", "*", "1", "m", "n", pick(b.d, names)})
+	if b.d.chance(20) {
+		kind = pick(b.d, []string{"file", "folder"})
+	}
+	query := url.Values{"path": {folder}, "sort": {"name"}, "limit": {"1000"}, "search": {needle}}
+	if kind != "" {
+		query.Set("type", kind)
+	}
+	want := b.w.list(c, folder)
+	if want == nil {
+		all := b.w.found(c, folder, kind, needle)
+		slices.SortFunc(all, func(x, y item) int { return strings.Compare(x.path, y.path) })
+		want = answer{write(all, len(all))}
+	}
+	b.compare("search", c, fmt.Sprintf("GET /api/files of %s type %q search %q", folder, kind, needle), b.toldItems(b.send(c, "GET", "/api/files?"+query.Encode(), nil), true), want)
+}
+
+func (b *bench) askDetails(c caller) {
+	e := b.entry()
+	r := b.send(c, "GET", "/api/files/"+e.id, nil)
+	if !b.compare("details", c, "GET details of "+e.place(), told(r), b.w.details(c, e)) || r.Status != 200 || b.w.guard(e.place()) != nil {
+		return
+	}
+	has := []string{}
+	for _, p := range allPermissions {
+		if b.w.has(c, p, e.place()) == allow {
+			has = append(has, p)
+		}
+	}
+	got := []string{}
+	list, _ := r.Value("permissions").([]any)
+	for _, p := range list {
+		got = append(got, fmt.Sprint(p))
+	}
+	b.compare("permissions", c, "permissions in details of "+e.place(), "200\t"+strings.Join(got, " "), answer{"200\t" + strings.Join(has, " ")})
+}
+
+func (b *bench) askDownload(c caller) {
+	e := b.file()
+	if e == nil {
+		return
+	}
+	want := b.w.download(c, e)
+	r := b.send(c, "GET", "/api/files/"+e.id+"/download", nil)
+	if !b.compare("download", c, "GET download of "+e.place(), told(r), want) || r.Status != 200 {
+		return
+	}
+	b.compare("gateway", c, "GET gateway for "+e.place(), told(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)), answer{done})
+}
+
+func (b *bench) askPublic(c caller) {
+	at := b.w.anyPath(b.d)
+	if e := b.file(); e != nil && b.d.chance(70) {
+		at = e.place()
+	}
+	if at == "/" {
+		return
+	}
+	method := pick(b.d, []string{"GET", "GET", "HEAD"})
+	got := told(b.send(c, method, escape(at), nil))
+	want := slices.Clone(b.w.public(c, at))
+	if method == "HEAD" { // no body, no code
+		got, _, _ = strings.Cut(got, " ")
+		for i := range want {
+			want[i], _, _ = strings.Cut(want[i], " ")
+		}
+	}
+	b.compare("public", c, method+" "+at, got, want)
+}
+
+func escape(at string) string {
+	parts := segments(at)
+	for i, name := range parts {
+		parts[i] = url.PathEscape(name)
+	}
+	return join(parts...)
+}
+
+func (b *bench) askPermanent(c caller) {
+	for range 10 {
+		if e := b.file(); e != nil && e.link != "" {
+			b.compare("link", c, "GET permanent link of "+e.place()+" of "+e.owner.name, told(b.send(caller{ip: c.ip}, "GET", "/api/i/"+e.link+".png", nil)), b.w.permanent(e))
+			return
+		}
+	}
+}
+
+func (b *bench) askMakeLink(c caller) {
+	if e := b.file(); e != nil {
+		b.compare("make link", c, "POST link of "+e.place(), told(b.send(c, "POST", "/api/files/"+e.id+"/link", apptest.M{})), b.w.makeLink(c, e))
+	}
+}
+
+func (b *bench) askExplain(c caller) {
+	at, permission := b.w.anyPath(b.d), pick(b.d, allPermissions)
+	body := apptest.M{"path": at, "permission": permission, "ip": c.ip}
+	verdict, by := b.w.judge(c.user, nil, c.ip, permission, at, b.w.ownerAt(at))
+	switch {
+	case c.key != nil:
+		body["apiKeyId"] = c.key.id
+		verdict, by = b.w.has(c, permission, at), ""
+	case c.user == nil:
+		body["anonymous"] = true
+	case b.d.chance(20):
+		body["role"] = c.user.role
+		verdict, by = b.w.judge(&user{role: c.user.role}, nil, c.ip, permission, at, nil)
+	default:
+		body["userId"] = c.user.id
+	}
+	if verdict == needsPassword {
+		by = ""
+	}
+	r := b.send(caller{user: b.w.users[0], ip: c.ip}, "POST", "/api/admin/rules/explain", body)
+	got := told(r)
+	if r.Status == 200 {
+		got = fmt.Sprint("200 ", r.Value("allowed"), " ", r.Value("needsPassword"))
+		if by != "" {
+			got += "\t" + r.Text("decidedBy")
+		}
+	}
+	want := fmt.Sprint("200 ", verdict == allow, " ", verdict == needsPassword)
+	if by != "" {
+		want += "\t" + by
+	}
+	b.compare("explain", c, fmt.Sprint("explain ", permission, " ", at, " ", body), got, answer{want})
+}
+
+// change is compare for what may have changed the world, which is then put back.
+func (b *bench) change(door string, c caller, request string, r *apptest.Reply, want answer) {
+	b.compare(door, c, request, told(r), want)
+	if r.Status < 300 {
+		b.restore()
+	}
+}
+
+// free is a name for something new, now and then one that is taken.
+func (b *bench) free() string {
+	if b.d.chance(35) {
+		return pick(b.d, names)
+	}
+	return pick(b.d, []string{"new", "new.jpg", "x.txt", "新"})
+}
+
+func (b *bench) askFolder(c caller) {
+	dir, name := b.folder(), b.free()
+	if b.d.chance(15) {
+		dir = b.w.anyPath(b.d)
+	}
+	b.change("folder", c, fmt.Sprintf("POST folder %s in %s", name, dir), b.send(c, "POST", "/api/files/folder", apptest.M{"path": dir, "name": name}), b.w.createFolder(c, dir, name))
+}
+
+func (b *bench) askUpload(c caller) {
+	dir, name, onConflict := b.folder(), b.free(), pick(b.d, []string{"rename", "replace", "fail"})
+	switch n := b.d.IntN(10); {
+	case n < 2:
+		dir = b.w.anyPath(b.d)
+	case n < 4:
+		dir = child(dir, "new")
+	}
+	r := b.send(c, "POST", "/api/files/upload-session", apptest.M{"path": dir, "fileName": name, "fileSize": 1, "conflict": onConflict})
+	b.compare("upload", c, fmt.Sprintf("POST upload-session %s in %s %s", name, dir, onConflict), told(r), b.w.uploadSession(c, dir, name, onConflict))
+}
+
+func (b *bench) askRename(c caller) {
+	e, name := b.entry(), b.free()
+	if baseOf(e.place()) == name {
+		return
+	}
+	b.change("rename", c, fmt.Sprintf("PUT name %s for %s", name, e.place()), b.send(c, "PUT", "/api/files/"+e.id, apptest.M{"name": name}), b.w.rename(c, e, name))
+}
+
+func (b *bench) askMove(c caller) {
+	e, folder, name := b.entry(), b.folder(), ""
+	if b.d.chance(10) {
+		folder = b.w.anyPath(b.d)
+	}
+	body := apptest.M{"targetPath": folder}
+	if b.d.chance(40) {
+		name = b.free()
+		body["newName"] = name
+	}
+	b.change("move", c, fmt.Sprintf("POST move %s to %s name %q", e.place(), folder, name), b.send(c, "POST", "/api/files/"+e.id+"/move", body), b.w.move(c, e, folder, name))
+}
+
+func (b *bench) askDelete(c caller) {
+	e := b.entry()
+	b.change("delete", c, "DELETE "+e.place(), b.send(c, "DELETE", "/api/files/"+e.id, nil), b.w.remove(c, e))
+}
