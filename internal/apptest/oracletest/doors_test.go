@@ -54,21 +54,38 @@ func refusal(verdict outcome) string {
 	return forbidden
 }
 
-// list is GET /api/files: nil means that the listing is shown.
-func (w *world) list(c caller, folder string) answer {
+// list is GET /api/files: what it answers instead of a listing, and whether a listing is fine as well.
+func (w *world) list(c caller, folder string) (refused answer, fine bool) {
 	if a := c.admitted("read"); a != nil {
-		return a
+		return a, false
 	}
-	isFile := w.at(folder) != nil && !w.at(folder).folder
+	shows, verdict := w.seen(c, folder), w.has(c, "read", folder)
+	if w.at(folder) == nil { // as a folder that is not there
+		shows = w.shows(c, folder)
+	}
+	if w.covering(folder) == nil {
+		if !w.virtual(folder) {
+			return answer{notFound}, false
+		}
+		if shows != yes {
+			return answer{notFound, forbidden, refusal(verdict)}, shows == open
+		}
+	}
 	switch {
-	case isFile && w.has(c, "read", folder) != allow, !isFile && !w.shows(c, folder):
-		return answer{refusal(w.has(c, "read", folder))}
+	case !w.lists(c, folder) && shows != no && verdict == allow:
+		return answer{askPassword}, false
 	case !w.lists(c, folder):
-		return answer{askPassword}
+		return answer{askPassword, refusal(verdict)}, false
+	case shows == no:
+		return answer{refusal(verdict)}, false
+	case !w.isFolder(folder) && shows == yes:
+		return answer{notFound}, false
 	case !w.isFolder(folder):
-		return answer{notFound}
+		return answer{notFound, refusal(verdict)}, false
+	case shows == open:
+		return answer{refusal(verdict)}, true
 	}
-	return nil
+	return nil, true
 }
 
 // details is GET /api/files/{id}.
@@ -76,13 +93,16 @@ func (w *world) details(c caller, e *entry) answer {
 	if a := c.admitted("read"); a != nil {
 		return a
 	}
+	shows, verdict := w.seen(c, e.place()), w.has(c, "read", e.place())
 	switch {
 	case w.hidden(e):
 		return answer{notFound}
-	case !w.seen(c, e.place()):
-		return answer{refusal(w.has(c, "read", e.place()))}
+	case shows == no:
+		return answer{refusal(verdict)}
 	case e.place() != "/" && !w.lists(c, parentOf(e.place())):
-		return answer{askPassword}
+		return answer{askPassword, refusal(verdict)}
+	case shows == open:
+		return answer{done, refusal(verdict)}
 	}
 	return answer{done}
 }
@@ -160,17 +180,26 @@ const nowhere = "203.0.113.99"
 
 // makeLink is POST /api/files/{id}/link.
 func (w *world) makeLink(c caller, e *entry) answer {
-	switch share, download := w.has(c, "share", e.place()), w.has(c, "download", e.place()); {
-	case c.user == nil || c.key != nil:
+	if a := c.keyAdmitted(); a != nil {
+		return a
+	}
+	if c.user == nil || c.key != nil {
 		return answer{signInFirst}
-	case w.hidden(e):
+	}
+	if w.hidden(e) {
 		return answer{notFound}
-	case share != allow && download != allow:
-		return answer{refusal(share), refusal(download)}
-	case share != allow:
-		return answer{refusal(share)}
-	case download != allow:
-		return answer{refusal(download)}
+	}
+	var refused answer
+	for _, permission := range []string{"share", "download"} {
+		if verdict := w.has(c, permission, e.place()); verdict != allow {
+			refused = append(refused, refusal(verdict))
+		}
+	}
+	if w.guard(e.place()) != nil {
+		refused = append(refused, askPassword)
+	}
+	if refused != nil {
+		return refused
 	}
 	return answer{done}
 }
@@ -180,7 +209,7 @@ func (w *world) mayCreate(c caller, at string) []string {
 	if verdict := w.creates(c, at); verdict != allow {
 		return []string{refusal(verdict)}
 	}
-	if !w.opens(c, at) {
+	if !w.opens(c, parentOf(at)) {
 		return []string{askPassword}
 	}
 	return nil
@@ -191,11 +220,14 @@ func (w *world) createFolder(c caller, parent, name string) answer {
 	if a := c.admitted("write"); a != nil {
 		return a
 	}
+	if w.covering(parent) == nil {
+		return answer{notFound}
+	}
 	if refused := w.mayCreate(c, child(parent, name)); refused != nil {
 		return refused
 	}
 	switch at := w.at(parent); {
-	case w.covering(child(parent, name)) == nil, at == nil || !at.folder:
+	case at == nil || !at.folder:
 		return answer{notFound}
 	case w.at(child(parent, name)) != nil, w.virtual(child(parent, name)):
 		return answer{taken}
@@ -208,13 +240,12 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 	if a := c.admitted("write"); a != nil {
 		return a
 	}
+	if w.covering(dir) == nil {
+		return answer{notFound}
+	}
 	target := child(dir, name)
 	old := w.at(target)
-	switch {
-	case old != nil && onConflict == "rename":
-		stem := strings.TrimSuffix(name, path.Ext(name))
-		target = child(dir, stem+" (1)"+path.Ext(name))
-	case old != nil && !old.folder && onConflict == "replace":
+	if old != nil && !old.folder && onConflict == "replace" {
 		if verdict := w.has(c, "update", target); verdict != allow {
 			return answer{refusal(verdict)}
 		}
@@ -223,63 +254,110 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 		}
 		return answer{done}
 	}
-	base := dir
-	refused := w.mayCreate(c, target)
-	for w.at(base) == nil && base != "/" {
-		if !w.virtual(base) && refused == nil {
-			refused = w.mayCreate(c, base)
-		}
-		base = parentOf(base)
+	if old != nil && onConflict == "rename" {
+		target = child(dir, strings.TrimSuffix(name, path.Ext(name))+" (1)"+path.Ext(name))
+	}
+	refused, base := w.mayCreate(c, target), dir
+	for ; w.at(base) == nil && base != "/" && !w.virtual(base); base = parentOf(base) {
+		refused = append(refused, w.mayCreate(c, base)...)
 	}
 	at := w.at(base)
 	switch {
 	case refused != nil:
 		return refused
-	case w.covering(target) == nil, at == nil || !at.folder:
+	case at == nil || !at.folder:
 		return answer{notFound}
-	case old != nil && onConflict != "rename", w.virtual(target):
+	case old != nil && onConflict != "rename", w.virtual(target) && onConflict != "rename":
 		return answer{taken}
 	}
 	return answer{done}
 }
 
-// asWhole judges changing a folder with all that is in it: the strict reading of the decisions, by rules that can match and by what is there.
-func (w *world) asWhole(c caller, permission string, e *entry) []string {
-	var refused []string
-	top := e.place()
+// whole judges changing a folder with all that is in it. Where the decisions refuse by what could be there they leave room: refused is sure when
+// something that is there, or that a rule can match, may not be changed; it is open when any rule with a condition, or a deny, can match at all.
+func (w *world) whole(c caller, permission, top string, below_ []string) sight {
+	for _, at := range below_ {
+		if w.has(c, permission, at) != allow || !w.opens(c, at) {
+			return yes
+		}
+	}
 	for _, r := range w.rules {
-		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
-		if mine && r.names(permission) && (r.deny || r.password || len(r.ips) > 0) && (w.covering(top) == r.mount || r.mount == nil) && glob(r.pattern, top) {
-			refused = append(refused, forbidden, askPassword)
-		} else if mine && r.names(permission) && (r.deny || r.password || len(r.ips) > 0) && w.canMatchBelow(r, top) {
-			refused = append(refused, forbidden, askPassword)
-		}
-	}
-	for _, at := range w.paths() {
-		if below(at, top) && w.at(at) != nil {
-			if verdict := w.has(c, permission, at); verdict != allow {
-				refused = append(refused, forbidden, askPassword)
-			}
-			if !w.opens(c, at) {
-				refused = append(refused, askPassword, forbidden)
+		for _, at := range matchesBelow(r.pattern, top) {
+			if w.decide(c, permission, at, c.user) != allow {
+				return yes
 			}
 		}
 	}
-	return refused
+	return w.touchy(c, []string{permission}, top)
 }
 
-// mayChange judges changing an entry: the verdict, its password, and all below when it is a folder.
-func (w *world) mayChange(c caller, permission string, e *entry) []string {
+// touchy is open when a deny or a rule with a condition about one of the permissions can match at or below a path.
+func (w *world) touchy(c caller, permissions []string, top string) sight {
+	for _, r := range w.rules {
+		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
+		if mine && slices.ContainsFunc(permissions, r.names) && (r.deny || r.password || len(r.ips) > 0) && (w.glob(r, top) || w.canMatchBelow(r, top)) {
+			return open
+		}
+	}
+	return no
+}
+
+// under is every path strictly below a folder at which there is an entry.
+func (w *world) under(top string) []string {
+	return slices.DeleteFunc(w.paths(), func(at string) bool { return !below(at, top) || w.at(at) == nil })
+}
+
+// mayChange judges changing an entry: the verdict, its password, and all below when it is a folder. open tells that a refusal is fine as well.
+func (w *world) mayChange(c caller, permission string, e *entry) (refused []string, also bool) {
 	if verdict := w.has(c, permission, e.place()); verdict != allow {
-		return []string{refusal(verdict)}
+		return []string{refusal(verdict)}, false
 	}
 	if !w.opens(c, e.place()) {
-		return []string{askPassword}
+		return []string{askPassword}, false
 	}
-	if e.folder {
-		return w.asWhole(c, permission, e)
+	if !e.folder {
+		return nil, false
 	}
-	return nil
+	switch w.whole(c, permission, e.place(), w.under(e.place())) {
+	case yes:
+		return []string{forbidden, askPassword}, false
+	case open:
+		return nil, true
+	}
+	return nil, false
+}
+
+// sheds judges a new place for an entry: it is refused when something that the caller could not see or fetch could be seen or fetched there. Other
+// refusals to carry things past rules are left open where rules differ at all between the places.
+func (w *world) sheds(c caller, e *entry, to string) sight {
+	from := e.place()
+	if w.touchy(c, allPermissions, from) == open || w.touchy(c, allPermissions, to) == open {
+		return w.gains(c, e, to, open)
+	}
+	return w.gains(c, e, to, no)
+}
+
+// gains is yes when a move would open something to the caller, open when it would change any of the caller's rights, else otherwise.
+func (w *world) gains(c caller, e *entry, to string, otherwise sight) sight {
+	from, callers := e.place(), []caller{c}
+	if c.key != nil {
+		callers = append(callers, caller{user: c.user, ip: c.ip})
+	}
+	for _, at := range append(w.under(from), from) {
+		there := join(append(segments(to), segments(at)[len(segments(from)):]...)...)
+		for _, who := range callers {
+			for _, p := range allPermissions {
+				before, after := w.has(who, p, at), w.decide(who, p, there, w.ownerAt(at))
+				if before != allow && after == allow && (p == "read" || p == "download") && (who.key == nil || who.key.may(p, from)) {
+					return yes
+				}
+				if before != allow || after != allow {
+					otherwise = open
+				}
+			}
+		}
+	}
+	return otherwise
 }
 
 // carriesMount reports whether an entry is the root of a mount or above one.
@@ -295,16 +373,24 @@ func (w *world) remove(c caller, e *entry) answer {
 	if w.hidden(e) {
 		return answer{notFound}
 	}
-	if refused := w.mayChange(c, "delete", e); refused != nil {
+	refused, also := w.mayChange(c, "delete", e)
+	switch {
+	case refused != nil:
 		return refused
+	case w.carriesMount(e):
+		return orRefused(answer{conflict}, also)
 	}
-	if w.carriesMount(e) {
-		return answer{conflict}
-	}
-	return answer{done}
+	return orRefused(answer{done}, also)
 }
 
-// rename is PUT /api/files/{id} with a name.
+func orRefused(a answer, also bool) answer {
+	if also {
+		return append(a, forbidden, askPassword)
+	}
+	return a
+}
+
+// rename is PUT /api/files/{id} with a name. The new name must not shed rules.
 func (w *world) rename(c caller, e *entry, name string) answer {
 	if a := c.admitted("write"); a != nil {
 		return a
@@ -312,16 +398,27 @@ func (w *world) rename(c caller, e *entry, name string) answer {
 	if w.hidden(e) {
 		return answer{notFound}
 	}
-	if refused := w.mayChange(c, "update", e); refused != nil {
-		return refused
-	}
+	refused, also := w.mayChange(c, "update", e)
+	to := child(parentOf(e.place()), name)
 	switch {
+	case refused != nil:
+		return refused
 	case w.carriesMount(e):
-		return answer{conflict}
-	case w.at(child(parentOf(e.place()), name)) != nil:
-		return answer{taken}
+		return orRefused(answer{conflict}, true)
 	}
-	return answer{done}
+	if w.decide(c, "update", to, e.owner) != allow {
+		return answer{forbidden, askPassword}
+	}
+	switch w.sheds(c, e, to) {
+	case yes:
+		return answer{forbidden, askPassword}
+	case open:
+		also = true
+	}
+	if w.at(to) != nil || w.virtual(to) {
+		return orRefused(answer{taken}, also)
+	}
+	return orRefused(answer{done}, also)
 }
 
 // move is POST /api/files/{id}/move.
@@ -335,24 +432,36 @@ func (w *world) move(c caller, e *entry, folder, name string) answer {
 	if name == "" {
 		name = baseOf(e.place())
 	}
-	var refused []string
-	if name != "" {
-		refused = append(w.mayChange(c, "delete", e), w.mayCreate(c, child(folder, name))...)
-	} else {
-		refused = w.mayChange(c, "delete", e)
+	if name == "" {
+		name = "root" // of the mount at the root: it stays where it is, whatever it would be called
 	}
-	if refused != nil {
-		return refused
-	}
+	to := child(folder, name)
+	refused, also := w.mayChange(c, "delete", e)
+	refused = append(refused, w.mayCreate(c, to)...)
 	var faults answer
-	if w.carriesMount(e) || e.folder && within(folder, e.place()) || name != "" && (w.at(child(folder, name)) != nil || w.virtual(child(folder, name))) {
+	if w.carriesMount(e) || e.folder && within(folder, e.place()) || w.at(to) != nil || w.virtual(to) {
 		faults = append(faults, conflict)
 	}
 	if at := w.at(folder); at == nil || !at.folder {
 		faults = append(faults, notFound)
 	}
-	if faults != nil {
-		return faults
+	if refused != nil {
+		if w.covering(folder) == nil {
+			refused = append(refused, notFound)
+		}
+		return refused
 	}
-	return answer{done}
+	if w.covering(folder) == nil {
+		return orRefused(faults, true)
+	}
+	switch w.sheds(c, e, to) {
+	case yes:
+		return answer{forbidden, askPassword}
+	case open:
+		also = true
+	}
+	if faults != nil {
+		return orRefused(faults, also)
+	}
+	return orRefused(answer{done}, also)
 }

@@ -19,7 +19,7 @@ var (
 	worlds = flag.Int("worlds", 2000, "how many random worlds to judge on each engine")
 	seed   = flag.Uint64("seed", 1, "seed of the first world; each further one has the next")
 	probes = flag.Int("probes", 40, "requests in each world")
-	shown  = flag.Int("shown", 5, "how many differences are printed with their world")
+	shown  = flag.Int("shown", 1, "how many differences of a kind are printed with their world")
 	door   = flag.String("door", "", "ask only at this door")
 )
 
@@ -148,9 +148,8 @@ func (b *bench) compare(door string, c caller, request, got string, want answer)
 	if slices.Contains(want, got) {
 		return true
 	}
-	b.differences[fmt.Sprintf("%s: got %s, want %s", door, summary(got), summary(want[0]))]++
-	if *shown > 0 {
-		*shown--
+	class := fmt.Sprintf("%s: got %s, want %s", door, summary(got), summary(want[0]))
+	if b.differences[class]++; b.differences[class] <= *shown {
 		text := ""
 		if b.printed != b.seed {
 			text, b.printed = b.w.String(), b.seed

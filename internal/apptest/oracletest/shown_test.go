@@ -6,20 +6,53 @@ import (
 	"strings"
 )
 
-// reaches reports whether something that a caller has lies strictly below a folder: the home, or an allow rule that can match there.
-func (w *world) reaches(u *user, k *key, c caller, folder string) bool {
-	if u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && below(u.home.place(), folder) {
-		return true
+// sight is whether something shows. Where it hangs on which allow rules "lie below" a folder, the decisions leave room: a rule that grants nothing
+// which could be seen, or that others take back, may count or not. It is yes where some path below, there or thinkable, may be read or written by
+// rule or home; no where not even the widest reading finds a rule; open between the two.
+type sight int
+
+const (
+	no sight = iota
+	open
+	yes
+)
+
+// thinkable is paths below a folder that tell what rules can do there: what exists, what patterns can match, and a name that no rule knows.
+func (w *world) thinkable(folder string) []string {
+	list := []string{child(folder, "unheard of"), child(child(folder, "unheard of"), "unheard of")}
+	for _, at := range w.paths() {
+		if below(at, folder) {
+			list = append(list, at, child(at, "unheard of"))
+		}
 	}
-	return slices.ContainsFunc(w.rules, func(r *rule) bool {
-		mine := r.concerns(u, k) || w.guests && ofGuests(r)
-		return mine && !r.deny && !r.password && fromThere(c.ip, r.ips) && w.canMatchBelow(r, folder) && (c.key == nil || c.key.uses(r))
-	})
+	for _, r := range w.rules {
+		list = append(list, matchesBelow(r.pattern, folder)...)
+	}
+	return list
 }
 
-// uses reports whether a rule gives anything that a key may do.
-func (k *key) uses(r *rule) bool {
-	return slices.ContainsFunc(allPermissions, func(p string) bool { return r.names(p) && k.may(p, k.root) })
+// reaches tells whether a folder shows for what lies below it: the home, or allow rules.
+func (w *world) reaches(c caller, folder string) sight {
+	for _, at := range w.thinkable(folder) {
+		if w.decide(c, "read", at, nil) == allow || w.decide(c, "write", at, nil) == allow {
+			return yes
+		}
+	}
+	if u := c.user; u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && below(u.home.place(), folder) {
+		return open
+	}
+	for _, r := range w.rules {
+		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
+		if mine && !r.deny && !r.password && fromThere(c.ip, r.ips) && (w.canMatchBelow(r, folder) || w.glob(r, folder)) {
+			return open
+		}
+	}
+	return no
+}
+
+// glob reports whether a rule's pattern and mount match a path.
+func (w *world) glob(r *rule, path string) bool {
+	return (r.mount == nil || r.mount == w.covering(path)) && glob(r.pattern, path)
 }
 
 // canMatchBelow reports whether a rule's pattern and mount can match some path strictly below a folder.
@@ -33,31 +66,24 @@ func (w *world) canMatchBelow(r *rule, folder string) bool {
 	return false
 }
 
-// shows reports whether a folder shows to a caller: read or write in it, or something of theirs below it.
-func (w *world) shows(c caller, folder string) bool {
-	leg := func(k *key) bool {
-		for _, permission := range []string{"read", "write"} {
-			if verdict, _ := w.judge(c.user, k, c.ip, permission, folder, w.ownerAt(folder)); verdict == allow && (c.key == nil || c.key.may(permission, folder)) {
-				return true
-			}
-		}
-		return w.reaches(c.user, k, c, folder)
+// shows tells whether a folder shows to a caller: read or write in it, or something of theirs below it. A key that may read nothing outside its
+// upload root still finds the way to it.
+func (w *world) shows(c caller, folder string) sight {
+	if w.has(c, "read", folder) == allow || w.has(c, "write", folder) == allow {
+		return yes
 	}
-	if c.key == nil {
-		return leg(nil)
-	}
-	if c.key.rootOnly && !within(folder, c.key.root) && !within(c.key.root, folder) {
-		return false
-	}
-	return leg(nil) && leg(c.key)
+	return w.reaches(c, folder)
 }
 
-// seen reports whether what is at a path appears to a caller.
-func (w *world) seen(c caller, path string) bool {
-	if w.isFolder(path) {
+// seen tells whether what is at a path appears to a caller.
+func (w *world) seen(c caller, path string) sight {
+	switch {
+	case w.isFolder(path):
 		return w.shows(c, path)
+	case w.has(c, "read", path) == allow:
+		return yes
 	}
-	return w.has(c, "read", path) == allow
+	return no
 }
 
 // opens reports whether the password that covers a path does not hinder a caller from listing and changing there.
@@ -72,6 +98,7 @@ func (w *world) lists(c caller, path string) bool { return c.key != nil || w.ope
 type item struct {
 	path   string
 	folder bool
+	open   bool // may be there or not
 }
 
 // listing is what a listing of a folder shows, in the order of names.
@@ -90,8 +117,10 @@ func (w *world) pick(c caller, kind string, wanted func(path string) bool) []ite
 	items := []item{}
 	for _, path := range w.paths() {
 		folder := w.isFolder(path)
-		if wanted(path) && (kind == "" || (kind == "folder") == folder) && w.seen(c, path) {
-			items = append(items, item{path, folder})
+		if wanted(path) && (kind == "" || (kind == "folder") == folder) {
+			if seen := w.seen(c, path); seen != no {
+				items = append(items, item{path, folder, seen == open})
+			}
 		}
 	}
 	slices.SortStableFunc(items, byName)

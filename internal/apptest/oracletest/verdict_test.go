@@ -17,7 +17,7 @@ const (
 // glob matches a whole path: `*` within a segment, `**` across segments, `?` one character, `/a/**` covers /a itself.
 func glob(pattern, path string) bool {
 	for _, plain := range expand(pattern) {
-		if globRunes([]rune(plain), []rune(path)) {
+		if globRunes([]rune(strings.TrimSuffix(plain, "/")), []rune(strings.TrimSuffix(path, "/"))) { // the root has no segment that a `*` could stand for
 			return true
 		}
 	}
@@ -27,7 +27,7 @@ func glob(pattern, path string) bool {
 // expand writes out what `/**` leaves out when it stands for no segment at all.
 func expand(pattern string) []string {
 	all := []string{pattern}
-	if top, ends := strings.CutSuffix(pattern, "/**"); ends && top != "" {
+	if top, ends := strings.CutSuffix(pattern, "/**"); ends {
 		all = append(all, expand(top)...)
 	}
 	for i := range pattern {
@@ -56,21 +56,22 @@ func globRunes(pattern, text []rune) bool {
 }
 
 // globBelow reports whether a pattern can match some path strictly below a folder.
-func globBelow(pattern, folder string) bool {
-	prefix := folder + "/"
-	if folder == "/" {
-		prefix = "/"
-	}
+func globBelow(pattern, folder string) bool { return len(matchesBelow(pattern, folder)) > 0 }
+
+// matchesBelow is some paths strictly below a folder that a pattern matches; none when it can match none.
+func matchesBelow(pattern, folder string) []string {
+	prefix := strings.TrimSuffix(folder, "/") + "/"
+	var list []string
 	for _, plain := range expand(pattern) {
 		for _, rest := range remainders([]rune(plain), []rune(prefix)) {
 			for _, sample := range samples(string(rest)) {
 				if sample != "" && !slices.Contains(strings.Split(sample, "/"), "") {
-					return true
+					list = append(list, prefix+sample)
 				}
 			}
 		}
 	}
-	return false
+	return list
 }
 
 // remainders are the ends of a pattern that are left when its beginning has matched prefix.
@@ -296,11 +297,7 @@ func (w *world) has(c caller, permission, path string) outcome {
 	return w.decide(c, permission, path, w.ownerAt(path))
 }
 
-// creates decides about what would come into being at a path: whoever owns the deepest folder above it that exists may do everything in it.
+// creates decides about what would come into being at a path: whoever owns the folder may do everything in it.
 func (w *world) creates(c caller, path string) outcome {
-	dir := parentOf(path)
-	for w.at(dir) == nil && dir != "/" {
-		dir = parentOf(dir)
-	}
-	return w.decide(c, "write", path, w.ownerAt(dir))
+	return w.decide(c, "write", path, w.ownerAt(parentOf(path)))
 }

@@ -181,12 +181,16 @@ func (w *world) isFolder(path string) bool {
 	return w.virtual(path) || e != nil && e.folder
 }
 
-// ownerAt is who owns what is at a path, nil for nobody or nothing.
+// ownerAt is who owns what is at a path; what is not there would belong to whoever owns the deepest thing above it.
 func (w *world) ownerAt(path string) *user {
-	if e := w.at(path); e != nil {
-		return e.owner
+	for ; ; path = parentOf(path) {
+		if e := w.at(path); e != nil {
+			return e.owner
+		}
+		if path == "/" || w.virtual(path) {
+			return nil
+		}
 	}
-	return nil
 }
 
 // guard is the entry whose password covers a path: the nearest at it or above it.
