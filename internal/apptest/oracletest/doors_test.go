@@ -60,8 +60,10 @@ func (w *world) list(c caller, folder string) (refused answer, fine bool) {
 		return a, false
 	}
 	shows, verdict := w.seen(c, folder), w.has(c, "read", folder)
-	if w.at(folder) == nil { // as a folder that is not there
+	if e := w.at(folder); e == nil { // as a folder that is not there
 		shows = w.shows(c, folder)
+	} else if !e.folder && shows == no && w.shows(c, folder) != no {
+		shows = open
 	}
 	if w.covering(folder) == nil {
 		if !w.virtual(folder) {
@@ -169,7 +171,18 @@ func (w *world) permanent(e *entry) answer {
 		}
 	}
 	slices.SortStableFunc(guest, inOrder)
-	if len(guest) > 0 && (guest[0].password || len(guest[0].ips) > 0) {
+	for i, r := range guest {
+		plain := !r.password && len(r.ips) == 0
+		switch {
+		case plain && i == 0:
+			return answer{done}
+		case plain && !r.deny: // the conditions before it change nothing: everybody may have the file
+			return answer{notFound, done}
+		case r.deny:
+			return answer{notFound}
+		}
+	}
+	if len(guest) > 0 {
 		return answer{notFound}
 	}
 	return answer{done}
@@ -229,8 +242,10 @@ func (w *world) createFolder(c caller, parent, name string) answer {
 	switch at := w.at(parent); {
 	case at == nil || !at.folder:
 		return answer{notFound}
-	case w.at(child(parent, name)) != nil, w.virtual(child(parent, name)):
+	case w.at(child(parent, name)) != nil:
 		return answer{taken}
+	case w.virtual(child(parent, name)):
+		return answer{created, taken}
 	}
 	return answer{created}
 }
@@ -258,7 +273,7 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 		target = child(dir, strings.TrimSuffix(name, path.Ext(name))+" (1)"+path.Ext(name))
 	}
 	refused, base := w.mayCreate(c, target), dir
-	for ; w.at(base) == nil && base != "/" && !w.virtual(base); base = parentOf(base) {
+	for ; w.at(base) == nil && base != "/"; base = parentOf(base) {
 		refused = append(refused, w.mayCreate(c, base)...)
 	}
 	at := w.at(base)
@@ -288,7 +303,19 @@ func (w *world) whole(c caller, permission, top string, below_ []string) sight {
 			}
 		}
 	}
+	if c.user.role != "admin" && !w.homeCovers(c.user, top) && !w.plainlyAllowed(c, permission, top) && slices.ContainsFunc(below_, func(at string) bool { return w.ownerAt(at) != c.user }) {
+		return open // that other patterns cover all there is may go unnoticed
+	}
 	return w.touchy(c, []string{permission}, top)
+}
+
+// plainlyAllowed reports whether an allow rule for a folder and all below it covers a path.
+func (w *world) plainlyAllowed(c caller, permission, top string) bool {
+	return slices.ContainsFunc(w.rules, func(r *rule) bool {
+		folder, all := strings.CutSuffix(r.pattern, "/**")
+		mine := r.concerns(c.user, nil) || w.guests && ofGuests(r)
+		return all && mine && !r.deny && r.names(permission) && r.mount == nil && !strings.ContainsAny(folder, "*?") && (folder == "" || within(top, folder))
+	})
 }
 
 // touchy is open when a deny or a rule with a condition about one of the permissions can match at or below a path.
@@ -375,10 +402,10 @@ func (w *world) remove(c caller, e *entry) answer {
 	}
 	refused, also := w.mayChange(c, "delete", e)
 	switch {
+	case w.carriesMount(e) && w.has(c, "delete", e.place()) == allow:
+		return orRefused(append(answer{conflict}, refused...), also)
 	case refused != nil:
 		return refused
-	case w.carriesMount(e):
-		return orRefused(answer{conflict}, also)
 	}
 	return orRefused(answer{done}, also)
 }
@@ -401,10 +428,10 @@ func (w *world) rename(c caller, e *entry, name string) answer {
 	refused, also := w.mayChange(c, "update", e)
 	to := child(parentOf(e.place()), name)
 	switch {
+	case w.carriesMount(e) && w.has(c, "update", e.place()) == allow:
+		return append(answer{conflict}, refused...)
 	case refused != nil:
 		return refused
-	case w.carriesMount(e):
-		return orRefused(answer{conflict}, true)
 	}
 	if w.decide(c, "update", to, e.owner) != allow {
 		return answer{forbidden, askPassword}

@@ -196,8 +196,17 @@ func (w *world) addRule(d dice, n int64) {
 	w.rules = append(w.rules, r)
 }
 
-// addPattern makes a pattern of a path that is there, mostly one for a folder and all below it.
+// addPattern makes a pattern, without repeated `**`: how specific `/**/**` is depends on whether one writes it shorter first.
 func (w *world) addPattern(d dice) string {
+	pattern := w.somePattern(d)
+	for strings.Contains(pattern, "/**/**") {
+		pattern = strings.ReplaceAll(pattern, "/**/**", "/**")
+	}
+	return pattern
+}
+
+// somePattern makes a pattern of a path that is there, mostly one for a folder and all below it.
+func (w *world) somePattern(d dice) string {
 	at := pick(d, w.paths())
 	parts := segments(at)
 	if len(parts) > 0 && d.chance(15) {

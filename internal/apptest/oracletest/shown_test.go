@@ -17,9 +17,15 @@ const (
 	yes
 )
 
-// thinkable is paths below a folder that tell what rules can do there: what exists, what patterns can match, and a name that no rule knows.
+// thinkable is paths below a folder that tell what rules can do there: what exists, what patterns can match, a key's upload root, and a name that
+// no rule knows.
 func (w *world) thinkable(folder string) []string {
 	list := []string{child(folder, "unheard of"), child(child(folder, "unheard of"), "unheard of")}
+	for _, k := range w.keys {
+		if below(k.root, folder) {
+			list = append(list, k.root, child(k.root, "unheard of"))
+		}
+	}
 	for _, at := range w.paths() {
 		if below(at, folder) {
 			list = append(list, at, child(at, "unheard of"))
@@ -38,12 +44,12 @@ func (w *world) reaches(c caller, folder string) sight {
 			return yes
 		}
 	}
-	if u := c.user; u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && below(u.home.place(), folder) {
+	if u := c.user; u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && (below(u.home.place(), folder) || *loose && within(folder, u.home.place())) {
 		return open
 	}
 	for _, r := range w.rules {
 		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
-		if mine && !r.deny && !r.password && fromThere(c.ip, r.ips) && (w.canMatchBelow(r, folder) || w.glob(r, folder)) {
+		if mine && !r.deny && !r.password && fromThere(c.ip, r.ips) && (w.canMatchBelow(r, folder) || w.glob(r, folder) || *loose && (glob(r.pattern, folder) || globBelow(r.pattern, folder))) {
 			return open
 		}
 	}
