@@ -41,7 +41,7 @@ type node struct {
 	row
 	mount   mount.Mount
 	path    vpath.Path
-	trail   []level      // from the mount's root down to the entry itself
+	trail   []level      // from the top of the tree, through all mounts on the way, down to the entry itself
 	missing []vpath.Name // by path: the names asked for below the entry, which is then the deepest that exists
 }
 
@@ -120,21 +120,44 @@ func (v *view) find(q db.Querier, p vpath.Path) (n node, version int64, err erro
 	for _, name := range names[:len(names)-len(n.missing)] {
 		n.path = n.path.Child(name)
 	}
+	if err == nil {
+		err = v.crown(q, &n, &version)
+	}
 	return n, version, err
+}
+
+// crown puts before the trail of n what lies over its mount's root: the way to the mount's path, in the mounts that cover it. So a password on a
+// folder covers what is mounted below it too, and a home holds it. It costs a query for each mount that lies in another; version becomes the
+// newest read.
+func (v *view) crown(q db.Querier, n *node, version *int64) error {
+	if n.mount.Path.IsRoot() {
+		return nil
+	}
+	over := n.mount.Path.Parent()
+	if _, covered := v.mounts.Resolve(over); !covered {
+		return nil
+	}
+	above, newest, err := v.find(q, over)
+	if err != nil {
+		return err
+	}
+	n.trail, *version = append(above.trail, n.trail...), max(*version, newest)
+	return nil
 }
 
 // findID looks an entry up; the node does not exist when there is none, or none that a path leads to.
 func (v *view) findID(q db.Querier, id string) (n node, version int64, err error) {
-	return v.climbed(climb(q, byEntry, id))
+	return v.climbed(q, byEntry, id)
 }
 
 // findLink looks up the entry that a permanent link is for.
 func (v *view) findLink(q db.Querier, linkID string) (n node, version int64, err error) {
-	return v.climbed(climb(q, byLink, linkID))
+	return v.climbed(q, byLink, linkID)
 }
 
-// climbed places what climb has found in the mount that its root belongs to.
-func (v *view) climbed(c climbed, err error) (node, int64, error) {
+// climbed climbs, and places what was found in the mount that its root belongs to.
+func (v *view) climbed(q db.Querier, start, id string) (node, int64, error) {
+	c, err := climb(q, start, id)
 	if err != nil || c.id == "" {
 		return node{}, v.version, err
 	}
@@ -144,7 +167,9 @@ func (v *view) climbed(c climbed, err error) (node, int64, error) {
 			path = path.Child(vpath.Name(name))
 		}
 		if top, _ := v.mounts.Resolve(path); top.ID == m.ID {
-			return node{row: c.row, mount: m, path: path, trail: c.trail}, c.version, nil
+			n := node{row: c.row, mount: m, path: path, trail: c.trail}
+			err := v.crown(q, &n, &c.version)
+			return n, c.version, err
 		}
 	}
 	return node{}, c.version, nil

@@ -1,0 +1,77 @@
+package files_test
+
+import (
+	"testing"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/mount"
+)
+
+// mount makes a mount of the same provider and returns its root's id.
+func (h *house) mount(p string) (root string) {
+	h.t.Helper()
+	h.write(func(tx *db.Tx) (err error) {
+		if root, err = h.tree.InsertRoot(tx, "admin", "M"); err != nil {
+			return err
+		}
+		return mount.New(h.db).Insert(tx, mount.Mount{ID: h.ids.UUID(), ProviderID: "local", RootID: root, Path: path(p), Name: "M", SortBy: "name", SortOrder: "asc"}, 0)
+	})
+	return root
+}
+
+// A password on a folder covers what is mounted below it, at any depth, for every way of asking.
+func TestPasswordCoversMountsBelow(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		vault := h.folder(h.admin, "/public/vault")
+		h.mount("/public/vault/disk")
+		h.mount("/public/vault/disk/more/deep") // `more` is nothing but a part of its path
+		near := h.file(h.admin, "/public/vault/disk/f", "near")
+		deep := h.file(h.admin, "/public/vault/disk/more/deep/f", "deep")
+		link, err := h.tree.Link(t.Context(), h.admin, near.ID)
+		h.must(err)
+		if got, err := h.read(h.visitor, "/public/vault/disk/f"); got != "near" || err != nil {
+			t.Fatalf("without a password: %q, %v", got, err)
+		}
+		h.protect(vault.ID)
+		for _, who := range []access.Actor{h.visitor, h.bob, h.admin} { // a download asks everybody
+			for _, p := range []string{"/public/vault/disk/f", "/public/vault/disk/more/deep/f"} {
+				_, err := h.read(who, p)
+				h.wantFault(who.UserID+" reads "+p, err, fault.PasswordRequired)
+			}
+			for _, id := range []string{near.ID, deep.ID} {
+				_, err := h.tree.ByID(t.Context(), who, id)
+				h.wantFault(who.UserID+" fetches by id", err, fault.PasswordRequired)
+			}
+		}
+		_, err = h.read(h.bob, "/public/vault/disk/absent")
+		h.wantFault("whether a name exists", err, fault.PasswordRequired)
+		_, err = h.tree.ByLink(t.Context(), link.ID)
+		h.wantFault("a permanent link", err, fault.NotFound)
+		_, err = h.tree.List(t.Context(), h.bob, files.ListQuery{Path: path("/public/vault/disk"), Page: 1, Limit: 10})
+		h.wantFault("a listing", err, fault.PasswordRequired)
+		_, _, err = h.tree.Details(t.Context(), h.bob, deep.ID)
+		h.wantFault("details", err, fault.PasswordRequired)
+	})
+}
+
+// What is mounted in a home is inside the home.
+func TestHomeHoldsMountsBelow(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.mount("/home/ann/disk")
+		f := h.file(h.admin, "/home/ann/disk/f", "x")
+		if got, err := h.read(h.ann, "/home/ann/disk/f"); got != "x" || err != nil {
+			t.Errorf("ann reads: %q, %v", got, err)
+		}
+		_, err := h.tree.Rename(t.Context(), h.ann, f.ID, "g")
+		h.must(err)
+		h.file(h.ann, "/home/ann/disk/new", "y")
+		_, err = h.read(h.bob, "/home/ann/disk/g")
+		h.wantFault("bob", err, fault.Forbidden)
+	})
+}
