@@ -98,7 +98,7 @@ func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath
 		if err := v.keeps(tx, a, &n, before, after); err != nil {
 			return err
 		}
-		if v.covered(&n, path) {
+		if v.occupied(&n, path) {
 			return nameTaken()
 		}
 		if err := t.relocate(tx, &n.row, n.parent, name, t.now()); err != nil {

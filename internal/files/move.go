@@ -130,8 +130,8 @@ func (m *move) judge(target vpath.Path) error {
 		return fixedFault()
 	case m.dest.within(m.source.id):
 		return fault.New(fault.Conflict, "A folder cannot be moved into itself.")
-	case v.covered(&m.dest, path):
-		return fault.New(fault.Conflict, "A mount of this name lies there already.")
+	case v.occupied(&m.dest, path):
+		return fault.New(fault.Conflict, "A mount lies there already, or below.")
 	case m.source.parent == m.dest.id && m.source.name == string(m.name):
 		return fault.New(fault.Conflict, "It lies there already.")
 	}

@@ -9,6 +9,7 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/mount"
+	"larder/internal/vpath"
 )
 
 // mount makes a mount of the same provider and returns its root's id.
@@ -73,5 +74,38 @@ func TestHomeHoldsMountsBelow(t *testing.T) {
 		h.file(h.ann, "/home/ann/disk/new", "y")
 		_, err = h.read(h.bob, "/home/ann/disk/g")
 		h.wantFault("bob", err, fault.Forbidden)
+	})
+}
+
+// A folder that is only there because a mount lies below it has its name: another entry under it would hide what is in it.
+func TestNamesOverMountsAreTaken(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.mount("/home/ann/over/disk")
+		dir := h.folder(h.ann, "/home/ann/dir")
+		h.file(h.ann, "/home/ann/dir/disk", "would be hidden")
+		f := h.file(h.ann, "/home/ann/f", "x")
+		_, err := h.tree.Rename(t.Context(), h.ann, dir.ID, "over")
+		h.wantFault("renamed to it", err, fault.AlreadyExists)
+		away := h.folder(h.ann, "/home/ann/away")
+		over := vpath.Name("over")
+		_, err = h.tree.Move(t.Context(), h.ann, dir.ID, path("/home/ann"), &over)
+		h.wantFault("moved to it", err, fault.Conflict)
+		_, err = h.tree.Move(t.Context(), h.ann, f.ID, path("/home/ann"), &over)
+		h.wantFault("a file moved to it", err, fault.Conflict)
+		for _, c := range []files.Conflict{files.Fail, files.Replace} {
+			_, err = h.put(h.ann, "/home/ann/over", "x", c)
+			h.wantFault("uploaded to it", err, fault.AlreadyExists)
+		}
+		e, err := h.put(h.ann, "/home/ann/over", "x", files.RenameNew)
+		if err != nil || e.Name != "over (1)" {
+			t.Errorf("uploaded with a number: %q, %v", e.Name, err)
+		}
+		_, err = h.tree.Move(t.Context(), h.ann, away.ID, path("/home/ann/dir"), &over)
+		h.must(err)                       // the same name elsewhere is free
+		h.folder(h.ann, "/home/ann/over") // and the folder may become a real one
+		if got, err := h.read(h.ann, "/home/ann/dir/disk"); got != "would be hidden" || err != nil {
+			t.Errorf("what was not moved: %q, %v", got, err)
+		}
 	})
 }

@@ -110,7 +110,7 @@ func (v *view) judgePlace(a access.Actor, n *node, path vpath.Path, there *row, 
 		}
 	}
 	if there.id != "" && !there.folder && c == Replace {
-		if v.covered(n, path) {
+		if v.occupied(n, path) {
 			return nameTaken()
 		}
 		return v.allow(a, child(n.facts(a), a, there), access.Update)
@@ -118,7 +118,7 @@ func (v *view) judgePlace(a access.Actor, n *node, path vpath.Path, there *row, 
 	if err := v.allow(a, n.newTarget(a, path), access.Write); err != nil {
 		return err
 	}
-	if c != RenameNew && (there.id != "" || v.covered(n, path)) {
+	if c != RenameNew && (there.id != "" || v.occupied(n, path)) {
 		return nameTaken()
 	}
 	return nil
@@ -128,6 +128,12 @@ func (v *view) judgePlace(a access.Actor, n *node, path vpath.Path, there *row, 
 func (v *view) covered(n *node, path vpath.Path) bool {
 	m, _ := v.mounts.Resolve(path)
 	return m.ID != n.mount.ID
+}
+
+// occupied reports whether nothing of n's can be put at path: another mount lies there, or further below, so that the path shows as a folder and
+// what is in the way of that mount would be hidden.
+func (v *view) occupied(n *node, path vpath.Path) bool {
+	return v.covered(n, path) || len(v.mounts.Within(path)) > 0
 }
 
 // base finds, inside a transaction, the folder that a Place begins at, and walks down to what has been made meanwhile. Fault: Conflict.

@@ -110,7 +110,7 @@ func (w *put) into(n *node) (Entry, error) {
 				return e, err
 			}
 			continue
-		case there.id != "" || w.view.covered(n, path):
+		case there.id != "" || w.view.occupied(n, path):
 			if name, err = w.free(n); err != nil {
 				return Entry{}, err
 			}
@@ -193,7 +193,7 @@ func (w *put) free(n *node) (vpath.Name, error) {
 	taken := func(number int) (bool, error) {
 		name := numbered(w.place.Name, number)
 		r, err := childNamed(w.tx, n.id, name)
-		return r.id != "" || w.view.covered(n, n.path.Child(name)), err
+		return r.id != "" || w.view.occupied(n, n.path.Child(name)), err
 	}
 	low, high := 0, 1 // low is taken
 	for {
