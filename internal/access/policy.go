@@ -66,6 +66,7 @@ func (r Rule) Validate() error {
 // Policy is a set of rules ready to be asked, and whether guests are let in. It never changes and is safe for concurrent use.
 type Policy struct {
 	guestAccess bool
+	mounts      Mounts  // nil when they are not known
 	rules       []*rule // in order of evaluation
 	byKey       map[string][]*rule
 	byUser      map[string][]*rule

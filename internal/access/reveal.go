@@ -10,8 +10,8 @@ import (
 // download or write may match at or below path, or their home does, and no deny takes all of it back. It is meant to be asked after Decide
 // refused to read the folder; such a folder lists just what may be seen in it. Ownership reveals nothing.
 //
-// A rule whose password was not given reveals nothing. Which mounts lie below is not known here: an allow for any mount counts, a deny only
-// when it is for all.
+// A rule whose password was not given reveals nothing. A rule for one mount counts where that mount is: an allow where it lies at or below the
+// folder, a deny when nothing else does.
 func (p *Policy) Reveals(a Actor, path vpath.Path, home vpath.Path, hasHome bool) bool {
 	v := view{policy: p, actor: &a, ip: a.address(), home: home, hasHome: hasHome && a.UserID != ""}
 	for _, part := range []struct {
@@ -92,6 +92,10 @@ func (v *view) granted(q, before queue, region vpath.Path, want Set, agreed func
 		if r.pattern.base.Within(region) {
 			at = r.pattern.base
 		}
+		at, there := v.policy.part(at, r.MountID)
+		if !there || !r.pattern.MayMatchWithin(at) {
+			continue
+		}
 		earlier := v.taken(before, nil, at, r)
 		given := r.Permissions & want &^ earlier &^ v.taken(all, r, at, r)
 		// Bytes that may be had by name do not make a name show that a rule hides.
@@ -119,7 +123,7 @@ func (v *view) remains(q queue, path vpath.Path, want Set) Set {
 func (v *view) taken(q queue, until *rule, path vpath.Path, given *rule) Set {
 	var out Set
 	for r := q.next(); r != nil && r != until; r = q.next() {
-		if r.allows() || r.MountID != "" || !r.here(v.ip) {
+		if r.allows() || !r.here(v.ip) || !v.policy.alone(path, r.MountID) && (given == nil || given.MountID != r.MountID) {
 			continue
 		}
 		if r.pattern.CoversWithin(path) || given != nil && r.pattern.covers(given.pattern) {
@@ -127,4 +131,32 @@ func (v *view) taken(q queue, until *rule, path vpath.Path, given *rule) Set {
 		}
 	}
 	return out
+}
+
+// Mounts tells where mounts lie.
+type Mounts interface {
+	Covering(vpath.Path) string             // the id of the mount that covers a path, "" for none
+	Below(vpath.Path) map[string]vpath.Path // where the mounts strictly below a path lie, by id, those that are hidden excepted
+}
+
+// On returns the policy for a tree with these mounts. Without them Reveals takes a rule for one mount for one that allows everywhere and denies
+// nowhere.
+func (p *Policy) On(mounts Mounts) *Policy {
+	on := *p
+	on.mounts = mounts
+	return &on
+}
+
+// part returns the part of a region that lies in a mount (all of it for ""), and whether there is one.
+func (p *Policy) part(region vpath.Path, mountID string) (at vpath.Path, there bool) {
+	if mountID == "" || p.mounts == nil || p.mounts.Covering(region) == mountID {
+		return region, true
+	}
+	at, there = p.mounts.Below(region)[mountID]
+	return at, there
+}
+
+// alone reports whether a region lies in that mount whole.
+func (p *Policy) alone(region vpath.Path, mountID string) bool {
+	return mountID == "" || p.mounts != nil && p.mounts.Covering(region) == mountID && len(p.mounts.Below(region)) == 0
 }

@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"slices"
 	"testing"
 
 	"larder/internal/access"
@@ -106,6 +107,35 @@ func TestNamesOverMountsAreTaken(t *testing.T) {
 		h.folder(h.ann, "/home/ann/over") // and the folder may become a real one
 		if got, err := h.read(h.ann, "/home/ann/dir/disk"); got != "would be hidden" || err != nil {
 			t.Errorf("what was not moved: %q, %v", got, err)
+		}
+	})
+}
+
+// A rule for one mount reveals nothing in another, and takes back what it denies in its own.
+func TestRulesOfOneMountRevealThereOnly(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.mount("/disk")
+		h.folder(h.admin, "/disk/plans")
+		h.folder(h.admin, "/top")
+		h.folder(h.admin, "/top/plans")
+		read := access.Set(access.Read)
+		// of the first mount, "m": /top shows, /disk lies in another
+		h.rule(access.Rule{Pattern: "/*/plans/**", Effect: access.Allow, Role: access.User, MountID: "m", Permissions: read})
+		if got := h.list(h.bob, "/top"); !slices.Equal(got, []string{"plans/"}) {
+			t.Errorf("in the mount that the rule is for: %q", got)
+		}
+		_, err := h.tree.List(t.Context(), h.bob, files.ListQuery{Path: path("/disk"), Page: 1, Limit: 10})
+		h.wantFault("in another", err, fault.Forbidden)
+
+		h.folder(h.admin, "/top/secret")
+		h.rule(access.Rule{Pattern: "/top/**", Effect: access.Allow, UserID: "bob", Permissions: read})
+		if got := h.list(h.bob, "/top"); !slices.Equal(got, []string{"plans/", "secret/"}) {
+			t.Errorf("before the deny: %q", got)
+		}
+		h.rule(access.Rule{Pattern: "/top/secret/**", Effect: access.Deny, UserID: "bob", MountID: "m"})
+		if got := h.list(h.bob, "/top"); !slices.Equal(got, []string{"plans/"}) {
+			t.Errorf("after a deny for the mount: %q", got)
 		}
 	})
 }

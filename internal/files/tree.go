@@ -31,6 +31,7 @@ import (
 	"larder/internal/ident"
 	"larder/internal/mount"
 	"larder/internal/provider"
+	"larder/internal/vpath"
 )
 
 // Config is what a Tree needs.
@@ -95,9 +96,27 @@ func (t *Tree) at(ctx context.Context, version int64) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{version: version, policy: policy, mounts: mounts}
+	v := &view{version: version, policy: policy.On(places{mounts}), mounts: mounts}
 	t.last.Store(v)
 	return v, nil
+}
+
+// places shows the mounts to the policy.
+type places struct{ table *mount.Table }
+
+// Covering implements access.Mounts.
+func (p places) Covering(path vpath.Path) string {
+	m, _ := p.table.Resolve(path)
+	return m.ID
+}
+
+// Below implements access.Mounts.
+func (p places) Below(path vpath.Path) map[string]vpath.Path {
+	below := map[string]vpath.Path{}
+	for _, m := range p.table.Within(path) {
+		below[m.ID] = m.Path
+	}
+	return below
 }
 
 // asking is a question to the database under a view; it returns the config version that the answer was read with.
