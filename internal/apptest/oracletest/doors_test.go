@@ -436,6 +436,9 @@ func (w *world) rename(c caller, e *entry, name string) answer {
 	if w.decide(c, "update", to, e.owner) != allow {
 		return answer{forbidden, askPassword}
 	}
+	if w.covering(to) != e.mount {
+		return answer{taken, forbidden, askPassword}
+	}
 	switch w.sheds(c, e, to) {
 	case yes:
 		return answer{forbidden, askPassword}
@@ -475,6 +478,9 @@ func (w *world) move(c caller, e *entry, folder, name string) answer {
 	if refused != nil {
 		if w.covering(folder) == nil {
 			refused = append(refused, notFound)
+		}
+		if w.carriesMount(e) && w.has(c, "delete", e.place()) == allow {
+			refused = append(refused, conflict)
 		}
 		return refused
 	}
