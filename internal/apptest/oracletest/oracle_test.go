@@ -18,7 +18,7 @@ import (
 var (
 	worlds = flag.Int("worlds", 2000, "how many random worlds to judge on each engine")
 	seed   = flag.Uint64("seed", 1, "seed of the first world; each further one has the next")
-	probes = flag.Int("probes", 40, "requests in each world")
+	probes = flag.Int("probes", 30, "requests in each world")
 	shown  = flag.Int("shown", 1, "how many differences of a kind are printed with their world")
 	across = flag.Bool("across", true, "passwords and homes reach into mounts below them")
 	loose  = flag.Bool("loose", false, "rules of other mounts may reveal")

@@ -33,7 +33,6 @@ func expand(pattern string) []string {
 	for i := range pattern {
 		if strings.Index(pattern[i:], "/**/") == 0 {
 			all = append(all, expand(pattern[:i]+pattern[i+3:])...)
-			break
 		}
 	}
 	return all
