@@ -331,7 +331,7 @@ func (w *world) touchy(c caller, permissions []string, top string) sight {
 
 // under is every path strictly below a folder at which there is an entry.
 func (w *world) under(top string) []string {
-	return slices.DeleteFunc(w.paths(), func(at string) bool { return !below(at, top) || w.at(at) == nil })
+	return slices.DeleteFunc(slices.Clone(w.paths()), func(at string) bool { return !below(at, top) || w.at(at) == nil })
 }
 
 // mayChange judges changing an entry: the verdict, its password, and all below when it is a folder. open tells that a refusal is fine as well.

@@ -53,12 +53,20 @@ func newWorld(d dice, accounts []*user) *world {
 	for range 5 + d.IntN(21) {
 		w.addEntry(d)
 	}
+	w.settle()
 	w.addHomes(d)
 	for i := range d.IntN(4) {
 		w.addKey(d, i)
 	}
 	for i := range d.IntN(9) {
 		w.addRule(d, int64(i+1))
+	}
+	if d.chance(45) { // much is allowed by and large
+		broad := &rule{id: d.id(), created: 0, role: pick(d, []string{"user", "user", "guest"}), pattern: pick(d, []string{"/**", "/**", child(pick(d, w.mounts).path, "**")})}
+		if d.chance(70) {
+			broad.permissions = []string{"read", "download"}
+		}
+		w.rules = append(w.rules, broad)
 	}
 	return w
 }

@@ -22,10 +22,13 @@ func (b *bench) probe() {
 		{6, "rename", b.askRename}, {8, "move", b.askMove}, {7, "delete", b.askDelete},
 	}
 	c, n := b.caller(), b.d.IntN(102)
-	for _, door_ := range weighted {
-		if n -= door_.weight; n < 0 {
-			if *door == "" || *door == door_.name {
-				door_.ask(c)
+	for _, at := range weighted {
+		if n -= at.weight; n < 0 {
+			if c.user == nil && at.name != "public" && at.name != "explain" && b.d.chance(80) { // it would just be asked to sign in
+				c.user = pick(b.d, b.w.users)
+			}
+			if *door == "" || *door == at.name {
+				at.ask(c)
 			}
 			return
 		}

@@ -1,6 +1,7 @@
 package oracletest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -14,6 +15,9 @@ type world struct {
 	mounts  []*mount
 	entries []*entry // parents before children
 	rules   []*rule
+
+	there map[string]*entry // what is at which path, written down once all entries are made
+	all   []string          // see paths
 }
 
 type user struct {
@@ -128,13 +132,28 @@ func (w *world) covering(path string) *mount {
 func (w *world) hidden(e *entry) bool { return w.covering(e.place()) != e.mount }
 
 // at is the entry at a path, nil for none.
-func (w *world) at(path string) *entry {
+func (w *world) at(path string) *entry { return w.there[path] }
+
+// settle writes down what is where. Mounts and entries don't change any more.
+func (w *world) settle() {
+	w.there = map[string]*entry{}
 	for _, e := range w.entries {
-		if e.place() == path && !w.hidden(e) {
-			return e
+		if !w.hidden(e) {
+			w.there[e.place()] = e
 		}
 	}
-	return nil
+	all := map[string]bool{"/": true}
+	for path := range w.there {
+		all[path] = true
+	}
+	for _, m := range w.mounts {
+		if !w.hidden(m.root) {
+			for top := m.path; top != "/"; top = parentOf(top) {
+				all[top] = true
+			}
+		}
+	}
+	w.all = slices.Sorted(maps.Keys(all))
 }
 
 // virtual reports whether a path without an entry is shown as a folder: the root, and what lies above a mount that is not hidden.
@@ -154,27 +173,7 @@ func (w *world) virtual(path string) bool {
 }
 
 // paths is every path at which there is something, a virtual folder included.
-func (w *world) paths() []string {
-	all := map[string]bool{"/": true}
-	for _, e := range w.entries {
-		if !w.hidden(e) {
-			all[e.place()] = true
-		}
-	}
-	for _, m := range w.mounts {
-		if !w.hidden(m.root) {
-			for top := m.path; top != "/"; top = parentOf(top) {
-				all[top] = true
-			}
-		}
-	}
-	list := []string{}
-	for path := range all {
-		list = append(list, path)
-	}
-	slices.Sort(list)
-	return list
-}
+func (w *world) paths() []string { return w.all }
 
 func (w *world) isFolder(path string) bool {
 	e := w.at(path)
