@@ -375,7 +375,8 @@ func (w *world) gains(c caller, e *entry, to string, otherwise sight) sight {
 		for _, who := range callers {
 			for _, p := range allPermissions {
 				before, after := w.has(who, p, at), w.decide(who, p, there, w.ownerAt(at))
-				if before != allow && after == allow && (p == "read" || p == "download") && (who.key == nil || who.key.may(p, from)) {
+				gained := before != allow && after == allow && (p == "read" || p == "download") && (who.key == nil || who.key.may(p, from))
+				if gained && (at != from || !e.folder) { // of the folder itself there is nothing to see but its name
 					return yes
 				}
 				if before != allow || after != allow {

@@ -207,8 +207,8 @@ func (w *world) addRule(d dice, n int64) {
 // addPattern makes a pattern, without repeated `**`: how specific `/**/**` is depends on whether one writes it shorter first.
 func (w *world) addPattern(d dice) string {
 	pattern := w.somePattern(d)
-	for strings.Contains(pattern, "/**/**") {
-		pattern = strings.ReplaceAll(pattern, "/**/**", "/**")
+	for strings.Contains(pattern, "/**/**") || strings.Contains(pattern, "***") {
+		pattern = strings.NewReplacer("/**/**", "/**", "***", "**").Replace(pattern)
 	}
 	return pattern
 }

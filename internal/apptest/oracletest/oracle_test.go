@@ -20,8 +20,6 @@ var (
 	seed   = flag.Uint64("seed", 1, "seed of the first world; each further one has the next")
 	probes = flag.Int("probes", 30, "requests in each world")
 	shown  = flag.Int("shown", 1, "how many differences of a kind are printed with their world")
-	across = flag.Bool("across", true, "passwords and homes reach into mounts below them")
-	loose  = flag.Bool("loose", false, "rules of other mounts may reveal")
 	door   = flag.String("door", "", "ask only at this door")
 )
 

@@ -44,12 +44,12 @@ func (w *world) reaches(c caller, folder string) sight {
 			return yes
 		}
 	}
-	if u := c.user; u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && (below(u.home.place(), folder) || *loose && within(folder, u.home.place())) {
+	if u := c.user; u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && below(u.home.place(), folder) {
 		return open
 	}
 	for _, r := range w.rules {
 		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
-		if mine && !r.deny && !r.password && fromThere(c.ip, r.ips) && (w.canMatchBelow(r, folder) || w.glob(r, folder) || *loose && (glob(r.pattern, folder) || globBelow(r.pattern, folder))) {
+		if mine && !r.deny && !r.password && fromThere(c.ip, r.ips) && (w.canMatchBelow(r, folder) || w.glob(r, folder)) {
 			return open
 		}
 	}

@@ -226,7 +226,7 @@ func ofGuests(r *rule) bool { return r.role == "guest" }
 
 // homeCovers reports whether a path is a user's home or lies in it; the home of a guest rests.
 func (w *world) homeCovers(u *user, path string) bool {
-	return u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && within(path, u.home.place()) && (*across || w.covering(path) == u.home.mount)
+	return u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && within(path, u.home.place())
 }
 
 // judge decides about an account (nil for nobody) with or without a key's rules, before what the key itself is limited to.

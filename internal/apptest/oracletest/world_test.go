@@ -194,9 +194,8 @@ func (w *world) ownerAt(path string) *user {
 
 // guard is the entry whose password covers a path: the nearest at it or above it.
 func (w *world) guard(path string) *entry {
-	m := w.covering(path)
 	for {
-		if e := w.at(path); e != nil && e.password && (*across || e.mount == m) {
+		if e := w.at(path); e != nil && e.password {
 			return e
 		}
 		if path == "/" {
