@@ -19,48 +19,48 @@ import (
 func TestListByRules(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newHouse(t, d)
-		for _, p := range []string{"/work", "/work/read", "/work/read/deep", "/work/drop", "/work/drop/box", "/work/way", "/work/way/to", "/work/way/to/it", "/work/office", "/work/closed"} {
+		for _, p := range []string{"/wing", "/wing/read", "/wing/read/deep", "/wing/drop", "/wing/drop/box", "/wing/way", "/wing/way/to", "/wing/way/to/it", "/wing/office", "/wing/closed"} {
 			h.folder(h.admin, p)
 		}
-		for _, p := range []string{"/work/plan.txt", "/work/read/a.txt", "/work/read/deep/b.txt", "/work/drop/others.txt", "/work/drop/box/in.txt", "/work/way/no.txt", "/work/way/to/it/yes.txt", "/work/office/o.txt", "/work/closed/c.txt"} {
+		for _, p := range []string{"/wing/plan.txt", "/wing/read/a.txt", "/wing/read/deep/b.txt", "/wing/drop/others.txt", "/wing/drop/box/in.txt", "/wing/way/no.txt", "/wing/way/to/it/yes.txt", "/wing/office/o.txt", "/wing/closed/c.txt"} {
 			h.file(h.admin, p, "x")
 		}
 		read := access.Set(access.Read)
-		h.rule(access.Rule{Pattern: "/work/read/**", Effect: access.Allow, Role: access.User, Permissions: read})
-		h.rule(access.Rule{Pattern: "/work/drop/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Write)})
-		h.rule(access.Rule{Pattern: "/work/way/to/it/**", Effect: access.Allow, Role: access.Guest, Permissions: read})
-		h.rule(access.Rule{Pattern: "/work/office/**", Effect: access.Allow, Role: access.User, Permissions: read, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
-		h.rule(access.Rule{Pattern: "/work/read/deep/**", Effect: access.Deny, UserID: "bob"})
-		mine := h.file(h.ann, "/work/drop/mine.txt", "x")
+		h.rule(access.Rule{Pattern: "/wing/read/**", Effect: access.Allow, Role: access.User, Permissions: read})
+		h.rule(access.Rule{Pattern: "/wing/drop/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Write)})
+		h.rule(access.Rule{Pattern: "/wing/way/to/it/**", Effect: access.Allow, Role: access.Guest, Permissions: read})
+		h.rule(access.Rule{Pattern: "/wing/office/**", Effect: access.Allow, Role: access.User, Permissions: read, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+		h.rule(access.Rule{Pattern: "/wing/read/deep/**", Effect: access.Deny, UserID: "bob"})
+		mine := h.file(h.ann, "/wing/drop/mine.txt", "x")
 
 		inOffice := h.ann
 		inOffice.IP = netip.MustParseAddr("10.1.2.3")
 		confined, free := h.ann, h.ann
-		confined.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: path("/work/drop"), RootOnly: true}
-		free.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: path("/work/drop")}
+		confined.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: path("/wing/drop"), RootOnly: true}
+		free.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: path("/wing/drop")}
 		for _, c := range []struct {
 			name, path, search string
 			who                access.Actor
 			want               string
 		}{
-			{"read, write and what lies below show", "/work", "", h.ann, "/work/drop /work/read /work/way"},
-			{"what a guest may see shows to whoever signs in", "/work/way", "", h.ann, "/work/way/to"},
-			{"a deny below shows to others", "/work/read", "", h.ann, "/work/read/deep /work/read/a.txt"},
-			{"but not to whom it is for", "/work/read", "", h.bob, "/work/read/a.txt"},
-			{"where one may only write, one's own", "/work/drop", "", h.ann, "/work/drop/box /work/drop/mine.txt"},
-			{"and nobody else's", "/work/drop", "", h.bob, "/work/drop/box"},
-			{"an address that is allowed", "/work", "", inOffice, "/work/drop /work/office /work/read /work/way"},
-			{"a visitor sees the way", "/", "", h.visitor, "/public /work"},
-			{"and only that", "/work", "", h.visitor, "/work/way"},
-			{"a key in its root", "/work", "", confined, "/work/drop"},
-			{"a key that reads everywhere", "/work", "", free, "/work/drop /work/read /work/way"},
-			{"search", "/", "txt", h.ann, "/work/read/a.txt /work/read/deep/b.txt /work/drop/mine.txt /work/way/to/it/yes.txt"},
-			{"search, with a deny", "/", "txt", h.bob, "/work/read/a.txt /work/way/to/it/yes.txt"},
-			{"search from the office", "/", "o.txt", inOffice, "/work/office/o.txt"},
+			{"read, write and what lies below show", "/wing", "", h.ann, "/wing/drop /wing/read /wing/way"},
+			{"what a guest may see shows to whoever signs in", "/wing/way", "", h.ann, "/wing/way/to"},
+			{"a deny below shows to others", "/wing/read", "", h.ann, "/wing/read/deep /wing/read/a.txt"},
+			{"but not to whom it is for", "/wing/read", "", h.bob, "/wing/read/a.txt"},
+			{"where one may only write, one's own", "/wing/drop", "", h.ann, "/wing/drop/box /wing/drop/mine.txt"},
+			{"and nobody else's", "/wing/drop", "", h.bob, "/wing/drop/box"},
+			{"an address that is allowed", "/wing", "", inOffice, "/wing/drop /wing/office /wing/read /wing/way"},
+			{"a visitor sees the way", "/", "", h.visitor, "/public /wing"},
+			{"and only that", "/wing", "", h.visitor, "/wing/way"},
+			{"a key in its root", "/wing", "", confined, "/wing/drop"},
+			{"a key that reads everywhere", "/wing", "", free, "/wing/drop /wing/read /wing/way"},
+			{"search", "/", "txt", h.ann, "/wing/read/a.txt /wing/read/deep/b.txt /wing/drop/mine.txt /wing/way/to/it/yes.txt"},
+			{"search, with a deny", "/", "txt", h.bob, "/wing/read/a.txt /wing/way/to/it/yes.txt"},
+			{"search from the office", "/", "o.txt", inOffice, "/wing/office/o.txt"},
 			{"search from elsewhere", "/", "o.txt", h.ann, ""},
-			{"search by a visitor", "/", "t", h.visitor, "/work/way/to/it /work/way/to /work/way/to/it/yes.txt"},
-			{"search by a key", "/", "txt", confined, "/work/drop/mine.txt"},
-			{"an administrator's search", "/work", "txt", h.admin, "/work/read/a.txt /work/read/deep/b.txt /work/closed/c.txt /work/drop/box/in.txt /work/drop/mine.txt /work/way/no.txt /work/office/o.txt /work/drop/others.txt /work/plan.txt /work/way/to/it/yes.txt"},
+			{"search by a visitor", "/", "t", h.visitor, "/wing/way/to/it /wing/way/to /wing/way/to/it/yes.txt"},
+			{"search by a key", "/", "txt", confined, "/wing/drop/mine.txt"},
+			{"an administrator's search", "/wing", "txt", h.admin, "/wing/read/a.txt /wing/read/deep/b.txt /wing/closed/c.txt /wing/drop/box/in.txt /wing/drop/mine.txt /wing/way/no.txt /wing/office/o.txt /wing/drop/others.txt /wing/plan.txt /wing/way/to/it/yes.txt"},
 		} {
 			if got := strings.Join(h.paths(c.who, files.ListQuery{Path: path(c.path), Search: c.search}), " "); got != c.want {
 				t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -71,7 +71,7 @@ func TestListByRules(t *testing.T) {
 		}
 		h.guests = false
 		h.write(func(tx *db.Tx) error { return tx.BumpConfig() })
-		if got := h.paths(h.ann, files.ListQuery{Path: path("/work")}); !slices.Equal(got, []string{"/work/drop", "/work/read"}) {
+		if got := h.paths(h.ann, files.ListQuery{Path: path("/wing")}); !slices.Equal(got, []string{"/wing/drop", "/wing/read"}) {
 			t.Errorf("without guest access: %q", got)
 		}
 	})
