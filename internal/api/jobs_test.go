@@ -183,10 +183,10 @@ func TestMoveOfAnActorThatLostItsRights(t *testing.T) {
 			for !strings.Contains(l.Log.String()[logged:], "a job is tried again later") {
 				<-time.After(5 * time.Millisecond)
 			}
-			lose(key)
-			if err := os.Rename(dir+"-away", dir); err != nil {
+			if err := os.Rename(dir+"-away", dir); err != nil { // nothing is due until the clock moves
 				t.Fatal(err)
 			}
+			lose(key)
 			l.Clock.Advance(time.Minute)
 			r := ends(t, alice, id)
 			message, _ := r.Value("job.errorMessage").(string)
