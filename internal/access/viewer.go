@@ -30,7 +30,7 @@ func (v *Viewer) Enter(folder Target) Outcome {
 	switch {
 	case outcome == Allowed || v.may(&in, Write):
 		return Allowed
-	case outcome == NeedsPassword || !v.Policy.Reveals(v.Actor, in.Path, v.Home, v.HasHome):
+	case !v.Policy.Reveals(v.Actor, in.Path, v.Home, v.HasHome):
 		return outcome
 	case v.Actor.barred(in.Above, Read):
 		return NeedsPassword

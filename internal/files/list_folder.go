@@ -16,8 +16,8 @@ type lister struct {
 	*eye
 	q       db.Querier
 	dialect db.Dialect
-	mounts  []mount.Mount  // below the path, those that are hidden excepted
-	roots   map[string]row // their root entries
+	mounts  []mount.Mount   // below the path, those that are hidden excepted
+	roots   map[string]node // their root entries by mount
 	order   ordering
 	kind    int // -1 for both
 }
@@ -78,21 +78,33 @@ func virtual(t access.Target) sight {
 	return sight{row: row{id: "path:" + t.Path.String(), name: string(t.Path.Base()), folder: true}, target: t}
 }
 
-// readRoots reads the root entries of the mounts below the path.
-func (l *lister) readRoots() (err error) {
+// readRoots reads the root entries of the mounts below the path, and what lies over them.
+func (l *lister) readRoots() error {
 	ids := make([]string, len(l.mounts))
 	for i, m := range l.mounts {
 		ids[i] = m.RootID
 	}
-	l.roots, err = entriesByID(l.q, ids)
-	return err
+	rows, err := entriesByID(l.q, ids)
+	if err != nil {
+		return err
+	}
+	l.roots = map[string]node{}
+	for _, m := range l.mounts {
+		n := node{row: rows[m.RootID], mount: m, path: m.Path}
+		n.name = string(m.Path.Base())
+		n.trail = []level{{id: n.id, owner: n.owner, guarded: n.guarded}}
+		version := l.version
+		if err := l.crown(l.q, &n, &version); err != nil {
+			return err
+		}
+		l.roots[m.ID] = n
+	}
+	return nil
 }
 
 // root shows a mount as an entry, named by the end of its path.
 func (l *lister) root(m mount.Mount) sight {
-	n := node{row: l.roots[m.RootID], mount: m, path: m.Path}
-	n.trail = []level{{id: n.id, owner: n.owner, guarded: n.guarded}}
-	n.name = string(m.Path.Base())
+	n := l.roots[m.ID]
 	return sight{row: n.row, target: n.facts(l.Actor)}
 }
 

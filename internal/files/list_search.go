@@ -67,8 +67,7 @@ func (s *searcher) mounted(f place) error {
 	for _, m := range s.mounts {
 		root := s.root(m)
 		s.judge(root)
-		n := node{row: root.row, mount: m, path: m.Path, trail: []level{{id: root.row.id, owner: root.row.owner, guarded: root.row.guarded}}}
-		if err := s.sow(place{id: root.row.id, facts: root.target}, n); err != nil {
+		if err := s.sow(place{id: root.row.id, facts: root.target}, s.roots[m.ID]); err != nil {
 			return err
 		}
 		for p := m.Path.Parent(); !seen[p]; p = p.Parent() {
