@@ -18,7 +18,7 @@ const (
 	moreMemory  = int64(100) << 20 // what the server may take for it
 )
 
-// pattern is a stream of size bytes that repeats one block of noise.
+// pattern is a stream of length bytes from at on: blocks of the same noise, each of which begins with its number.
 type pattern struct {
 	block      []byte
 	at, length int64
@@ -33,12 +33,18 @@ func newPattern(length int64) *pattern {
 	return &pattern{block: block, length: length}
 }
 
+// rest returns what is left of the present block.
+func (p *pattern) rest() []byte {
+	size := int64(len(p.block))
+	copy(p.block, fmt.Sprintf("%08d", p.at/size))
+	return p.block[p.at%size:]
+}
+
 func (p *pattern) Read(b []byte) (int, error) {
 	if p.at == p.length {
 		return 0, io.EOF
 	}
-	offset := p.at % int64(len(p.block))
-	n := copy(b[:min(int64(len(b)), p.length-p.at)], p.block[offset:])
+	n := copy(b[:min(int64(len(b)), p.length-p.at)], p.rest())
 	p.at += int64(n)
 	return n, nil
 }
@@ -46,9 +52,9 @@ func (p *pattern) Read(b []byte) (int, error) {
 // Write compares what comes with the stream.
 func (p *pattern) Write(b []byte) (int, error) {
 	for done := 0; done < len(b); {
-		offset := p.at % int64(len(p.block))
-		n := min(len(b)-done, len(p.block)-int(offset))
-		if p.at+int64(n) > p.length || !bytes.Equal(b[done:done+n], p.block[offset:int(offset)+n]) {
+		rest := p.rest()
+		n := min(len(b)-done, len(rest))
+		if p.at+int64(n) > p.length || !bytes.Equal(b[done:done+n], rest[:n]) {
 			return done, fmt.Errorf("other bytes than were sent, at %d or soon after", p.at)
 		}
 		done += n

@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+)
+
+const partBytes = int64(8) << 20
+
+// sender sends the parts of one upload, four at once, and keeps account of them.
+type sender struct {
+	client *client
+	id     string // of the session
+
+	mu           sync.Mutex
+	sent         map[int]int  // how often each part was begun
+	acknowledged map[int]bool // answered with 200
+}
+
+// partBody returns a part of a pattern of largeUpload bytes.
+func partBody(number int) *pattern {
+	from := int64(number-1) * partBytes
+	body := newPattern(min(from+partBytes, largeUpload))
+	body.at = from
+	return body
+}
+
+func partSum(t testing.TB, number int) string {
+	t.Helper()
+	h := sha256.New()
+	if _, err := io.Copy(h, partBody(number)); err != nil {
+		t.Fatal(err)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// send sends parts until all are acknowledged or, after so many more, calls enough in the middle of the others, once.
+func (s *sender) send(t *testing.T, numbers []int, atMost int, enough func()) {
+	t.Helper()
+	todo := make(chan int, len(numbers))
+	for _, number := range numbers {
+		todo <- number
+	}
+	close(todo)
+	var workers sync.WaitGroup
+	var once sync.Once
+	done := 0
+	for range 4 {
+		workers.Go(func() {
+			for number := range todo {
+				s.mu.Lock()
+				s.sent[number]++
+				s.mu.Unlock()
+				r, err := s.client.send("PUT", fmt.Sprintf("/api/files/upload/multipart/%s/part/%d", s.id, number), &sized{partBody(number), partBytes})
+				if err != nil {
+					return // the server is gone
+				}
+				if r.status != http.StatusOK {
+					t.Errorf("part %d: status %d: %s", number, r.status, r.body)
+					return
+				}
+				s.mu.Lock()
+				s.acknowledged[number] = true
+				done++
+				last := done == atMost
+				s.mu.Unlock()
+				if last {
+					once.Do(enough)
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// A large upload in parts, out of order, four at once, by a server that is killed twice: what was acknowledged is never sent again, the file has
+// the bytes, and they cost no memory.
+func TestLargeUploadInParts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.keepPort(t)
+	p := s.start(t)
+	c := p.admin(t)
+	var session struct {
+		SessionID, UploadMode string
+		TotalParts            int
+	}
+	c.do(t, "POST", "/api/files/upload-session", object{"path": "/uploads", "fileName": "parts.bin", "fileSize": largeUpload, "idempotencyKey": "two GiB"}).data(t, 200, &session)
+	if session.TotalParts != 256 || session.UploadMode != "worker" {
+		t.Fatalf("%d parts by %s, want 256 by worker", session.TotalParts, session.UploadMode)
+	}
+	u := &sender{client: c, id: session.SessionID, sent: map[int]int{}, acknowledged: map[int]bool{}}
+	before := p.procStatus(t, "VmRSS")
+	missing := rand.New(rand.NewPCG(30, 4)).Perm(256)
+	for i := range missing {
+		missing[i]++
+	}
+	for round := range 3 {
+		switch round {
+		case 2:
+			u.send(t, missing, -1, nil)
+		default:
+			u.send(t, missing, 85, p.kill)
+			u.frugal(t, p, before)
+			p = s.start(t)
+			before = p.procStatus(t, "VmRSS")
+		}
+		missing = u.check(t)
+	}
+	if len(missing) != 0 {
+		t.Fatalf("parts %v are missing in the end", missing)
+	}
+	again := 0
+	for number, times := range u.sent {
+		again += times - 1
+		if times > 3 {
+			t.Errorf("part %d was sent %d times", number, times)
+		}
+	}
+	if again > 2*4 { // those in flight at each of the two crashes
+		t.Errorf("%d parts were sent again", again)
+	}
+	var done struct{ File struct{ Size int64 } }
+	c.do(t, "POST", "/api/files/upload-complete", object{"sessionId": u.id}).data(t, 200, &done)
+	u.frugal(t, p, before)
+	if done.File.Size != largeUpload {
+		t.Errorf("the file has %d bytes", done.File.Size)
+	}
+	if n := c.download(t, "/uploads/parts.bin", 0, largeUpload); n != largeUpload {
+		t.Errorf("got %d bytes, want %d", n, largeUpload)
+	}
+	p.stop(t)
+}
+
+// frugal checks what the upload cost in memory so far.
+func (s *sender) frugal(t *testing.T, p *process, before int64) {
+	t.Helper()
+	select {
+	case <-p.exited:
+		return
+	default:
+	}
+	peak := p.procStatus(t, "VmHWM")
+	t.Logf("memory: %d MiB before, %d MiB at most", before>>20, peak>>20)
+	if peak-before > moreMemory {
+		t.Errorf("memory grew from %d to %d MiB, want %d MiB more at most", before>>20, peak>>20, moreMemory>>20)
+	}
+}
+
+// check asks what the server has: everything that was acknowledged, each part with the checksum of its bytes. It returns what is missing.
+func (s *sender) check(t *testing.T) (missing []int) {
+	t.Helper()
+	var have struct {
+		CompletedCount int
+		MissingParts   []int
+		Parts          []struct {
+			PartNumber int
+			ETag       string
+		}
+	}
+	s.client.do(t, "GET", "/api/files/upload/multipart/"+s.id+"/parts", nil).data(t, 200, &have)
+	there := map[int]bool{}
+	for _, part := range have.Parts {
+		there[part.PartNumber] = true
+		if part.PartNumber%16 == 1 && part.ETag != partSum(t, part.PartNumber) {
+			t.Errorf("part %d: etag %q is not of its bytes", part.PartNumber, part.ETag)
+		}
+	}
+	for number := range s.acknowledged {
+		if !there[number] {
+			t.Errorf("part %d was acknowledged and is lost", number)
+		}
+	}
+	if have.CompletedCount != len(have.Parts) || len(have.Parts)+len(have.MissingParts) != 256 {
+		t.Errorf("%d completed, %d listed, %d missing", have.CompletedCount, len(have.Parts), len(have.MissingParts))
+	}
+	return have.MissingParts
+}
