@@ -41,6 +41,11 @@ var trials = []trial{
 	{"complete.committed", completeCommitted, false},
 	{"delete.committed", deleteCommitted, false},
 	{"move.committed", moveCommitted, false},
+	{"move.noted", moving("old"), false},
+	{"move.copied", moving("old"), true},
+	{"move.switched", moving("old"), false},
+	{"move.reparented", moving("new"), false},
+	{"move.cleaned", moving("new"), false},
 	{"collect.rows", collecting, true},
 	{"collect.claimed", collecting, false},
 	{"collect.deleted", collecting, true},
@@ -79,7 +84,8 @@ type wreck struct {
 	keyed  *client
 	random *rand.Rand
 	serial int
-	kept   contents // what was acknowledged
+	kept   contents          // what was acknowledged
+	moves  map[string]string // where files go once the jobs under way are done, by where they lie
 }
 
 // Abuse case C123, at the lines between which a crash could lose something: the process kills itself at each named point. What was acknowledged is
@@ -105,6 +111,7 @@ func TestCrashPoints(t *testing.T) {
 					}
 				}
 			}
+			w.finishMoves(t)
 		})
 	}
 }
@@ -161,7 +168,7 @@ var crashing = sync.OnceValues(func() (string, error) {
 
 func newWreck(t *testing.T, engine string, random *rand.Rand) *wreck {
 	t.Helper()
-	w := &wreck{site: newSite(t), random: random, kept: contents{}}
+	w := &wreck{site: newSite(t), random: random, kept: contents{}, moves: map[string]string{}}
 	var err error
 	if w.site.program, err = crashing(); err != nil {
 		t.Fatal(err)
@@ -243,11 +250,25 @@ func (w *wreck) settle(t *testing.T, may map[string][]string) {
 	t.Helper()
 	seen := contents{}
 	var size int64
-	for _, e := range w.admin.walk(t, "/uploads") {
+	found := w.admin.walk(t, "/uploads")
+	if w.admin.do(t, "GET", "/api/files?path="+otherMount, nil).status == 200 {
+		found = append(found, w.admin.walk(t, otherMount)...)
+	}
+	for _, e := range found {
+		if _, twice := seen[e.full()]; twice {
+			continue // a mount may show as a folder of the one that it lies in
+		}
 		body := w.admin.do(t, "GET", (&url.URL{Path: e.full()}).EscapedPath(), nil).want(t, 200).body
 		seen[e.full()], size = string(body), size+int64(len(body))
 		if int64(len(body)) != e.Size {
 			t.Errorf("%s is listed with %d bytes and has %d", e.full(), e.Size, len(body))
+		}
+	}
+	for from, to := range w.moves { // a job may have gone on meanwhile
+		if seen[from] == "" && seen[to] != "" {
+			w.kept[to] = w.kept[from]
+			delete(w.kept, from)
+			delete(w.moves, from)
 		}
 	}
 	paths := map[string]bool{}

@@ -315,3 +315,67 @@ func collecting(t *testing.T, w *wreck) attempt {
 		return reply{}, nil
 	}}
 }
+
+// otherMount is a folder whose content lies with another provider.
+const otherMount = "/uploads/other"
+
+// moving sends a folder to another provider, and is killed during the job. The files lie at the old or at the new path then, each at that one.
+func moving(where string) func(*testing.T, *wreck) attempt {
+	return func(t *testing.T, w *wreck) attempt {
+		if r := w.admin.do(t, "GET", "/api/files?path="+otherMount, nil); r.status == 404 {
+			var made struct{ Provider struct{ ID string } }
+			w.admin.do(t, "POST", "/api/admin/storage/providers", object{"name": "other", "type": "store_a", "bucket": "other"}).data(t, 201, &made)
+			w.admin.do(t, "POST", "/api/admin/mounts", object{"providerId": made.Provider.ID, "mountPath": otherMount, "name": "other"}).want(t, 201)
+		}
+		folder := w.fresh()
+		id := w.admin.mkdir(t, "/uploads", folder)
+		may := map[string][]string{}
+		for range 3 {
+			name, content := w.fresh(), w.content(small(w))
+			r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "X-Path", "/uploads/"+folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.want(t, 200)
+			from, to := "/uploads/"+folder+"/"+name, otherMount+"/"+folder+"/"+name
+			w.kept[from], w.moves[from] = content, to
+			may[from], may[to] = []string{content}, []string{""}
+			if where == "new" {
+				may[from], may[to] = may[to], may[from]
+			}
+		}
+		return attempt{may: may, run: func() (reply, error) {
+			r, err := w.admin.send("POST", "/api/files/"+id+"/move", object{"targetPath": otherMount})
+			for deadline := time.Now().Add(patience); err == nil && r.status == 200 && time.Now().Before(deadline); {
+				r, err = w.admin.send("GET", "/api/files/jobs", nil) // until the job has come to the point
+			}
+			return r, err
+		}}
+	}
+}
+
+// finishMoves lets the jobs that were under way at a crash go on to their end: then all files lie at the new paths, and nothing is left over.
+func (w *wreck) finishMoves(t *testing.T) {
+	t.Helper()
+	p := w.site.start(t)
+	w.connect(p)
+	p.await(t, "done with all jobs", func() bool {
+		var list struct{ Jobs []struct{ Status string } }
+		w.admin.do(t, "GET", "/api/files/jobs", nil).data(t, 200, &list)
+		for _, j := range list.Jobs {
+			if j.Status == "failed" {
+				t.Fatal("a move failed")
+			}
+			if j.Status != "completed" {
+				return false
+			}
+		}
+		return true
+	})
+	w.settle(t, nil)
+	if len(w.moves) > 0 {
+		t.Errorf("%d files were not moved in the end", len(w.moves))
+	}
+	w.site.fsck(t)
+	p.stop(t)
+}
