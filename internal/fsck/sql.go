@@ -16,7 +16,7 @@ const (
 	nextLink   = "SELECT id FROM links WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2"
 	nextObject = "SELECT id FROM objects WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2"
 
-	countEntries = "SELECT count(*) FROM entries WHERE id > $1 AND ($2 = '' OR id <= $2)"
+	countEntries = "SELECT count(*) FROM entries WHERE id > $1 AND id <= $2"
 )
 
 // boundary returns the last id of the piece of n after low, "" when fewer are left.
@@ -77,7 +77,7 @@ func looseEntries(q db.Querier, low, high string) ([]entry, error) {
 	}, `
 		SELECT e.id, COALESCE(e.parent_id, 'a mount'), e.name, e.owner_id, e.kind
 		FROM entries e LEFT JOIN entries p ON p.id = e.parent_id AND p.kind = 0
-		WHERE e.id > $1 AND ($2 = '' OR e.id <= $2) AND p.id IS NULL
+		WHERE e.id > $1 AND e.id <= $2 AND p.id IS NULL
 			AND (e.parent_id IS NOT NULL OR e.id <> 'graveyard' AND NOT EXISTS (SELECT 1 FROM mounts m WHERE m.root_id = e.id))
 		ORDER BY e.id`, low, high)
 }
@@ -89,7 +89,7 @@ func circles(q db.Querier, low, high string) ([]entry, error) {
 		return e, err
 	}, `
 		WITH RECURSIVE up(start, at) AS (
-			SELECT id, parent_id FROM entries WHERE id > $1 AND ($2 = '' OR id <= $2) AND kind = 0 AND parent_id IS NOT NULL
+			SELECT id, parent_id FROM entries WHERE id > $1 AND id <= $2 AND kind = 0 AND parent_id IS NOT NULL
 			UNION
 			SELECT up.start, e.parent_id FROM up JOIN entries e ON e.id = up.at WHERE up.at <> up.start AND e.parent_id IS NOT NULL)
 		SELECT e.id, e.name, e.owner_id
@@ -106,7 +106,7 @@ func emptyFiles(q db.Querier, low, high string) ([]entry, error) {
 	}, `
 		SELECT e.id, e.name, e.owner_id, e.size, COALESCE(o.id, ''), COALESCE(o.size, 0)
 		FROM entries e LEFT JOIN objects o ON o.id = e.object_id
-		WHERE e.id > $1 AND ($2 = '' OR e.id <= $2) AND e.kind = 1 AND (o.id IS NULL OR o.size <> e.size)
+		WHERE e.id > $1 AND e.id <= $2 AND e.kind = 1 AND (o.id IS NULL OR o.size <> e.size)
 		ORDER BY e.id`, low, high)
 }
 
@@ -115,7 +115,7 @@ func deadLinks(q db.Querier, low, high string) ([]string, error) {
 	return collect(q, text, `
 		SELECT l.entry_id
 		FROM links l LEFT JOIN entries e ON e.id = l.entry_id AND e.kind = 1
-		WHERE l.id > $1 AND ($2 = '' OR l.id <= $2) AND e.id IS NULL
+		WHERE l.id > $1 AND l.id <= $2 AND e.id IS NULL
 		ORDER BY l.id`, low, high)
 }
 
@@ -139,9 +139,9 @@ func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
 		FROM objects o LEFT JOIN (
 			SELECT object_id, count(*) AS files
 			FROM entries
-			WHERE object_id > $1 AND ($2 = '' OR object_id <= $2)
+			WHERE object_id > $1 AND object_id <= $2
 			GROUP BY object_id) c ON c.object_id = o.id
-		WHERE o.id > $1 AND ($2 = '' OR o.id <= $2) AND (o.refs <> COALESCE(c.files, 0) OR o.refs = 0)
+		WHERE o.id > $1 AND o.id <= $2 AND (o.refs <> COALESCE(c.files, 0) OR o.refs = 0)
 		ORDER BY o.id`, low, high)
 }
 
@@ -155,7 +155,7 @@ func doomedObjects(q db.Querier, low, high string) ([]doomed, error) {
 	}, `
 		SELECT o.id, o.provider_id, o.key
 		FROM objects o JOIN garbage g ON g.provider_id = o.provider_id AND g.key = o.key
-		WHERE o.id > $1 AND ($2 = '' OR o.id <= $2) AND o.refs > 0
+		WHERE o.id > $1 AND o.id <= $2 AND o.refs > 0
 		ORDER BY o.id`, low, high)
 }
 

@@ -17,7 +17,7 @@ func scanObject(rows *sql.Rows) (o object, err error) {
 }
 
 func objectRows(q db.Querier, low, high string) ([]object, error) {
-	return collect(q, scanObject, objectColumns+"WHERE id > $1 AND ($2 = '' OR id <= $2) ORDER BY id", low, high)
+	return collect(q, scanObject, objectColumns+"WHERE id > $1 AND id <= $2 ORDER BY id", low, high)
 }
 
 func objectRow(q db.Querier, id string) (o object, err error) {

@@ -11,18 +11,25 @@ import (
 const (
 	entryPiece  = 5000
 	linkPiece   = 5000
-	refsPiece   = 100_000 // each piece counts over all files, so that there should be few; it is what SQLite sorts in memory
+	refsPiece   = 250_000 // each piece counts over all files, so that there should be few; it is what SQLite sorts in memory
 	objectPiece = 500
 )
 
-// pieces calls do with one range of ids after another, (low, high], until the last, whose high is "".
+// top comes after every id.
+const top = "\U0010FFFF"
+
+// pieces calls do with one range of ids after another, (low, high], until the last, whose high is top. Both bounds are plain comparisons, so that
+// each piece costs what is in it.
 func pieces(after func(low string) (high string, err error), do func(low, high string) error) error {
 	for low := ""; ; {
 		high, err := after(low)
 		if err != nil {
 			return err
 		}
-		if err := do(low, high); err != nil || high == "" {
+		if high == "" {
+			return do(low, top)
+		}
+		if err := do(low, high); err != nil {
 			return err
 		}
 		low = high
