@@ -96,12 +96,16 @@ func (v *Viewer) Inside(folder Target) Inside {
 	}
 	if all := v.Fresh(folder); !read.wild && v.may(&all, Read) {
 		in.Folders = ChildrenAll
-	} else {
+	}
+	if in.Folders != ChildrenAll || !in.Settled { // further down it may be what they reveal that makes folders show
 		wide := v.revealers(&folder)
 		in.Names = append(in.Names, wide.names...)
 		in.Settled = in.Settled && wide.settled
 		in.Alike = in.Alike && !wide.wild
-		if in.Alike {
+		if v.Actor.Key != nil && v.Actor.barred(folder.Guard, Write) { // not from what has a password of the actor's own, which is nearer
+			in.Settled, in.Alike = false, false
+		}
+		if in.Alike && in.Folders != ChildrenAll {
 			in.Folders = v.sample(folder, true)
 		}
 	}

@@ -79,7 +79,7 @@ func plant(h *house, seed uint64) *wood {
 		for i := range w.random.IntN(7) {
 			rules = append(rules, w.rule(i, mounts))
 		}
-		w.policy = access.NewPolicy(rules, true)
+		w.policy = access.NewPolicy(rules, true).On(lying{w.table})
 		for _, r := range rules {
 			hash := ""
 			if r.RequirePassword {
@@ -92,6 +92,22 @@ func plant(h *house, seed uint64) *wood {
 		return tx.BumpConfig()
 	})
 	return w
+}
+
+// lying tells the policy where the mounts lie.
+type lying struct{ *mount.Table }
+
+func (l lying) Covering(p vpath.Path) string {
+	m, _ := l.Resolve(p)
+	return m.ID
+}
+
+func (l lying) Below(p vpath.Path) map[string]vpath.Path {
+	below := map[string]vpath.Path{}
+	for _, m := range l.Within(p) {
+		below[m.ID] = m.Path
+	}
+	return below
 }
 
 func (w *wood) rule(i int, mounts []mount.Mount) access.Rule {
