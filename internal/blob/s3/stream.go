@@ -71,6 +71,9 @@ func feed(w io.Writer, body io.Reader) (early bool, err error) {
 		}
 		held, next, n = next, held, m
 	}
+	if n == 0 { // a pipe would wait for a reader even with nothing to hand over, and whoever has all bytes reads no more
+		return false, nil
+	}
 	_, err = w.Write((*held)[:n])
 	return err != nil, nil
 }
