@@ -226,14 +226,6 @@ func (m *machine) move(d *states, class uint8) bool {
 	return left != 0
 }
 
-// shifted returns word w of d moved on by one state.
-func (d *states) shifted(w int) uint64 {
-	if w == 0 {
-		return d[0] << 1
-	}
-	return d[w]<<1 | d[w-1]>>63
-}
-
 // meets reports whether d has a state of mask.
 func (m *machine) meets(d *states, mask []uint64) bool {
 	for w, bits := range mask {

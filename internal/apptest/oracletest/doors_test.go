@@ -21,8 +21,6 @@ const (
 
 type answer []string
 
-func (a answer) fine() bool { return strings.HasPrefix(a[0], "2") }
-
 // admitted judges the credential at a door that wants a session or a key with a permission; nil when it is let through.
 func (c caller) admitted(permissions ...string) answer {
 	if c.user == nil {

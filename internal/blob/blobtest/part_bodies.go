@@ -67,7 +67,7 @@ func wrongBodies(length int) (all []wrongBody) {
 func partsWrongBodies(t *testing.T, s blob.Store) {
 	u := begin(t, s, 1, lastSize)
 	p1, b1 := part(t, s, u, 1, 1)
-	old, oldBody := part(t, s, u, 2, 2)
+	old, _ := part(t, s, u, 2, 2)
 	for _, wrong := range wrongBodies(lastSize) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := s.PutPart(ctx, u, 2, wrong.body(cancel))
@@ -83,16 +83,16 @@ func partsWrongBodies(t *testing.T, s blob.Store) {
 			if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrPart) {
 				t.Errorf("%s: Finish without the part = %v, want ErrPart", wrong.name, err)
 			}
-			old, oldBody = part(t, s, u, 2, 2)
+			old, _ = part(t, s, u, 2, 2)
 		}
 	}
 	var body endless
 	if _, err := s.PutPart(t.Context(), u, 2, &body); !errors.As(err, new(blob.ErrSize)) || body.n != lastSize+1 {
 		t.Errorf("endless body = %v after %d bytes, want ErrSize after one more than the part has", err, body.n)
 	}
-	old, oldBody = part(t, s, u, 2, 2)
+	old, body2 := part(t, s, u, 2, 2)
 	holds(t, s, u, p1, old)
-	finish(t, s, u, slices.Concat(b1, oldBody))
+	finish(t, s, u, slices.Concat(b1, body2))
 }
 
 func partsPanic(t *testing.T, s blob.Store) {
