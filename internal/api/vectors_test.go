@@ -78,6 +78,7 @@ func TestPathVectors(t *testing.T) {
 		id := alice.Upload(home+"/desk", "file.txt", []byte("mine"))
 		key := alice.Key(m{"uploadPath": home + "/a"})
 		keys := 0
+		provider := admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 
 		json := func(text string) string { // a JSON string that keeps broken UTF-8 as it is
 			var b strings.Builder
@@ -148,6 +149,13 @@ func TestPathVectors(t *testing.T) {
 			{"rule pathPattern", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				return send(admin.In(t), "POST", "/api/admin/rules", `{"effect":"allow","role":"guest","pathPattern":`+json("/nowhere/"+bad.text)+`}`)
 			}, nil},
+			{"mountPath", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				r := send(admin.In(t), "POST", "/api/admin/mounts", `{"name":"m","providerId":"`+provider+`","mountPath":`+json("/nowhere/"+bad.text)+`}`)
+				if r.Status == 201 {
+					admin.In(t).Delete("/api/admin/mounts/" + r.Text("mount.id")).OK(200)
+				}
+				return r
+			}, nil},
 			{"public path", false, func(t *testing.T, bad badPath) *apptest.Reply { return alice.In(t).Get(home + "/" + escaped(bad.text)) }, func(badPath) []int { return []int{404, 400} }},
 			{"public path from the root", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				return admin.In(t).Get("/" + escaped(strings.TrimPrefix(bad.text, "/")))
@@ -202,7 +210,7 @@ func TestPathVectors(t *testing.T) {
 						}
 						continue
 					case bad.literal: // taken as it is: a name that may be made, or that is not there
-						if sink.name == "key uploadPath" && r.Status == 201 || r.Status < 300 || r.Status == 403 || r.Status == 404 || r.Status == 400 || r.Status == 409 {
+						if sink.name == "key uploadPath" && r.Status == 201 || sink.name == "mountPath" && r.Status == 201 || r.Status < 300 || r.Status == 403 || r.Status == 404 || r.Status == 400 || r.Status == 409 {
 							continue
 						}
 					case compatible && !sink.isName:

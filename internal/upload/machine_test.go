@@ -49,11 +49,28 @@ type modelSession struct {
 	received string // etag of the content that came in, "" for none
 	content  string
 	expires  time.Time
+
+	parts   map[int]bool // in parts: those that came in
+	key     string       // idempotency key, "" for none
+	kept    bool         // expired, and its parts are kept
+	perhaps bool         // put together by a completion that failed afterwards
+}
+
+// reserved is what the session holds of its owner's quota.
+func (s modelSession) reserved() (bytes, count int64) {
+	if !s.kept {
+		return s.size, 1
+	}
+	for n := range s.parts {
+		bytes += int64(len(pieceOf(s.content, n)))
+	}
+	return bytes, 0
 }
 
 // Quota drift is 0 (abuse case C93): after every operation the counters of each user are the sums of a model that knows nothing of rows.
 func TestQuotaNeverDrifts(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
+		w.up.SetPartSize(partLength)
 		m := &machine{world: w, users: []access.Actor{w.ann, w.ben}, files: map[string]modelFile{}, folders: map[string]string{}, sessions: map[string]modelSession{}}
 		if err := errors.Join(w.setLimits(w.ann, 64<<10, 40), w.setLimits(w.ben, 64<<10, 40)); err != nil {
 			t.Fatal(err)
@@ -68,6 +85,7 @@ func TestQuotaNeverDrifts(t *testing.T) {
 					"put":    m.put,
 					"begin":  m.begin,
 					"send":   m.send,
+					"resume": m.resume,
 					"finish": m.finish,
 					"abort":  m.abort,
 					"mkdir":  m.mkdir,
@@ -193,7 +211,8 @@ func (m *machine) left(owner string) (bytes int64, count int) {
 	}
 	for _, s := range m.sessions {
 		if s.owner == owner {
-			bytes, count = bytes-s.size, count-1
+			held, files := s.reserved()
+			bytes, count = bytes-held, count-int(files)
 		}
 	}
 	return bytes, count
@@ -234,15 +253,59 @@ func (m *machine) put(r *rapid.T) {
 func (m *machine) begin(r *rapid.T) {
 	a := m.users[rapid.IntRange(0, 1).Draw(r, "user")]
 	dir, name, content := m.dir(r, a), m.name(r), m.bytes(r)
+	s := modelSession{number: m.made, owner: a.UserID, folder: m.folders[dir], size: int64(len(content)), content: content, expires: m.now().Add(time.Hour)}
+	n := upload.NewSession{Dir: path(dir), Name: vpath.Name(name), Size: s.size}
+	faulty := false
+	if s.size > 0 && rapid.Bool().Draw(r, "in parts") {
+		n.PartCount, s.parts = new(int64), map[int]bool{}
+		*n.PartCount = 2
+		if s.folder == "" && rapid.Bool().Draw(r, "with a key") { // in a home, which stays where it is
+			s.key = fmt.Sprintf("key %d", m.made)
+			n.Name, n.IdempotencyKey = vpath.Name(s.key), s.key
+		}
+		faulty = m.faulty(r, blobtest.Begin)
+	}
 	bytes, count := m.left(a.UserID)
-	session, err := m.up.Create(ctx, a, upload.NewSession{Dir: path(dir), Name: vpath.Name(name), Size: int64(len(content))})
-	if !m.settle(r, err, false, fault.QuotaExceeded) {
-		if bytes >= int64(len(content)) && count >= 1 {
+	session, err := m.up.Create(ctx, a, n)
+	if !m.settle(r, err, faulty, fault.QuotaExceeded) {
+		if fault.Is(err, fault.QuotaExceeded) && bytes >= s.size && count >= 1 {
 			r.Fatalf("refused with %d bytes and %d files left: %v", bytes, count, err)
 		}
 		return
 	}
-	m.sessions[session.ID] = modelSession{number: m.made, owner: a.UserID, folder: m.folders[dir], size: int64(len(content)), content: content, expires: m.now().Add(time.Hour)}
+	m.sessions[session.ID] = s
+}
+
+// resume comes back with the key of a session: of a pending one for the same, of an expired one for a new session with its parts.
+func (m *machine) resume(r *rapid.T) {
+	id, s := m.session(r)
+	if s.key == "" {
+		r.Skip("it has no key")
+	}
+	two := int64(2)
+	bytes, count := m.left(s.owner)
+	if s.kept {
+		held, _ := s.reserved()
+		bytes += held
+	}
+	session, err := m.up.Create(ctx, m.user(s.owner), upload.NewSession{
+		Dir: m.home(m.user(s.owner)), Name: vpath.Name(s.key), Size: s.size, PartCount: &two, IdempotencyKey: s.key,
+	})
+	fits := !s.kept || bytes >= s.size && count >= 1
+	if !m.settle(r, err, false, fault.QuotaExceeded) {
+		if fits {
+			r.Fatalf("refused with %d bytes and %d files left: %v", bytes, count, err)
+		}
+		return
+	}
+	if !fits || (session.ID == id) == s.kept {
+		r.Fatalf("resumed %s as %s, kept %v, with %d bytes and %d files left", id, session.ID, s.kept, bytes, count)
+	}
+	if s.kept {
+		s.kept, s.expires = false, m.now().Add(time.Hour)
+	}
+	delete(m.sessions, id)
+	m.sessions[session.ID] = s
 }
 
 func (m *machine) session(r *rapid.T) (string, modelSession) {
@@ -256,6 +319,13 @@ func (m *machine) session(r *rapid.T) (string, modelSession) {
 
 func (m *machine) send(r *rapid.T) {
 	id, s := m.session(r)
+	switch {
+	case s.kept:
+		r.Skip("it has expired")
+	case s.parts != nil:
+		m.sendPart(r, id, s)
+		return
+	}
 	body := s.content
 	short := rapid.IntRange(0, 4).Draw(r, "cut") == 0
 	if short {
@@ -272,13 +342,56 @@ func (m *machine) send(r *rapid.T) {
 	}
 }
 
+func (m *machine) sendPart(r *rapid.T, id string, s modelSession) {
+	total := (len(s.content) + partLength - 1) / partLength
+	number := rapid.IntRange(1, total).Draw(r, "part")
+	body := pieceOf(s.content, number)
+	cut := rapid.IntRange(0, 4).Draw(r, "cut") == 0
+	if cut {
+		body = body[:len(body)-1]
+	}
+	faulty := m.faulty(r, blobtest.PutPart)
+	_, err := m.up.PutPart(ctx, m.user(s.owner), id, number, strings.NewReader(body), -1)
+	allowed := []fault.Kind{fault.Unverified}
+	if s.perhaps {
+		allowed = append(allowed, fault.Conflict)
+	}
+	if m.settle(r, err, faulty, allowed...) {
+		if cut {
+			r.Fatal("a part that is too short was taken")
+		}
+		s.parts[number] = true
+		return
+	}
+	if fault.Is(err, fault.Unverified) && !cut {
+		r.Fatalf("a part was refused: %v", err)
+	}
+	parts, err := m.up.Parts(ctx, m.user(s.owner), id) // the store may have it, its answer being lost
+	if err != nil {
+		r.Fatal(err)
+	}
+	clear(s.parts)
+	for _, part := range parts.Received {
+		s.parts[part.Number] = true
+	}
+}
+
 func (m *machine) finish(r *rapid.T) {
 	id, s := m.session(r)
+	if s.kept {
+		r.Skip("it has expired")
+	}
+	if s.parts != nil {
+		s.received = ""
+		if len(s.parts) == (len(s.content)+partLength-1)/partLength {
+			s.received = "all parts"
+		}
+	}
 	etag := s.received
 	if etag == "" {
 		etag = "none"
 	}
-	faulty := m.faulty(r, blobtest.Stat)
+	faulty := m.faulty(r, blobtest.Stat, blobtest.Finish, blobtest.Open)
 	file, already, err := m.up.Complete(ctx, m.user(s.owner), id, etag)
 	gone := s.folder != "" && !slices.Contains(slices.Collect(maps.Values(m.folders)), s.folder)
 	allowed := []fault.Kind{fault.Unverified}
@@ -289,6 +402,8 @@ func (m *machine) finish(r *rapid.T) {
 		if fault.Is(err, fault.Unverified) && s.received != "" {
 			r.Fatalf("the bytes are there: %v", err)
 		}
+		s.perhaps = s.parts != nil
+		m.sessions[id] = s
 		return
 	}
 	if s.received == "" || already {
@@ -423,10 +538,19 @@ func (m *machine) delete(r *rapid.T) {
 
 // wait lets time pass; what has expired gives its reservation back with the sweep that follows within a minute.
 func (m *machine) wait(r *rapid.T) {
-	m.advance(time.Duration(rapid.IntRange(1, 40).Draw(r, "minutes")) * time.Minute)
+	minutes := rapid.IntRange(1, 40).Draw(r, "minutes")
+	if rapid.IntRange(0, 9).Draw(r, "overnight") == 0 {
+		minutes *= 36
+	}
+	m.advance(time.Duration(minutes) * time.Minute)
 	m.chores()
 	for id, s := range m.sessions {
-		if !m.now().Before(s.expires) {
+		switch {
+		case m.now().Before(s.expires):
+		case s.key != "" && len(s.parts) > 0 && m.now().Before(s.expires.Add(24*time.Hour)):
+			s.kept = true
+			m.sessions[id] = s
+		default:
 			delete(m.sessions, id)
 		}
 	}
@@ -444,7 +568,8 @@ func (m *machine) check(r *rapid.T) {
 		}
 		for _, s := range m.sessions {
 			if s.owner == a.UserID {
-				reservedBytes, reservedFiles = reservedBytes+s.size, reservedFiles+1
+				held, count := s.reserved()
+				reservedBytes, reservedFiles = reservedBytes+held, reservedFiles+count
 			}
 		}
 		gotBytes, gotCount := m.used(a)
