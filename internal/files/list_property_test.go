@@ -62,7 +62,7 @@ func plant(h *house, seed uint64) *wood {
 		for _, i := range w.random.Perm(len(places))[:1+w.random.IntN(5)] {
 			m := mount.Mount{ID: fmt.Sprintf("m%d", i), ProviderID: "local", RootID: fmt.Sprintf("root%d", i), Path: path(places[i]), Name: "M", SortBy: "name", SortOrder: "asc", Priority: w.random.IntN(2)}
 			mounts = append(mounts, m)
-			root := leaf{id: m.RootID, name: "Files", owner: w.pick("admin", "ann"), folder: true, guarded: w.random.IntN(10) == 0}
+			root := leaf{id: m.RootID, name: "Files", owner: w.pick("admin", "ann"), folder: true, guarded: w.random.IntN(5) == 0}
 			w.roots[root.id] = root
 			if err := w.insert(tx, root); err != nil {
 				return err
@@ -141,7 +141,7 @@ func (w *wood) grow(tx *db.Tx, parent string, depth int) error {
 	for _, i := range w.random.Perm(len(woodNames))[:w.random.IntN(6)] {
 		l := leaf{
 			id: fmt.Sprintf("%s.%d", parent, i), parent: parent, name: woodNames[i], owner: w.pick("admin", "ann", "bob", "ann"),
-			folder: w.random.IntN(2) == 0 && depth < 3, size: int64(w.random.IntN(3)), updated: int64(w.random.IntN(3)), guarded: w.random.IntN(10) == 0,
+			folder: w.random.IntN(2) == 0 && depth < 3, size: int64(w.random.IntN(3)), updated: int64(w.random.IntN(3)), guarded: w.random.IntN(6) == 0,
 		}
 		if w.random.IntN(2) == 0 {
 			position := int64(w.random.IntN(3))
@@ -203,7 +203,7 @@ func (w *wood) everything(a access.Actor) map[vpath.Path]seen {
 		for _, m := range w.table.ByRoot(id) {
 			if top, _ := w.table.Resolve(m.Path); top.ID == m.ID {
 				shown = append(shown, m)
-				down(m, w.roots[id], m.Path, access.Target{})
+				down(m, w.roots[id], m.Path, w.over(m, a))
 			}
 		}
 	}
@@ -228,6 +228,30 @@ func (w *wood) everything(a access.Actor) map[vpath.Path]seen {
 		}
 	}
 	return all
+}
+
+// over returns what reaches into a mount from the folders that its path leads through in the mount that covers them: passwords, and the home.
+func (w *wood) over(m mount.Mount, a access.Actor) (t access.Target) {
+	top, covered := w.table.Resolve(m.Path.Parent())
+	if m.Path.IsRoot() || !covered {
+		return access.Target{}
+	}
+	t = w.over(top, a)
+	names, _ := m.Path.Parent().Below(top.Path)
+	for l, there := w.roots[top.RootID], true; there; {
+		t.InHome = t.InHome || l.id == a.HomeID
+		if l.guarded {
+			t.Guard = &access.Guard{ID: l.id, OwnerID: l.owner}
+		}
+		at := -1
+		if len(names) > 0 {
+			at = slices.IndexFunc(w.rows[l.id], func(c leaf) bool { return c.name == string(names[0]) })
+		}
+		if there = at >= 0; there {
+			l, names = w.rows[l.id][at], names[1:]
+		}
+	}
+	return t
 }
 
 // barred is the rule about passwords of entries, once more.
