@@ -35,8 +35,8 @@ func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID
 // homes is where homes are made.
 var homes = vpath.Root.Child("home")
 
-// InsertHome makes /home/<username> for a new account, or <username>-2 and so on when that exists, and returns its id and path; /home itself is
-// made when it is missing. Nobody's permission is asked. Faults: Invalid, NotFound when no mount covers /home, Conflict when /home is a file.
+// InsertHome makes /home/<username> for a new account, or <username>-2 and so on when that exists or a mount lies there or below, and returns its
+// id and path; /home itself is made when it is missing. Nobody's permission is asked. Faults: Invalid, NotFound when no mount covers /home, Conflict when /home is a file.
 func (t *Tree) InsertHome(ctx context.Context, tx *db.Tx, username, ownerID string) (id string, p vpath.Path, err error) {
 	name, err := vpath.ParseName(username)
 	if err != nil {
@@ -79,7 +79,7 @@ func (t *Tree) InsertHome(ctx context.Context, tx *db.Tx, username, ownerID stri
 		}
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(numbered), folder: true, owner: ownerID}
 		p := homes.Child(numbered)
-		if m, _ := mounts.Resolve(p); m.ID != n.mount.ID {
+		if v.occupied(&n, p) { // a home holds what is mounted in it: nobody is given what was there before them
 			continue
 		}
 		if done, err := t.insertEntry(tx, &r); done || err != nil {

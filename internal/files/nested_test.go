@@ -78,6 +78,24 @@ func TestHomeHoldsMountsBelow(t *testing.T) {
 	})
 }
 
+// A new account is given no home that holds what was mounted before: it gets one with a number.
+func TestNewHomesHoldNoMount(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.mount("/home/carol")
+		h.mount("/home/carol-2/disk")
+		h.file(h.admin, "/home/carol-2/disk/f", "x")
+		var home vpath.Path
+		h.write(func(tx *db.Tx) (err error) {
+			_, home, err = h.tree.InsertHome(t.Context(), tx, "carol", "carol")
+			return err
+		})
+		if home.String() != "/home/carol-3" {
+			t.Errorf("the home is %s", home)
+		}
+	})
+}
+
 // A folder that is only there because a mount lies below it has its name: another entry under it would hide what is in it.
 func TestNamesOverMountsAreTaken(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
