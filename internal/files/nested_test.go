@@ -78,6 +78,23 @@ func TestHomeHoldsMountsBelow(t *testing.T) {
 	})
 }
 
+// Whoever may not write somewhere does not learn from a refusal that something is mounted there.
+func TestRefusalsTellOfNoMount(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.folder(h.admin, "/top")
+		h.file(h.admin, "/top/plan", "a file in the way of the mount")
+		h.file(h.admin, "/top/other", "another file")
+		h.mount("/top/plan/disk")
+		for _, c := range []files.Conflict{files.RenameNew, files.Fail, files.Replace} {
+			for _, p := range []string{"/top/plan", "/top/other", "/top/absent"} {
+				_, err := h.put(h.bob, p, "x", c)
+				h.wantFault("bob puts "+p+" by "+string(c), err, fault.Forbidden)
+			}
+		}
+	})
+}
+
 // A new account is given no home that holds what was mounted before: it gets one with a number.
 func TestNewHomesHoldNoMount(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

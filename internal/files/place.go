@@ -110,10 +110,13 @@ func (v *view) judgePlace(a access.Actor, n *node, path vpath.Path, there *row, 
 		}
 	}
 	if there.id != "" && !there.folder && c == Replace {
+		if err := v.allow(a, child(n.facts(a), a, there), access.Update); err != nil {
+			return err
+		}
 		if v.occupied(n, path) {
 			return nameTaken()
 		}
-		return v.allow(a, child(n.facts(a), a, there), access.Update)
+		return nil
 	}
 	if err := v.allow(a, n.newTarget(a, path), access.Write); err != nil {
 		return err
