@@ -63,7 +63,7 @@ func (s *Service) strays(ctx context.Context, place provider.Place, do func([]le
 			keys[i], byKey[l.key] = l.key, l
 		}
 		batch = batch[:0]
-		rest, err := unknown(s.DB.Read(ctx), place.IDs(), keys)
+		rest, err := unknown(s.DB.Read(ctx), keys)
 		if err != nil || len(rest) == 0 {
 			return err
 		}

@@ -33,25 +33,24 @@ func filesOf(q db.Querier, objectID string, limit int) ([]string, error) {
 // keyPiece is how many keys one statement asks for.
 const keyPiece = 200
 
-// unknown returns those of at most keyPiece keys that no object, no entry of the garbage list and no upload under way has, with any of the
-// providers. It is one statement: a key moves from the garbage list to an object in one transaction, and is seen here or there.
-func unknown(q db.Querier, providers []string, keys []blob.Key) ([]blob.Key, error) {
-	args := make([]any, 0, len(providers)+keyPiece)
-	for _, p := range providers {
-		args = append(args, p)
+// unknown returns those of at most keyPiece keys that no object, no entry of the garbage list and no upload under way has, with any provider
+// whatever: which of them share a place may change while that is walked through, and keys are random. It is one statement: a key moves from the
+// garbage list to an object in one transaction, and is seen here or there.
+func unknown(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
+	args := make([]any, keyPiece)
+	for i := range args { // always as many, so that the text of the statement stays the same
+		args[i] = string(keys[min(i, len(keys)-1)])
 	}
-	for i := range keyPiece { // always as many, so that the text of the statement stays the same
-		args = append(args, string(keys[min(i, len(keys)-1)]))
-	}
-	ours, these := list(1, len(providers)), list(1+len(providers), keyPiece)
+	these := " IN " + list(1, keyPiece)
+	const ours = "provider_id IN (SELECT id FROM providers)" // for the indexes
 	known, err := collect(q, text, `
-		SELECT key FROM objects WHERE provider_id IN `+ours+` AND key IN `+these+`
+		SELECT key FROM objects WHERE `+ours+` AND key`+these+`
 		UNION
-		SELECT key FROM garbage WHERE provider_id IN `+ours+` AND key IN `+these+`
+		SELECT key FROM garbage WHERE `+ours+` AND key`+these+`
 		UNION
-		SELECT object_key FROM upload_sessions WHERE status = 'pending' AND provider_id IN `+ours+` AND object_key IN `+these+`
+		SELECT object_key FROM upload_sessions WHERE status = 'pending' AND object_key`+these+`
 		UNION
-		SELECT object_key FROM upload_sessions WHERE kept_until IS NOT NULL AND provider_id IN `+ours+` AND object_key IN `+these, args...)
+		SELECT object_key FROM upload_sessions WHERE kept_until IS NOT NULL AND object_key`+these, args...)
 	if err != nil {
 		return nil, fmt.Errorf("ask for keys: %w", err)
 	}

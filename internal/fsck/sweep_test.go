@@ -10,6 +10,7 @@ import (
 
 	"larder/internal/apptest"
 	"larder/internal/fsck"
+	"larder/internal/provider"
 )
 
 // sweep lets every replica ask for its turn, and the collector do its part.
@@ -215,6 +216,44 @@ func TestACheckBesideUploadsFindsNothing(t *testing.T) {
 		close(done)
 		for range 2 {
 			s.must(<-finished)
+		}
+	})
+}
+
+// A provider that joins a place while a check is under way: what its neighbours there have is nobody's leftover.
+func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		lifecycle := s.l.Apps[0].Lifecycle
+		spare, err := lifecycle.CreateProvider(t.Context(), provider.Provider{Name: "spare", Type: provider.BuiltIn, Bucket: "spare"})
+		s.must(err)
+		old := s.l.Clock.Now().Add(-72 * time.Hour)
+		for _, key := range []string{s.key, s.text("SELECT max(key) FROM objects"), s.text("SELECT min(key) FROM objects")} {
+			s.must(os.Chtimes(s.file(key), old, old))
+		}
+		s.exec("UPDATE quotas SET reserved_files = 1 WHERE used_files > 0") // something that is told before the stores are walked through
+		moved := false
+		_, err = s.l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Mend: fsck.Mend{Orphans: true}, Report: func(f fsck.Finding) {
+			if f.Kind == fsck.Orphaned {
+				t.Errorf("taken for left over: %s", f.Text)
+			}
+			if moved {
+				return
+			}
+			moved = true
+			_, err := lifecycle.UpdateProvider(t.Context(), spare.ID, func(p *provider.Provider) error {
+				p.Bucket = "default"
+				return nil
+			})
+			s.must(err)
+		}})
+		s.must(err)
+		if !moved {
+			t.Fatal("the provider was not moved")
+		}
+		s.l.Clock.Advance(s.l.Apps[0].Config.GarbageGrace)
+		s.l.Sweep()
+		if !s.there(s.key) {
+			t.Error("the collector has deleted the content of a file")
 		}
 	})
 }
