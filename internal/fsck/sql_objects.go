@@ -34,23 +34,33 @@ func filesOf(q db.Querier, objectID string, limit int) ([]string, error) {
 const keyPiece = 200
 
 // unknown returns those of at most keyPiece keys that no object, no entry of the garbage list and no upload under way has, with any provider
-// whatever: which of them share a place may change while that is walked through, and keys are random. It is one statement: a key moves from the
-// garbage list to an object in one transaction, and is seen here or there.
+// there is now: which of them share a place may change while that is walked through, and keys are random, so that none is taken for another's.
+// It is one statement: a key moves from the garbage list to an object in one transaction, and is seen here or there.
 func unknown(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
-	args := make([]any, keyPiece)
-	for i := range args { // always as many, so that the text of the statement stays the same
-		args[i] = string(keys[min(i, len(keys)-1)])
+	// Asked apart, so that PostgreSQL goes by the indexes. What a provider has that is made in between is too young to be asked for.
+	providers, err := collect(q, text, "SELECT id FROM providers")
+	if err != nil {
+		return nil, fmt.Errorf("ask for providers: %w", err)
 	}
-	these := " IN " + list(1, keyPiece)
-	const ours = "provider_id IN (SELECT id FROM providers)" // for the indexes
+	if len(providers) == 0 {
+		return nil, nil // then there is nobody to delete anything
+	}
+	args := make([]any, 0, len(providers)+keyPiece)
+	for _, p := range providers {
+		args = append(args, p)
+	}
+	for i := range keyPiece { // always as many, so that the text of the statement stays the same
+		args = append(args, string(keys[min(i, len(keys)-1)]))
+	}
+	all, these := list(1, len(providers)), list(1+len(providers), keyPiece)
 	known, err := collect(q, text, `
-		SELECT key FROM objects WHERE `+ours+` AND key`+these+`
+		SELECT key FROM objects WHERE provider_id IN `+all+` AND key IN `+these+`
 		UNION
-		SELECT key FROM garbage WHERE `+ours+` AND key`+these+`
+		SELECT key FROM garbage WHERE provider_id IN `+all+` AND key IN `+these+`
 		UNION
-		SELECT object_key FROM upload_sessions WHERE status = 'pending' AND object_key`+these+`
+		SELECT object_key FROM upload_sessions WHERE status = 'pending' AND provider_id IN `+all+` AND object_key IN `+these+`
 		UNION
-		SELECT object_key FROM upload_sessions WHERE kept_until IS NOT NULL AND object_key`+these, args...)
+		SELECT object_key FROM upload_sessions WHERE kept_until IS NOT NULL AND provider_id IN `+all+` AND object_key IN `+these, args...)
 	if err != nil {
 		return nil, fmt.Errorf("ask for keys: %w", err)
 	}
