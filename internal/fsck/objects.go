@@ -63,6 +63,18 @@ func (c *check) shelf(providerID string) (*shelf, error) {
 	return s, c.found(StoreAway, nil, "%s: objects lie there, and it is not set up any more", s.name)
 }
 
+// reopen takes the store that a provider has now: one that had no objects yet may have gone to another bucket since.
+func (c *check) reopen(providerID string) error {
+	s, err := c.shelf(providerID)
+	if err != nil || s.away != nil {
+		return err
+	}
+	if store, err := c.Providers.Store(c.ctx, providerID); err == nil {
+		s.store = store
+	}
+	return nil
+}
+
 // object is a row to be compared with its store.
 type object struct {
 	id, provider string
@@ -158,6 +170,9 @@ func (c *check) lookAgain(doubts []doubt) error {
 			continue
 		}
 		if err != nil {
+			return err
+		}
+		if err := c.reopen(o.provider); err != nil {
 			return err
 		}
 		again, err := c.look(o)

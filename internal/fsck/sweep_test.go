@@ -257,3 +257,31 @@ func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing
 		}
 	})
 }
+
+// What is stored in another bucket since is looked for there.
+func TestAProviderThatChangesItsBucketDuringACheckMissesNothing(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		lifecycle, admin := s.l.Apps[0].Lifecycle, s.l.Admin(t)
+		spare, err := lifecycle.CreateProvider(t.Context(), provider.Provider{Name: "spare", Type: provider.BuiltIn, Bucket: "spare"})
+		s.must(err)
+		admin.Post("/api/admin/mounts", apptest.M{"name": "Spare", "mountPath": "/spare", "providerId": spare.ID}).OK(201)
+		s.exec("UPDATE quotas SET reserved_files = 1 WHERE used_files > 0") // something that is told before the objects are looked at
+		var kinds []fsck.Kind
+		_, err = s.l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Report: func(f fsck.Finding) {
+			if kinds = append(kinds, f.Kind); len(kinds) > 1 {
+				t.Errorf("found %s: %s", f.Kind, f.Text)
+				return
+			}
+			_, err := lifecycle.UpdateProvider(t.Context(), spare.ID, func(p *provider.Provider) error {
+				p.Bucket = "other"
+				return nil
+			})
+			s.must(err)
+			admin.Upload("/spare", "new.txt", []byte("new"))
+		}})
+		s.must(err)
+		if len(kinds) != 1 || kinds[0] != fsck.WrongQuota {
+			t.Errorf("found %q", kinds)
+		}
+	})
+}
