@@ -86,13 +86,19 @@ func list(first, n int) string {
 	return "(" + strings.Join(marks, ", ") + ")"
 }
 
-// takeTurn decides who sweeps a store: one caller within every so many milliseconds. The first call of all makes the row and takes no turn.
-// A turn that lies far in the future is of a clock that went back, and is over.
-func takeTurn(tx *db.Tx, name string, now, every int64) (bool, error) {
+// takeTurn decides who sweeps a store: one caller within every so many milliseconds. The first call of all makes the row and takes no turn, nor
+// does one that comes late: then the service was down for long, or this is a database from a backup, whose last turn says nothing about what has
+// been stored since. A turn that lies far in the future is of a clock that went back, and is over.
+func takeTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	made, err := tx.Exec("INSERT INTO versions (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, now)
 	if err != nil || made == 1 {
 		return false, err
 	}
-	n, err := tx.Exec("UPDATE versions SET value = $1 WHERE name = $2 AND (value <= $3 OR value > $4)", now, name, now-every, now+every)
-	return n == 1, err
+	n, err := tx.Exec("UPDATE versions SET value = $1 WHERE name = $2 AND (value BETWEEN $3 AND $4 OR value > $5)",
+		now, name, now-every-late, now-every, now+every)
+	if err != nil || n == 1 {
+		return n == 1, err
+	}
+	_, err = tx.Exec("UPDATE versions SET value = $1 WHERE name = $2 AND value < $3", now, name, now-every-late)
+	return false, err
 }

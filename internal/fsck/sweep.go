@@ -13,6 +13,9 @@ import (
 const (
 	// sweepEvery is how often each store is swept.
 	sweepEvery = 24 * time.Hour
+	// sweepLate is how much later its turn may come; after that the day begins anew, so that whoever has brought an old database back has a day
+	// to notice before the files that it does not know are on the garbage list.
+	sweepLate = 2 * time.Hour
 	// A sweep that would take away more than one object in tooManyOf, and more than few of them, takes none: what is wrong then is the
 	// database, perhaps one from before the files that lie there.
 	few       = 100
@@ -29,7 +32,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 	for _, place := range places {
 		var mine bool
 		err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			mine, err = takeTurn(tx, "swept "+place.ID, s.Now().UnixMilli(), sweepEvery.Milliseconds())
+			mine, err = takeTurn(tx, "swept "+place.ID, s.Now().UnixMilli(), sweepEvery.Milliseconds(), sweepLate.Milliseconds())
 			return err
 		})
 		if err != nil {

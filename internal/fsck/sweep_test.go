@@ -285,3 +285,23 @@ func TestAProviderThatChangesItsBucketDuringACheckMissesNothing(t *testing.T) {
 		}
 	})
 }
+
+// A database from a backup does not know the files that came after it: they stay for a day at least, to be found by whoever looks into it.
+func TestTheFirstSweepAfterALongPauseWaitsADay(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.sweep()
+		s.l.Clock.Advance(3 * day)
+		stray := s.stray(1, 48*time.Hour+time.Minute)
+		s.sweep()
+		s.l.Clock.Advance(day - time.Second)
+		s.sweep()
+		if !s.there(stray) || s.garbage() != 0 {
+			t.Fatal("swept right after the pause")
+		}
+		s.l.Clock.Advance(time.Second)
+		s.sweep()
+		if s.garbage() != 1 {
+			t.Error("not swept a day later")
+		}
+	})
+}
