@@ -253,6 +253,47 @@ func TestLapsedLeaseIsTakenOver(t *testing.T) {
 	})
 }
 
+// Of one account two jobs run at once; those of others and the service's own don't wait behind its rest.
+func TestNobodyTakesAllSlots(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		for _, id := range []string{"a1", "a2", "a3"} {
+			f.insert(id)
+		}
+		f.write(func(tx *db.Tx) error {
+			return errors.Join(job.Insert(tx, job.New{ID: "b1", Type: "move", OwnerID: "ben", CreatedAt: f.now.Load()}),
+				job.Insert(tx, job.New{ID: "c1", Type: "move", CreatedAt: f.now.Load()}))
+		})
+		began, end := make(chan string, 10), make(chan struct{})
+		r := f.runner(func(_ context.Context, run *job.Run) error {
+			began <- run.ID
+			if run.OwnerID == "ann" {
+				<-end
+			}
+			return nil
+		})
+		var running sync.WaitGroup
+		for _, want := range []string{"a1", "a2"} {
+			running.Go(func() { f.once(r, true) })
+			if got := <-began; got != want {
+				t.Errorf("%s runs, want %s", got, want)
+			}
+		}
+		for _, want := range []string{"b1", "c1"} {
+			f.once(r, true)
+			if got := <-began; got != want {
+				t.Errorf("%s runs, want %s", got, want)
+			}
+		}
+		f.once(r, false)
+		close(end)
+		running.Wait()
+		f.once(r, true)
+		if got := <-began; got != "a3" {
+			t.Errorf("%s runs in the end", got)
+		}
+	})
+}
+
 // Where no other process can be, a dead holder is not waited for.
 func TestJobsOfAFormerProcessGoOnAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *floor) {
@@ -403,6 +444,7 @@ func TestFewJobsAtATime(t *testing.T) {
 		for i := range 7 {
 			f.insert(fmt.Sprint("j", i))
 		}
+		f.change("UPDATE jobs SET owner_id = id") // everybody's own
 		free := make(chan struct{})
 		var now, most, done atomic.Int32
 		r := f.runner(func(_ context.Context, run *job.Run) error {

@@ -84,6 +84,9 @@ func List(q db.Querier, ownerID, status string, limit int) ([]Job, error) {
 	return jobs, rows.Err()
 }
 
+// perOwner is how many jobs of one account run at once, so that others have their turn; chores of the service are nobody's.
+const perOwner = "2"
+
 // isDue is the condition for what can be claimed at the time $1, of the types in args; it is asked outside and inside the claim alike.
 func isDue(types []string, now int64) (condition string, args []any) {
 	args = []any{now}
@@ -92,7 +95,8 @@ func isDue(types []string, now int64) (condition string, args []any) {
 		marks[i] = fmt.Sprintf("$%d", i+2)
 		args = append(args, name)
 	}
-	return "status IN ('pending', 'running') AND due <= $1 AND type IN (" + strings.Join(marks, ", ") + ")", args
+	return `status IN ('pending', 'running') AND due <= $1 AND type IN (` + strings.Join(marks, ", ") + `) AND (
+		owner_id = '' OR (SELECT COUNT(*) FROM jobs r WHERE r.owner_id = jobs.owner_id AND r.status = 'running' AND r.due > $1) < ` + perOwner + ")", args
 }
 
 // anyDue looks whether a claim is worth a transaction.
