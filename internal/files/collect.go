@@ -43,7 +43,7 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		more = true
-		inside, err := contents(tx)
+		inside, err := contents(tx, found)
 		if err != nil {
 			return err
 		}

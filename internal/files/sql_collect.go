@@ -14,18 +14,24 @@ func buried(tx *db.Tx) ([]string, error) {
 	return texts(rows, err)
 }
 
-// contents lists what lies directly in those that buried lists, up to a piece of it.
-func contents(tx *db.Tx) ([]row, error) {
-	rows, err := tx.Query(`
-		SELECT e.id, e.kind
-		FROM (SELECT id FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2) g
-		JOIN entries e ON e.parent_id = g.id
-		LIMIT $3`, graveyard, graves, piece)
+// contents lists what lies directly in these folders, up to a piece of it: folder by folder and in the order of an index, which passes by what
+// was deleted before. PostgreSQL would answer a join by reading the whole table from its start, where the dead rows are.
+func contents(tx *db.Tx, folders []string) (found []row, err error) {
+	for _, folder := range folders {
+		if found, err = appendChildren(tx, found, folder, piece-len(found)); err != nil || len(found) == piece {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// appendChildren appends up to limit entries of a folder, of which it reads id and kind.
+func appendChildren(tx *db.Tx, found []row, folder string, limit int) ([]row, error) {
+	rows, err := tx.Query("SELECT id, kind FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2", folder, limit)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var found []row
 	for rows.Next() {
 		var r row
 		var kind int
