@@ -48,7 +48,9 @@ func (t *Tree) RunChecksum(ctx context.Context, run *job.Run) error {
 	if n != c.size {
 		return wrongContent(c, fmt.Errorf("%d bytes are stored, %d recorded", n, c.size))
 	}
-	return t.DB.Write(ctx, func(tx *db.Tx) error { return setChecksum(tx, c, hex.EncodeToString(hash.Sum(nil))) })
+	return t.DB.Write(ctx, func(tx *db.Tx) error {
+		return t.FillHash(tx, c.object, c.provider, c.key, hex.EncodeToString(hash.Sum(nil)))
+	})
 }
 
 func wrongContent(c cargo, cause error) error {

@@ -42,8 +42,9 @@ func (t *Tree) Spare(tx *db.Tx, providerID, key string) error {
 }
 
 // FillHash notes the SHA-256 (hexadecimal) of an object that has none yet and still lies where it was read.
-func (t *Tree) FillHash(tx *db.Tx, objectID string, key blob.Key, sha256 string) error {
-	_, err := tx.Exec("UPDATE objects SET sha256 = $1 WHERE id = $2 AND key = $3 AND sha256 IS NULL", sha256, objectID, string(key))
+func (t *Tree) FillHash(tx *db.Tx, objectID, providerID string, key blob.Key, sha256 string) error {
+	_, err := tx.Exec("UPDATE objects SET sha256 = $1 WHERE id = $2 AND provider_id = $3 AND key = $4 AND sha256 IS NULL",
+		sha256, objectID, providerID, string(key))
 	if err != nil {
 		return fmt.Errorf("note the SHA-256 of object %s: %w", objectID, err)
 	}

@@ -157,13 +157,3 @@ func unread(q db.Querier, object string) (c cargo, found bool, err error) {
 	c.object, c.key = object, keyOf(key)
 	return c, true, nil
 }
-
-// setChecksum records what was read of an object, unless somebody else has or it lies elsewhere by now.
-func setChecksum(tx *db.Tx, c cargo, sha256 string) error {
-	_, err := tx.Exec("UPDATE objects SET sha256 = $1 WHERE id = $2 AND provider_id = $3 AND key = $4 AND sha256 IS NULL",
-		sha256, c.object, c.provider, string(c.key))
-	if err != nil {
-		return fmt.Errorf("record a checksum: %w", err)
-	}
-	return nil
-}

@@ -267,7 +267,7 @@ func (c *check) fill(o *object) error {
 	if err != nil {
 		return nil
 	}
-	if err := c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Tree.FillHash(tx, o.id, o.key, sum) }); err != nil {
+	if err := c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Tree.FillHash(tx, o.id, o.provider, o.key, sum) }); err != nil {
 		return err
 	}
 	o.sha256 = sum
