@@ -71,9 +71,6 @@ func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath
 		if err := v.allow(a, before, access.Update); err != nil {
 			return err
 		}
-		if v.fixed(&n) {
-			return fixedFault()
-		}
 		path, err := n.path.Parent().Append(name)
 		if err != nil {
 			return err
@@ -90,6 +87,9 @@ func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath
 			if err := v.whole(tx, a, &n, facts, access.Update); err != nil {
 				return err
 			}
+		}
+		if v.fixed(&n) { // told to those who may do it only
+			return fixedFault()
 		}
 		if string(name) == n.name {
 			renamed = v.entry(a, &n.row, before)

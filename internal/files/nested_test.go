@@ -92,6 +92,14 @@ func TestRefusalsTellOfNoMount(t *testing.T) {
 				h.wantFault("bob puts "+p+" by "+string(c), err, fault.Forbidden)
 			}
 		}
+		held := h.folder(h.admin, "/held")
+		h.rule(access.Rule{Pattern: "/hel?", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Update)})
+		h.file(h.admin, "/held/f", "not his")
+		h.mount("/held/disk")
+		_, err := h.tree.Rename(t.Context(), h.bob, held.ID, "help")
+		h.wantFault("bob renames a folder of which he may change nothing else", err, fault.Forbidden)
+		_, err = h.tree.Rename(t.Context(), h.admin, held.ID, "help")
+		h.wantFault("the administrator renames it", err, fault.Conflict)
 	})
 }
 
