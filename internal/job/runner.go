@@ -68,15 +68,6 @@ func (r *Runner) Wake() {
 	}
 }
 
-// Orphan puts aside every job that runs, to be resumed at once: for the only process that a database can have, before its Run. What it finds running
-// was the work of a process that is gone.
-func (r *Runner) Orphan(ctx context.Context) error {
-	if err := r.DB.Write(ctx, func(tx *db.Tx) error { return orphan(tx, r.ms()) }); err != nil {
-		return fmt.Errorf("take jobs from a process that is gone: %w", err)
-	}
-	return nil
-}
-
 // Run does jobs until ctx ends. Then those under way are stopped and put aside, to be resumed at once by whoever comes next; that takes a few
 // seconds at most, even when a handler doesn't stop.
 func (r *Runner) Run(ctx context.Context) {

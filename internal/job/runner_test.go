@@ -294,22 +294,6 @@ func TestNobodyTakesAllSlots(t *testing.T) {
 	})
 }
 
-// Where no other process can be, a dead holder is not waited for.
-func TestJobsOfAFormerProcessGoOnAtOnce(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
-		f.insert("j")
-		f.change("UPDATE jobs SET status = 'running', holder = 'dead', attempts = 1, due = $1", f.now.Load()+30_000)
-		r := f.runner(func(context.Context, *job.Run) error { return nil })
-		if err := r.Orphan(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		f.once(r, true)
-		if j := f.job("j"); j.Status != "completed" {
-			t.Errorf("job %+v", j)
-		}
-	})
-}
-
 // A holder that died without a word is waited for half a minute.
 func TestDeadHolderIsWaitedFor(t *testing.T) {
 	each(t, func(t *testing.T, f *floor) {
