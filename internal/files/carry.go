@@ -127,7 +127,7 @@ func (x *transfer) copyOne(ctx context.Context, c cargo) error {
 	var size blob.ErrSize
 	if errors.As(err, &size) || errors.Is(err, errDiffers) {
 		x.drop(ctx, key)
-		return fault.New(fault.Unverified, "The copy of a file is not what was stored, so nothing was moved. Tell whoever runs the service.").
+		return fault.New(fault.Unverified, "The copy of a file is not what was stored"+x.outcome()+" Tell whoever runs the service.").
 			Because(fmt.Errorf("copy object %s of provider %s: %w", c.key, c.provider, err))
 	}
 	if err != nil {
@@ -142,6 +142,14 @@ func (x *transfer) copyOne(ctx context.Context, c cargo) error {
 		crash.Point("move.switched")
 	}
 	return err
+}
+
+// outcome ends a sentence about what keeps a file from being copied.
+func (x *transfer) outcome() string {
+	if x.order.Moved {
+		return ", so it stays in the storage that it was in."
+	}
+	return ", so nothing was moved."
 }
 
 // errDiffers says that a copy is another content than its original.
@@ -172,7 +180,7 @@ func (x *transfer) missing(ctx context.Context, c cargo, cause error) error {
 		return err
 	}
 	if len(now) == 1 && now[0].where == c.where {
-		return fault.New(fault.Unverified, "The content of a file cannot be read, so nothing was moved. Tell whoever runs the service.").
+		return fault.New(fault.Unverified, "The content of a file cannot be read"+x.outcome()+" Tell whoever runs the service.").
 			Because(fmt.Errorf("open object %s of provider %s: %w", c.key, c.provider, cause))
 	}
 	return nil

@@ -62,7 +62,8 @@ func (f *Found) Version() int64 {
 	return f.view.version
 }
 
-// For decides whether the actor may download the file; see ByPath and ByID.
+// For decides whether the actor may download the file. Faults: NotFound (no such file, a folder), Forbidden, PasswordRequired; by path also
+// NotFound under no mount, and Unauthorized for a visitor, whatever is not public, existing or not.
 func (f *Found) For(a access.Actor) (Content, error) {
 	if f.byPath {
 		return f.atPath(a)
@@ -96,16 +97,6 @@ func (f *Found) atPath(a access.Actor) (Content, error) {
 		return Content{}, noEntry()
 	}
 	return f.tree.content(v, n, target, v.public(target)), nil
-}
-
-// ByPath finds a file by its path, to be served. Faults: NotFound (under no mount, a folder, absent where the actor might have it),
-// Unauthorized (a visitor, whatever is not public, existing or not), Forbidden, PasswordRequired.
-func (t *Tree) ByPath(ctx context.Context, a access.Actor, p vpath.Path) (Content, error) {
-	f, err := t.FindPath(ctx, p)
-	if err != nil {
-		return Content{}, err
-	}
-	return f.For(a)
 }
 
 // ByID finds a file by its id, to be downloaded. Faults: NotFound (also for a folder), Forbidden, PasswordRequired.

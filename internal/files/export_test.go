@@ -3,8 +3,19 @@ package files
 import (
 	"context"
 
+	"larder/internal/access"
 	"larder/internal/blob"
+	"larder/internal/vpath"
 )
+
+// ByPath is FindPath and For in one.
+func (t *Tree) ByPath(ctx context.Context, a access.Actor, p vpath.Path) (Content, error) {
+	f, err := t.FindPath(ctx, p)
+	if err != nil {
+		return Content{}, err
+	}
+	return f.For(a)
+}
 
 // DeleteFolders is the last step of the collector.
 var DeleteFolders = deleteFolders

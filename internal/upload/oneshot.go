@@ -121,7 +121,7 @@ func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place
 	if err != nil {
 		return Result{}, err
 	}
-	store, err := s.store(ctx, place.ProviderID) // after the key is noted, see batch
+	store, err := s.store(ctx, place.ProviderID) // after the key is noted, see files.Keyring
 	if err != nil {
 		return Result{}, err
 	}
@@ -184,7 +184,7 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 		bytes: max(o.Size, 0), files: 1, key: key, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(false); err != nil { // see batch
+		if err := tx.LockTree(false); err != nil { // see files.Keyring
 			return err
 		}
 		if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {

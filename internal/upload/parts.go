@@ -33,7 +33,7 @@ func (s *Service) begin(ctx context.Context, r *row) error {
 	if r.key, _, err = s.keys.Take(ctx, r.place.ProviderID); err != nil {
 		return err
 	}
-	store, err := s.store(ctx, r.place.ProviderID) // after the key is noted, see batch
+	store, err := s.store(ctx, r.place.ProviderID) // after the key is noted, see files.Keyring
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 		return "", 0, err
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(false); err != nil { // see batch
+		if err := tx.LockTree(false); err != nil { // see files.Keyring
 			return err
 		}
 		return s.tree.Discard(tx, r.place.ProviderID, r.key, r.expiresAt+garbageSlip.Milliseconds())
