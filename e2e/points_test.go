@@ -41,11 +41,11 @@ var trials = []trial{
 	{"complete.committed", completeCommitted, false},
 	{"delete.committed", deleteCommitted, false},
 	{"move.committed", moveCommitted, false},
-	{"move.noted", moving("old"), false},
-	{"move.copied", moving("old"), true},
-	{"move.switched", moving("old"), false},
-	{"move.reparented", moving("new"), false},
-	{"move.cleaned", moving("new"), false},
+	{"move.noted", moving, false},
+	{"move.copied", moving, true},
+	{"move.switched", moving, false},
+	{"move.reparented", moving, false},
+	{"move.cleaned", moving, false},
 	{"collect.rows", collecting, true},
 	{"collect.claimed", collecting, false},
 	{"collect.deleted", collecting, true},
@@ -56,6 +56,8 @@ type attempt struct {
 	run func() (reply, error)
 	// may is what may lie at a path afterwards, "" for nothing. What it does not name is as it was.
 	may map[string][]string
+	// first looks at what lies there while jobs go on, nil where there are none.
+	first func(t *testing.T)
 	// again does it once more, with a process that lives on, and says what lies there then; nil where there is nothing to do.
 	again func(t *testing.T)
 }
@@ -84,8 +86,7 @@ type wreck struct {
 	keyed  *client
 	random *rand.Rand
 	serial int
-	kept   contents          // what was acknowledged
-	moves  map[string]string // where files go once the jobs under way are done, by where they lie
+	kept   contents // what was acknowledged
 }
 
 // Abuse case C123, at the lines between which a crash could lose something: the process kills itself at each named point. What was acknowledged is
@@ -111,7 +112,6 @@ func TestCrashPoints(t *testing.T) {
 					}
 				}
 			}
-			w.finishMoves(t)
 		})
 	}
 }
@@ -168,7 +168,7 @@ var crashing = sync.OnceValues(func() (string, error) {
 
 func newWreck(t *testing.T, engine string, random *rand.Rand) *wreck {
 	t.Helper()
-	w := &wreck{site: newSite(t), random: random, kept: contents{}, moves: map[string]string{}}
+	w := &wreck{site: newSite(t), random: random, kept: contents{}}
 	var err error
 	if w.site.program, err = crashing(); err != nil {
 		t.Fatal(err)
@@ -207,6 +207,11 @@ func (w *wreck) try(t *testing.T, c trial) {
 
 	after := w.site.start(t)
 	w.connect(after)
+	w.site.fsck(t)
+	if a.first != nil {
+		a.first(t)
+	}
+	w.finishJobs(t, after)
 	w.settle(t, a.may)
 	w.site.fsck(t)
 	if a.again != nil {
@@ -262,13 +267,6 @@ func (w *wreck) settle(t *testing.T, may map[string][]string) {
 		seen[e.full()], size = string(body), size+int64(len(body))
 		if int64(len(body)) != e.Size {
 			t.Errorf("%s is listed with %d bytes and has %d", e.full(), e.Size, len(body))
-		}
-	}
-	for from, to := range w.moves { // a job may have gone on meanwhile
-		if seen[from] == "" && seen[to] != "" {
-			w.kept[to] = w.kept[from]
-			delete(w.kept, from)
-			delete(w.moves, from)
 		}
 	}
 	paths := map[string]bool{}

@@ -49,6 +49,9 @@ func (a *App) Run(ctx context.Context) error {
 		})
 	}
 	err := a.seed(ctx)
+	if err == nil && !a.Config.Postgres() { // then the data directory is this process's alone
+		err = a.Jobs.Orphan(ctx)
+	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // stopped before it began: the next start begins again
 	} else if err == nil {

@@ -15,7 +15,7 @@ import (
 
 const (
 	// lease is how long a job stays with a holder that gives no sign of life.
-	lease = 30 * time.Second
+	lease = 8 * time.Second
 	// atOnce is how many jobs one Runner does at a time.
 	atOnce = 4
 	// poll is how often it looks for jobs that nobody woke it for: another replica's, and those whose time has come.
@@ -66,6 +66,15 @@ func (r *Runner) Wake() {
 	case r.wake <- struct{}{}:
 	default: // it is about to look anyway
 	}
+}
+
+// Orphan puts aside every job that runs, to be resumed at once: for the only process that a database can have, before its Run. What it finds running
+// was the work of a process that is gone.
+func (r *Runner) Orphan(ctx context.Context) error {
+	if err := r.DB.Write(ctx, func(tx *db.Tx) error { return orphan(tx, r.ms()) }); err != nil {
+		return fmt.Errorf("take jobs from a process that is gone: %w", err)
+	}
+	return nil
 }
 
 // Run does jobs until ctx ends. Then those under way are stopped and put aside, to be resumed at once by whoever comes next; that takes a few

@@ -97,7 +97,7 @@ func until(t *testing.T, what string, condition func() bool) {
 func (f *floor) renewed() {
 	f.t.Helper()
 	f.pass(20 * time.Second)
-	until(f.t, "the lease is renewed", func() bool { return f.number("SELECT due FROM jobs") == f.now.Load()+30_000 })
+	until(f.t, "the lease is renewed", func() bool { return f.number("SELECT due FROM jobs") == f.now.Load()+8_000 })
 }
 
 func (f *floor) number(query string) (n int64) {
@@ -294,14 +294,30 @@ func TestNobodyTakesAllSlots(t *testing.T) {
 	})
 }
 
-// A holder that died without a word is waited for half a minute.
+// Where no other process can be, a dead holder is not waited for.
+func TestJobsOfAFormerProcessGoOnAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		f.insert("j")
+		f.change("UPDATE jobs SET status = 'running', holder = 'dead', attempts = 1, due = $1", f.now.Load()+8_000)
+		r := f.runner(func(context.Context, *job.Run) error { return nil })
+		if err := r.Orphan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.once(r, true)
+		if j := f.job("j"); j.Status != "completed" {
+			t.Errorf("job %+v", j)
+		}
+	})
+}
+
+// A holder that died without a word is waited for until its lease has ended.
 func TestDeadHolderIsWaitedFor(t *testing.T) {
 	each(t, func(t *testing.T, f *floor) {
 		f.insert("j")
-		f.change("UPDATE jobs SET status = 'running', holder = 'dead', attempts = 1, due = $1", f.now.Load()+30_000)
+		f.change("UPDATE jobs SET status = 'running', holder = 'dead', attempts = 1, due = $1", f.now.Load()+8_000)
 		r := f.runner(func(context.Context, *job.Run) error { return nil })
 		f.once(r, false)
-		f.pass(29_999 * time.Millisecond)
+		f.pass(7_999 * time.Millisecond)
 		f.once(r, false)
 		f.pass(time.Millisecond)
 		f.once(r, true)

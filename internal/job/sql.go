@@ -160,6 +160,12 @@ func release(tx *db.Tx, run *Run, due int64, attempts int) error {
 	return held(tx, run, "give a job back", "status = 'pending', holder = NULL, due = $3, attempts = $4", due, attempts)
 }
 
+// orphan takes every job from its holder.
+func orphan(tx *db.Tx, now int64) error {
+	_, err := tx.Exec("UPDATE jobs SET status = 'pending', holder = NULL, due = $1 WHERE status = 'running'", now)
+	return err
+}
+
 // complete ends a job. Nobody asks about a chore of the service: its row goes.
 func complete(tx *db.Tx, run *Run, now int64) error {
 	if err := held(tx, run, "complete a job", "status = 'completed', holder = NULL, progress = 100, completed_at = $3", now); err != nil || run.OwnerID != "" {

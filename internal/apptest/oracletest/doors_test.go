@@ -426,16 +426,15 @@ func (w *world) rename(c caller, e *entry, name string) answer {
 	}
 	refused, also := w.mayChange(c, "update", e)
 	to := child(parentOf(e.place()), name)
+	if w.decide(c, "update", to, e.owner) != allow {
+		refused = append(refused, forbidden, askPassword)
+	}
 	switch {
 	case w.carriesMount(e) && w.has(c, "update", e.place()) == allow:
-		return append(answer{conflict}, refused...)
+		return orRefused(append(answer{conflict}, refused...), also)
 	case refused != nil:
 		return refused
-	}
-	if w.decide(c, "update", to, e.owner) != allow {
-		return answer{forbidden, askPassword}
-	}
-	if w.covering(to) != e.mount {
+	case w.covering(to) != e.mount:
 		return answer{taken, forbidden, askPassword}
 	}
 	switch w.sheds(c, e, to) {
