@@ -59,11 +59,14 @@ type Actor struct {
 	HomeID   string     // entry id of the home, "" for none; whoever builds a Target sets InHome by it
 	Key      *Key       // the key that the account acts through, nil for a session
 	IP       netip.Addr // an address that is not valid lies in no prefix
-	Unlocked []string   // ids of the rules and entries whose password the caller has given; ignored for keys, which cannot give one
+	Unlocked []string   // ids of the passwords that the caller has given, of rules and entries; ignored for keys, which cannot give one
 }
 
-// Guard is an entry with an access password.
-type Guard struct{ ID, OwnerID string }
+// Guard is the access password of an entry.
+type Guard struct {
+	ID      string // of the password: another one once the entry gets a new password
+	OwnerID string // of the entry
+}
 
 // Target holds the facts about the entry in question, or about one that is about to come into being: then Path is where it will lie and
 // the rest are the facts of the folder that takes it (its owner, since people may create inside what they own; its guard as both guards).
@@ -105,7 +108,7 @@ const (
 type Verdict struct {
 	Outcome   Outcome
 	DecidedBy string   // the id of a rule, or one of the By constants; with NeedsPassword the first rule that was passed over, if any was
-	Asks      []string // NeedsPassword: ids of the entry (first) and the rules (in order) whose passwords would help
+	Asks      []string // NeedsPassword: the id of the entry's password (first), and the ids of the rules (in order), whose passwords would help
 }
 
 // barred reports whether g's password stands between a and that permission. A download asks everybody; for all else the entry's owner and
@@ -130,7 +133,7 @@ func (t *Target) guardFor(permission Permission) *Guard {
 	return t.Guard
 }
 
-// unlocked reports whether the caller has given the password of that rule or entry.
+// unlocked reports whether the caller has given the password of that id.
 func (a *Actor) unlocked(id string) bool {
 	if a.Key != nil {
 		return false

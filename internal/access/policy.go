@@ -29,6 +29,7 @@ type Rule struct {
 	KeyID           string
 	Permissions     Set            // empty for all six
 	RequirePassword bool           // allow only: passed over until the password was given
+	PasswordID      string         // what Actor.Unlocked names once it was; another one with each password, "" for the ID
 	AllowedIPs      []netip.Prefix // an allow matches from there only; a deny denies everybody who is not there
 	Priority        int            // high first
 	CreatedAt       int64          // older first, in any unit
@@ -249,7 +250,7 @@ func (r *rule) contains(ip netip.Addr) bool {
 
 // locked reports whether r allows, but only to those who give a password that the caller has not given.
 func (r *rule) locked(a *Actor) bool {
-	return r.RequirePassword && r.allows() && !a.unlocked(r.ID)
+	return r.RequirePassword && r.allows() && !a.unlocked(cmp.Or(r.PasswordID, r.ID))
 }
 
 // conditional reports whether r asks for more than a path: a password, or an address.

@@ -2,7 +2,9 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -195,6 +197,9 @@ func scan(rows *sql.Rows) (Stored, error) {
 		return Stored{}, fmt.Errorf("read rule: %w", err)
 	}
 	r.MountID, r.Role, r.UserID, r.KeyID, r.PasswordHash = mountID.String, Role(role.String), userID.String, keyID.String, hash.String
+	if r.PasswordHash != "" {
+		r.PasswordID = passwordID(r.ID, r.PasswordHash)
+	}
 	if r.Permissions, err = ParseSet(split(permissions)); err != nil {
 		return Stored{}, fmt.Errorf("read the permissions of rule %s: %w", r.ID, err)
 	}
@@ -202,6 +207,12 @@ func scan(rows *sql.Rows) (Stored, error) {
 		return Stored{}, fmt.Errorf("read the addresses of rule %s: %w", r.ID, err)
 	}
 	return r, nil
+}
+
+// passwordID names a rule's password. A hash has a salt of its own, so that the same password set again is another one.
+func passwordID(ruleID, hash string) string {
+	sum := sha256.Sum256([]byte(ruleID + " " + hash))
+	return hex.EncodeToString(sum[:16])
 }
 
 func split(s string) []string {

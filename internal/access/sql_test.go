@@ -35,6 +35,10 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, plain) })
 		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, full) })
 		got, total, err := s.List(t.Context(), 10, 0)
+		full.PasswordID = got[0].PasswordID
+		if len(full.PasswordID) != 32 {
+			t.Errorf("the password's id is %q", full.PasswordID)
+		}
 		if err != nil || total != 2 || !reflect.DeepEqual(got, []access.Stored{full, plain}) {
 			t.Errorf("listed %+v, %d, %v", got, total, err)
 		}

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"larder/internal/download"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/mount"
@@ -290,7 +291,7 @@ func (a *API) fileDownload(c *call) error {
 		}
 		return c.serveContent(content, manner{})
 	case signedIn:
-		token, expires, err := a.Downloads.Issue(c.ctx(), c.actor, id)
+		token, expires, err := a.Downloads.Issue(c.ctx(), c.actor, id, download.Save)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,8 @@ package api
 
 import (
 	"strings"
+
+	"larder/internal/download"
 )
 
 // gateway redeems a single-use token (specification: Download gateway). The object is opened first, then the token is used up, and only by a GET
@@ -12,10 +14,11 @@ func (a *API) gateway(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.serveContent(redemption.Content, manner{
-		attach: !redemption.Preview,
-		spend:  func() error { return a.Downloads.Consume(c.ctx(), token) },
-	})
+	how := manner{attach: redemption.Purpose != download.Preview}
+	if redemption.Purpose == download.Save {
+		how.spend = func() error { return a.Downloads.Consume(c.ctx(), token) }
+	}
+	return c.serveContent(redemption.Content, how)
 }
 
 // permanentLink serves the file behind a permanent link; the extension is decoration.

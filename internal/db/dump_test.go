@@ -176,8 +176,8 @@ INSERT INTO api_keys VALUES ('pk_1', 'u1', 'key', 'hash', 'read,write', 'api', '
 INSERT INTO providers VALUES ('p1', 'local', 'store_a', '', '', 'default', '', '', '', '', '', 'auto', FALSE, 'marker', 1700000000000, 1700000000000);
 INSERT INTO mounts VALUES ('m1', 'p1', 'root1', '/', 'Files', 'name', 'asc', 0, 1700000000000, 1700000000000);
 INSERT INTO rules VALUES ('r1', '/public/**', 'allow', NULL, 'guest', NULL, NULL, 'read,download', FALSE, NULL, '', 0, 1700000000000, 1700000000000);
-INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000);
-INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, NULL, 1700000000000, 1700000000000);
+INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL);
+INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, 'hash', 1700000000000, 1700000000000, 'p1');
 INSERT INTO objects VALUES ('o1', 'p1', 'ab/0123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000);
 INSERT INTO garbage VALUES ('p1', 'cd/0123456789abcdef0123456789abcdef', 1700000000000, NULL);
 INSERT INTO garbage VALUES ('p1', 'ef/0123456789abcdef0123456789abcdef', 1700003600000, 'upload1');
@@ -189,7 +189,7 @@ INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, ba
     status, reserved_storage, reserved_files, created_at, expires_at, object_key, upload_id, total_parts, kept_until)
     VALUES ('s2', 'u1', 'm1', 'p1', '/', 'root1', '', 'c.mp4', 20000000, '', 'rename', 'tomorrow', FALSE, 'expired', 8388608, 0, 1700000000000, 1700003600000,
     'ef/0123456789abcdef0123456789abcdef', 'upload1', 3, 1700090000000);
-INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'download', NULL, 1700000900000, NULL);
+INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'signed', 'o1', NULL, 1700000900000, NULL);
 INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001, '', 0, 0, 0, 0, NULL);
 INSERT INTO jobs VALUES ('j2', 'move', 'u1', 'running', 40, NULL, 1700000000000, NULL, '{}', 100, 40, 1, 1700000060000, 'replica');
 `

@@ -1,6 +1,6 @@
 // Package download issues the tokens that the gateway turns into bytes.
 //
-// A token lasts 15 minutes and serves once. Only its SHA-256 is stored. It carries no right of its own: each look judges anew, with what
+// A token lasts 15 minutes and serves once, or as often as one likes when it was made for a preview. Only its SHA-256 is stored. It carries no right of its own: each look judges anew, with what
 // the account and the key it was issued to may do at that moment, so that a disabled account, a revoked key or a changed rule ends it.
 // Looking and using up are two steps, since a token must survive what sends no body: HEAD, 304, 416, a store that fails.
 // Specification: Download token, Download gateway.
@@ -23,6 +23,15 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/ident"
+)
+
+// Purpose is what a token is for.
+type Purpose string
+
+// The purposes.
+const (
+	Save    Purpose = "download" // once, as an attachment
+	Preview Purpose = "preview"  // to be shown, any number of times
 )
 
 // Lifetime is how long a token is valid.
@@ -63,13 +72,14 @@ func New(cfg Config) *Service {
 	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, keys: cfg.Keys, ids: cfg.IDs, now: cfg.Now}
 }
 
-// Issue makes a token for a file that the actor may download. Faults: NotFound, Forbidden, PasswordRequired.
-func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string) (token string, expiresAt time.Time, err error) {
+// Issue makes a token for a file that the actor may download; what passwords they have given goes along as its proof. Faults: NotFound, Forbidden,
+// PasswordRequired.
+func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string, purpose Purpose) (token string, expiresAt time.Time, err error) {
 	if _, err := s.tree.ByID(ctx, a, entryID); err != nil {
 		return "", time.Time{}, err
 	}
 	token, expiresAt = s.ids.Base62(length), s.now().Add(Lifetime)
-	r := row{entryID: entryID, userID: a.UserID, proof: strings.Join(a.Unlocked, ","), expiresAt: expiresAt.UnixMilli()}
+	r := row{entryID: entryID, userID: a.UserID, purpose: purpose, proof: strings.Join(a.Unlocked, ","), expiresAt: expiresAt.UnixMilli()}
 	if a.Key != nil {
 		r.keyID = a.Key.ID
 	}
@@ -82,7 +92,7 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string) (to
 // Redemption is what a valid token stands for.
 type Redemption struct {
 	Content files.Content
-	Preview bool // made to be shown, not saved; may be used more than once
+	Purpose Purpose
 }
 
 // Look finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask. Faults: InvalidToken
@@ -113,7 +123,7 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr) (Redemp
 	if err != nil {
 		return Redemption{}, err
 	}
-	return Redemption{Content: content, Preview: r.purpose == preview}, nil
+	return Redemption{Content: content, Purpose: r.purpose}, nil
 }
 
 // actor returns whom a token was issued to, as they are now. Fault: InvalidToken for an account that is not active and for a key that is
@@ -160,7 +170,7 @@ func ended(err error) error {
 	return invalid().Because(err)
 }
 
-// Consume uses a token up: of any number of callers exactly one gets nil. Fault: InvalidToken for everybody else.
+// Consume uses up a token that serves once: of any number of callers exactly one gets nil. Fault: InvalidToken for everybody else.
 func (s *Service) Consume(ctx context.Context, token string) error {
 	if len(token) != length {
 		return invalid()

@@ -119,7 +119,7 @@ func (w *world) put(a access.Actor, dir, name string) files.Entry {
 
 func (w *world) issue(a access.Actor, id string) string {
 	w.t.Helper()
-	token, expiresAt, err := w.tokens.Issue(ctx, a, id)
+	token, expiresAt, err := w.tokens.Issue(ctx, a, id, download.Save)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func (w *world) works(token, doing string) {
 		w.t.Fatal(err)
 	}
 	defer object.Close()
-	if content, err := io.ReadAll(object); err != nil || string(content) != "hello" || redemption.Preview {
+	if content, err := io.ReadAll(object); err != nil || string(content) != "hello" || redemption.Purpose != download.Save {
 		w.t.Errorf("%s: %q, %v, %+v", doing, content, err, redemption)
 	}
 }
@@ -241,7 +241,7 @@ func TestOneOfManyUsesIt(t *testing.T) {
 func TestIssueAsksForTheRightToDownload(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		issue := func(a access.Actor, id string) error {
-			_, _, err := w.tokens.Issue(ctx, a, id)
+			_, _, err := w.tokens.Issue(ctx, a, id, download.Save)
 			return err
 		}
 		w.want(issue(w.ann, "no-such-id"), fault.NotFound, "no such file")
@@ -308,13 +308,17 @@ func TestTokenCarriesProofOfPasswords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		rules, err := w.policies.All(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
 		given := w.ann
-		for _, unlocked := range [][]string{nil, {ruleID}, {"another-entry"}} {
+		for _, unlocked := range [][]string{nil, {rules[0].PasswordID}, {"another-entry"}} {
 			given.Unlocked = unlocked
-			_, _, err := w.tokens.Issue(ctx, given, w.file.ID)
+			_, _, err := w.tokens.Issue(ctx, given, w.file.ID, download.Save)
 			w.want(err, fault.PasswordRequired, "not the file's password")
 		}
-		given.Unlocked = []string{ruleID, w.file.ID}
+		given.Unlocked = []string{rules[0].PasswordID, w.file.ID}
 		token := w.issue(given, w.file.ID)
 		w.works(token, "with proof")
 		if err := w.db.Write(ctx, func(tx *db.Tx) error {

@@ -6,14 +6,11 @@ import (
 	"larder/internal/db"
 )
 
-// preview is the purpose of tokens that may be used more than once.
-const preview = "preview"
-
 // row is a token as it is stored.
 type row struct {
 	entryID       string
 	userID, keyID string // "" for a visitor, for no key
-	purpose       string
+	purpose       Purpose
 	proof         string // what passwords were verified, joined by commas; "" for none
 	expiresAt     int64  // ms
 	consumed      bool
@@ -24,8 +21,8 @@ func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s !
 func insert(tx *db.Tx, hash string, r row) error {
 	_, err := tx.Exec(`
 		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, purpose, proof, expires_at)
-		VALUES ($1, $2, $3, $4, 'download', $5, $6)`,
-		hash, r.entryID, null(r.userID), null(r.keyID), null(r.proof), r.expiresAt)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		hash, r.entryID, null(r.userID), null(r.keyID), string(r.purpose), null(r.proof), r.expiresAt)
 	return err
 }
 

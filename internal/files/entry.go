@@ -55,7 +55,7 @@ func plainEntry(r *row, t access.Target) Entry {
 		Size:           r.size,
 		MimeType:       r.mimeType,
 		OwnerID:        r.owner,
-		HasPassword:    r.guarded,
+		HasPassword:    r.password != "",
 		CustomTitle:    r.title,
 		CustomColor:    r.color,
 		CoverURL:       r.cover,

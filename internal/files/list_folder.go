@@ -92,7 +92,7 @@ func (l *lister) readRoots() error {
 	for _, m := range l.mounts {
 		n := node{row: rows[m.RootID], mount: m, path: m.Path}
 		n.name = string(m.Path.Base())
-		n.trail = []level{{id: n.id, owner: n.owner, guarded: n.guarded}}
+		n.trail = []level{{id: n.id, owner: n.owner, password: n.password}}
 		version := l.version
 		if err := l.crown(l.q, &n, &version); err != nil {
 			return err

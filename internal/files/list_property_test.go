@@ -26,6 +26,8 @@ type wood struct {
 	table  *mount.Table
 	rows   map[string][]leaf // by parent
 	roots  map[string]leaf
+
+	passwords []string // ids of the rules' passwords, and one of nothing
 }
 
 // leaf is an entry as it was inserted.
@@ -49,7 +51,7 @@ func (w *wood) pick(choices ...string) string { return choices[w.random.IntN(len
 var woodNames = []string{"a", "b", "ab", "B", "é", "x.jpg", "y.jpg", "100%", "a_b"}
 
 func plant(h *house, seed uint64) *wood {
-	w := &wood{house: h, random: rand.New(rand.NewPCG(seed, 7)), rows: map[string][]leaf{}, roots: map[string]leaf{}}
+	w := &wood{house: h, random: rand.New(rand.NewPCG(seed, 7)), rows: map[string][]leaf{}, roots: map[string]leaf{}, passwords: []string{"none"}}
 	h.write(func(tx *db.Tx) error {
 		for _, text := range []string{"DELETE FROM rules", "DELETE FROM mounts", "DELETE FROM entries WHERE id <> 'graveyard'"} {
 			if _, err := tx.Exec(text); err != nil {
@@ -79,7 +81,6 @@ func plant(h *house, seed uint64) *wood {
 		for i := range w.random.IntN(7) {
 			rules = append(rules, w.rule(i, mounts))
 		}
-		w.policy = access.NewPolicy(rules, true).On(lying{w.table})
 		for _, r := range rules {
 			hash := ""
 			if r.RequirePassword {
@@ -91,6 +92,16 @@ func plant(h *house, seed uint64) *wood {
 		}
 		return tx.BumpConfig()
 	})
+	stored, err := h.rules.All(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var rules []access.Rule
+	for _, r := range stored {
+		rules = append(rules, r.Rule)
+		w.passwords = append(w.passwords, r.PasswordID)
+	}
+	w.policy = access.NewPolicy(rules, true).On(lying{w.table})
 	return w
 }
 
@@ -348,7 +359,7 @@ func (w *wood) check(t *testing.T, seed uint64) {
 		a.Key = &access.Key{ID: "key", Permissions: permissions, Root: path(w.pick("/", "/a", "/a/b", "/home")), RootOnly: w.random.IntN(2) == 0}
 	}
 	for range w.random.IntN(4) {
-		a.Unlocked = append(a.Unlocked, all[paths[w.random.IntN(len(paths))]].id, fmt.Sprintf("r%d", w.random.IntN(7)))
+		a.Unlocked = append(a.Unlocked, all[paths[w.random.IntN(len(paths))]].id, w.passwords[w.random.IntN(len(w.passwords))])
 	}
 	for _, p := range paths {
 		folder := all[p]

@@ -140,7 +140,7 @@ func (w *put) folders(n *node) error {
 			}
 		}
 		n.row, n.path, n.missing = made, n.path.Child(name), n.missing[1:]
-		n.trail = append(n.trail[:len(n.trail):len(n.trail)], level{id: made.id, owner: made.owner, guarded: made.guarded})
+		n.trail = append(n.trail[:len(n.trail):len(n.trail)], level{id: made.id, owner: made.owner, password: made.password})
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type row struct {
 	size       int64
 	mimeType   string
 	owner      string
-	guarded    bool // has a password
+	password   string // id of its password, "" for none
 	object     string
 
 	title, color, cover, emoji *string
@@ -33,7 +33,7 @@ type row struct {
 // level is one entry on the way from a mount's root down to an entry.
 type level struct {
 	id, owner string
-	guarded   bool
+	password  string // id of its password, "" for none
 }
 
 // node is an entry that was found in the tree.
@@ -78,8 +78,8 @@ func (n *node) facts(a access.Actor) access.Target {
 		if a.HomeID != "" && l.id == a.HomeID {
 			t.InHome = true
 		}
-		if l.guarded {
-			t.Guard = &access.Guard{ID: l.id, OwnerID: l.owner}
+		if l.password != "" {
+			t.Guard = &access.Guard{ID: l.password, OwnerID: l.owner}
 			if i < len(n.trail)-1 {
 				t.Above = t.Guard
 			}
@@ -101,8 +101,8 @@ func child(t access.Target, a access.Actor, r *row) access.Target {
 	t.Path = t.Path.Child(vpath.Name(r.name))
 	t.OwnerID = r.owner
 	t.InHome = t.InHome || a.HomeID != "" && r.id == a.HomeID
-	if r.guarded {
-		t.Guard = &access.Guard{ID: r.id, OwnerID: r.owner}
+	if r.password != "" {
+		t.Guard = &access.Guard{ID: r.password, OwnerID: r.owner}
 	}
 	return t
 }
@@ -175,7 +175,7 @@ func (v *view) climbed(q db.Querier, start, id string) (node, int64, error) {
 	return node{}, c.version, nil
 }
 
-// parseTrail reads what the queries put together: `id,owner;` for each level, with a `!` before the semicolon where there is a password.
+// parseTrail reads what the queries put together: `id,owner;` for each level, `id,owner!password;` where there is a password.
 func parseTrail(s string) []level {
 	if s == "" {
 		return nil
@@ -183,8 +183,8 @@ func parseTrail(s string) []level {
 	levels := make([]level, 0, strings.Count(s, ";"))
 	for part := range strings.SplitSeq(strings.TrimSuffix(s, ";"), ";") {
 		id, owner, _ := strings.Cut(part, ",")
-		owner, guarded := strings.CutSuffix(owner, "!")
-		levels = append(levels, level{id: id, owner: owner, guarded: guarded})
+		owner, password, _ := strings.Cut(owner, "!")
+		levels = append(levels, level{id: id, owner: owner, password: password})
 	}
 	return levels
 }

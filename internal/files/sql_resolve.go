@@ -11,7 +11,7 @@ import (
 )
 
 // entryColumns are the columns of a row, of entries as e and objects as o; scanTo takes them in this order.
-const entryColumns = `e.id, e.parent_id, e.name, e.kind, e.size, e.mime_type, e.owner_id, e.password_hash IS NOT NULL, e.object_id,
+const entryColumns = `e.id, e.parent_id, e.name, e.kind, e.size, e.mime_type, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END, e.object_id,
 	e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.updated_at, o.provider_id, o.key`
 
 const (
@@ -31,7 +31,7 @@ type rowScan struct {
 
 // columns returns where entryColumns go; call done afterwards.
 func (s *rowScan) columns() []any {
-	return []any{&s.id, &s.parentID, &s.name, &s.kind, &s.size, &s.mimeType, &s.owner, &s.guarded, &s.objectID,
+	return []any{&s.id, &s.parentID, &s.name, &s.kind, &s.size, &s.mimeType, &s.owner, &s.password, &s.objectID,
 		&s.title, &s.color, &s.cover, &s.emoji, &s.position, &s.created, &s.updated, &s.provider, &s.keyN}
 }
 
@@ -44,7 +44,8 @@ func (s *rowScan) done() row {
 
 // trailOf is the expression for one level of a trail; see parseTrail.
 func trailOf(table string) string {
-	return table + ".id || ',' || " + table + ".owner_id || CASE WHEN " + table + ".password_hash IS NULL THEN ';' ELSE '!;' END"
+	return table + ".id || ',' || " + table + ".owner_id || CASE WHEN " + table + ".password_hash IS NULL THEN ';' ELSE '!' || COALESCE(" + table +
+		".password_id, " + table + ".id) || ';' END"
 }
 
 // flat is how many levels are followed by joins, which take half the time that recursion does; engines limit the joins in a query.

@@ -37,7 +37,7 @@ sub (seed, id, path, trail, code, barred) AS (
 		CASE WHEN ` + at(changes, key) + ` > 0 THEN substr(` + changes + `, ` + at(changes, key) + ` + length(e.id) + 2, 2)
 			WHEN s.code = '` + nothing + `' THEN '` + closed + `' ELSE s.code END,
 		CASE WHEN e.password_hash IS NULL THEN s.barred
-			WHEN e.owner_id = ` + me + ` OR ` + at(unlocked, "',' || e.id || ','") + ` > 0 THEN 0
+			WHEN e.owner_id = ` + me + ` OR ` + at(unlocked, "',' || COALESCE(e.password_id, e.id) || ','") + ` > 0 THEN 0
 			ELSE CAST(` + s.arg(bars) + ` AS INTEGER) END
 	FROM sub s CROSS JOIN entries e
 	WHERE s.code <> '` + closed + `' AND e.parent_id = s.id AND e.kind = 0
@@ -77,7 +77,7 @@ func (m *matching) where(s *statement, me string) {
 	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", m.kind, m.dialect.At("e.name_fold", s.arg(m.text)))
 	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me + ")")
 	if len(m.except) > 0 {
-		s.WriteString(" AND " + m.dialect.At(s.arg(list(",", m.except)), "',' || e.id || ','") + " = 0")
+		s.WriteString(" AND " + m.dialect.At(s.arg(list(",", m.except)), "',' || COALESCE(e.password_id, e.id) || ','") + " = 0")
 	}
 }
 

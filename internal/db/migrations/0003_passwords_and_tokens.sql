@@ -1,0 +1,25 @@
+-- Passwords of entries that can be unlocked, and download tokens of more kinds.
+
+-- Drawn anew with each password of an entry: what a proof that the password was given names, so that a new password ends what the old one opened.
+-- Null for a password of before; the entry's id takes its place.
+ALTER TABLE entries ADD COLUMN password_id TEXT;
+
+-- What a token is for: `download` saves once; `preview` shows, any number of times; `signed` is a link for as long as was asked for, any number
+-- of times, to the content that the file had then.
+CREATE TABLE tokens (
+    hash        TEXT PRIMARY KEY,       -- SHA-256 of what the client holds
+    entry_id    TEXT NOT NULL,
+    user_id     TEXT,                   -- on whose behalf; null for a visitor
+    key_id      TEXT,
+    purpose     TEXT NOT NULL CHECK (purpose IN ('download', 'preview', 'signed')),
+    object_id   TEXT,                   -- signed: the content; null else
+    proof       TEXT,                   -- what passwords were given, null for none
+    expires_at  BIGINT NOT NULL,
+    consumed_at BIGINT
+);
+INSERT INTO tokens (hash, entry_id, user_id, key_id, purpose, proof, expires_at, consumed_at)
+SELECT hash, entry_id, user_id, key_id, purpose, proof, expires_at, consumed_at FROM download_tokens;
+DROP TABLE download_tokens;
+ALTER TABLE tokens RENAME TO download_tokens;
+-- the sweep of what has expired
+CREATE INDEX download_tokens_expiry ON download_tokens (expires_at);
