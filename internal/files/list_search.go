@@ -169,7 +169,7 @@ func (s *searcher) bars() bool {
 	return s.Actor.Key == nil && (s.Actor.UserID == "" || s.Actor.Role != access.Admin)
 }
 
-// unlocked lists the entries whose password the actor has given; among them may be ids of rules.
+// unlocked lists the ids of the passwords that the actor has given; among them may be those of rules.
 func (l *lister) unlocked() []string {
 	if l.Actor.Key != nil {
 		return nil

@@ -77,7 +77,7 @@ func (m *matching) where(s *statement, me string) {
 	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", m.kind, m.dialect.At("e.name_fold", s.arg(m.text)))
 	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me + ")")
 	if len(m.except) > 0 {
-		s.WriteString(" AND " + m.dialect.At(s.arg(list(",", m.except)), "',' || COALESCE(e.password_id, e.id) || ','") + " = 0")
+		s.WriteString(" AND " + m.dialect.At(s.arg(list(",", m.except)), "',' || e.id || ','") + " = 0")
 	}
 }
 
