@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +80,12 @@ func (s *Store) List(ctx context.Context, limit, offset int) ([]Stored, int, err
 // All returns every rule in the order of List.
 func (s *Store) All(ctx context.Context) ([]Stored, error) {
 	return query(s.db.Read(ctx), "ORDER BY priority DESC, created_at, id")
+}
+
+// WithPassword returns those of the rules with these ids that have a password, in the order of List.
+func (s *Store) WithPassword(ctx context.Context, ids []string) ([]Stored, error) {
+	rules, err := query(s.db.Read(ctx), "WHERE password_hash IS NOT NULL ORDER BY priority DESC, created_at, id")
+	return slices.DeleteFunc(rules, func(r Stored) bool { return !slices.Contains(ids, r.ID) }), err
 }
 
 func one(q db.Querier, id string) (Stored, error) {

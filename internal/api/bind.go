@@ -15,6 +15,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"larder/internal/fault"
 )
 
@@ -25,7 +27,8 @@ const maxJSON = 1 << 20
 // can't disagree: path, query or json name the source; required, minimum, maximum, minLength, maxLength and enum bound the value.
 //
 // Fields of path and query are strings, *string, *int64 or *bool; JSON fields are pointers where absence matters. A field is checked for
-// presence, not for zero: a missing number and null are the same, and never 0.
+// presence, not for zero: a missing number and null are the same, and never 0. One that is required with late:"true" is for the handler to miss,
+// since something else is told first.
 type binding struct {
 	fields  []boundField
 	hasBody bool
@@ -51,7 +54,7 @@ func bindingOf(t reflect.Type) binding {
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		field := boundField{index: i, required: f.Tag.Get("required") == "true", enum: split(f.Tag.Get("enum"))}
+		field := boundField{index: i, required: f.Tag.Get("required") == "true" && f.Tag.Get("late") != "true", enum: split(f.Tag.Get("enum"))}
 		for _, source := range []string{"path", "query", "json"} {
 			if name, _, _ := strings.Cut(f.Tag.Get(source), ","); name != "" && name != "-" {
 				field.name, field.source = name, source
@@ -157,6 +160,9 @@ func (f boundField) fromQuery(query url.Values, into reflect.Value) error {
 
 // check holds a value against its tags.
 func (f boundField) check(value reflect.Value) error {
+	if n, ok := value.Interface().(interface{ given() any }); ok {
+		value = reflect.ValueOf(n.given())
+	}
 	if value.Kind() == reflect.Pointer || value.Kind() == reflect.Slice {
 		if value.IsNil() {
 			if f.required {
@@ -187,12 +193,17 @@ func (f boundField) checkText(s string) error {
 		return fault.Newf(fault.Invalid, "%s must not be empty.", f.name)
 	case f.minLength > 0 && length < f.minLength:
 		return fault.Newf(fault.Invalid, "%s must have at least %d characters.", f.name, f.minLength)
-	case f.maxLength > 0 && length > f.maxLength:
+	case f.maxLength > 0 && length > f.maxLength && !f.fitsComposed(s):
 		return fault.Newf(fault.Invalid, "%s must have at most %d characters.", f.name, f.maxLength)
 	case f.enum != nil && !slices.Contains(f.enum, s):
 		return fault.Newf(fault.Invalid, "%s must be one of %s.", f.name, strings.Join(f.enum, ", "))
 	}
 	return nil
+}
+
+// fitsComposed reports whether a text is short enough in the form that names and titles are kept in (NFC); of the rest the domain counts.
+func (f boundField) fitsComposed(s string) bool {
+	return len(s) <= 20*f.maxLength && utf8.RuneCountInString(norm.NFC.String(s)) <= f.maxLength
 }
 
 func (f boundField) outside() error {
@@ -303,3 +314,6 @@ func (n *nullable[T]) UnmarshalJSON(text []byte) error {
 	n.set = true
 	return json.Unmarshal(text, &n.value)
 }
+
+// given returns the *T, nil for absent and for null; see boundField.check.
+func (n nullable[T]) given() any { return n.value }

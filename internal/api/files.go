@@ -1,12 +1,14 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"larder/internal/download"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/mount"
+	"larder/internal/secret"
 	"larder/internal/vpath"
 )
 
@@ -171,28 +173,45 @@ func (a *API) fileDetails(c *call, in idInput) (fileDetailsReply, error) {
 }
 
 type updateFileInput struct {
-	ID   string  `path:"id" json:"-"`
-	Name *string `json:"name" maxLength:"255"`
+	ID             string           `path:"id" json:"-"`
+	Name           *string          `json:"name" maxLength:"255"`
+	CustomTitle    nullable[string] `json:"customTitle" maxLength:"200" description:"Null or empty for none."`
+	CustomColor    nullable[string] `json:"customColor" pattern:"^#[0-9A-Fa-f]{6}$" description:"Null for none."`
+	CoverURL       nullable[string] `json:"coverUrl" maxLength:"2048" description:"An http or https address, or a path of this site. Null or empty for none."`
+	IconEmoji      nullable[string] `json:"iconEmoji" maxLength:"16" description:"Null or empty for none."`
+	AccessPassword nullable[string] `json:"accessPassword" minLength:"1" maxLength:"128" description:"Only a hash is stored. Null removes it. For the owner and administrators."`
+	ManualPosition nullable[int64]  `json:"manualPosition" minimum:"-9007199254740991" maximum:"9007199254740991" description:"Null for none."`
 }
 
+// updateFile changes what is given, all of it or nothing.
 func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 	if err := c.needs("write"); err != nil {
 		return fileReply{}, err
 	}
-	if in.Name == nil {
-		entry, _, err := a.Tree.Details(c.ctx(), c.actor, in.ID)
-		return fileReply{viewEntry(entry)}, err
+	change := files.Change{
+		Title: field(in.CustomTitle), Color: field(in.CustomColor), Cover: field(in.CoverURL), Emoji: field(in.IconEmoji), Position: field(in.ManualPosition),
 	}
-	name, err := vpath.ParseName(*in.Name)
-	if err != nil {
-		return fileReply{}, err
+	if in.Name != nil {
+		name, err := vpath.ParseName(*in.Name)
+		if err != nil {
+			return fileReply{}, err
+		}
+		change.Name = &name
 	}
-	entry, err := a.Tree.Rename(c.ctx(), c.actor, in.ID, name)
+	if in.AccessPassword.set {
+		change.Password = &files.NewPassword{}
+		if password := in.AccessPassword.value; password != nil {
+			change.Password.Hash = func(ctx context.Context) (string, error) { return a.Accounts.HashPassword(ctx, secret.Text(*password)) }
+		}
+	}
+	entry, err := a.Tree.Update(c.ctx(), c.actor, in.ID, change)
 	if err != nil {
 		return fileReply{}, err
 	}
 	return fileReply{viewEntry(entry)}, nil
 }
+
+func field[T any](n nullable[T]) files.Field[T] { return files.Field[T]{Given: n.set, Value: n.value} }
 
 type deleteFileReply struct {
 	Deleted int64 `json:"deleted" required:"true" description:"Files and folders, itself included."`

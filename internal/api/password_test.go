@@ -1,28 +1,14 @@
 package api_test
 
 import (
-	"context"
-	"database/sql"
 	"testing"
 
 	"larder/internal/apptest"
-	"larder/internal/db"
 )
 
-// guard puts an access password on an entry, or takes it off, in the database: no endpoint of this release does.
-func guard(t *testing.T, l *apptest.Larder, id string, on bool) {
-	t.Helper()
-	hash := sql.NullString{String: "a hash that no password has", Valid: on}
-	err := l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
-		n, err := tx.Exec("UPDATE entries SET password_hash = $1 WHERE id = $2", hash, id)
-		if n != 1 {
-			t.Errorf("%d entries have the id %s", n, id)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+// guard puts an access password on an entry, or takes it off for nil.
+func guard(c *apptest.Client, id string, password any) {
+	c.Put("/api/files/"+id, m{"accessPassword": password}).OK(200)
 }
 
 // Specification: File or folder entry (hasPassword); PASSWORD_REQUIRED of the download endpoint, the gateway and public path serving. Abuse case C79.
@@ -51,7 +37,7 @@ func TestFileWithAPassword(t *testing.T) {
 		bodyIs(t, seen, "everybody's")
 
 		for _, id := range []string{private, public, folder} {
-			guard(t, l, id, true)
+			guard(admin, id, "open sesame")
 		}
 		shows(true)
 		equal(t, "hasPassword after a new name", alice.Put("/api/files/"+private, m{"name": "b.txt"}).OK(200).Value("file.hasPassword"), true)
@@ -76,7 +62,7 @@ func TestFileWithAPassword(t *testing.T) {
 		status(t, "the pasted address", visitor.Get("/api/files/"+public+"/download", "Accept", "image/*"), 401, "UNAUTHORIZED")
 
 		for _, id := range []string{private, public, folder} {
-			guard(t, l, id, false)
+			guard(admin, id, nil)
 		}
 		shows(false)
 		bodyIs(t, visitor.Get(waiting).OK(200), "alice's") // the refusal has not used the token up

@@ -53,64 +53,6 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 	return made, err
 }
 
-// Rename gives an entry another name in its folder. It takes the permission to update, under the old name and the new one; for a folder, all
-// through it, and to see all of it. No rule is shed by it. Faults: NotFound, Forbidden, PasswordRequired, Invalid, AlreadyExists, Conflict for a
-// mount's root and what is above one.
-func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath.Name) (Entry, error) {
-	folder, err := isFolder(t.DB.Read(ctx), id)
-	if err != nil {
-		return Entry{}, err
-	}
-	var renamed Entry
-	err = t.write(ctx, folder, func(tx *db.Tx) error {
-		n, v, err := t.lookUpInside(tx, id)
-		if err != nil {
-			return err
-		}
-		before := n.facts(a)
-		if err := v.allow(a, before, access.Update); err != nil {
-			return err
-		}
-		path, err := n.path.Parent().Append(name)
-		if err != nil {
-			return err
-		}
-		if err := notReserved(path); err != nil {
-			return err
-		}
-		after := before
-		after.Path = path
-		if err := v.allow(a, after, access.Update); err != nil {
-			return err
-		}
-		for _, facts := range []access.Target{before, after} {
-			if err := v.whole(tx, a, &n, facts, access.Update); err != nil {
-				return err
-			}
-		}
-		if v.fixed(&n) { // told to those who may do it only
-			return fixedFault()
-		}
-		if string(name) == n.name {
-			renamed = v.entry(a, &n.row, before)
-			return nil
-		}
-		if err := v.keeps(tx, a, &n, before, after); err != nil {
-			return err
-		}
-		if v.occupied(&n, path) {
-			return nameTaken()
-		}
-		if err := t.relocate(tx, &n.row, n.parent, name, t.now()); err != nil {
-			return err
-		}
-		n.name, n.updated = string(name), t.now()
-		renamed = v.entry(a, &n.row, after)
-		return nil
-	})
-	return renamed, taken(err, nameTaken())
-}
-
 // fixed reports whether n must stay where it is: a mount's root, or a folder that a mount lies below.
 func (v *view) fixed(n *node) bool {
 	return n.id == n.mount.RootID || len(v.mounts.Within(n.path)) > 0

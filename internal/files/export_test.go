@@ -31,3 +31,8 @@ func (t *Tree) WrapStores(wrap func(providerID string, store blob.Store) blob.St
 		return wrap(providerID, store), nil
 	}
 }
+
+// Rename is Update of a name alone.
+func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath.Name) (Entry, error) {
+	return t.Update(ctx, a, id, Change{Name: &name})
+}

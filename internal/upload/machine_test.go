@@ -485,7 +485,7 @@ func (m *machine) rename(r *rapid.T) {
 	name := m.name(r)
 	to := path(p).Parent().String() + "/" + name
 	taken := m.folders[to] != "" || m.files[to].id != ""
-	_, err := m.tree.Rename(ctx, owner, id, vpath.Name(name))
+	_, err := m.tree.Update(ctx, owner, id, files.Change{Name: new(vpath.Name(name))})
 	if m.settle(r, err, false, fault.AlreadyExists) {
 		if taken && to != p {
 			r.Fatalf("%s exists already", to)

@@ -82,15 +82,12 @@ func ParseName(s string) (Name, error) {
 	return Name(s), nil
 }
 
-// forbidden reports characters that no name may hold: separators, controls, line and paragraph separators, bidirectional overrides.
-func forbidden(r rune) bool {
-	switch {
-	case r == '/' || r == '\\' || unicode.IsControl(r):
-		return true
-	case r == '\u2028' || r == '\u2029':
-		return true
-	}
-	return r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
+// forbidden reports characters that no name may hold: separators, and what Unprintable reports.
+func forbidden(r rune) bool { return r == '/' || r == '\\' || Unprintable(r) }
+
+// Unprintable reports characters that no text shown beside others may hold: controls, line and paragraph separators, bidirectional overrides.
+func Unprintable(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
 }
 
 // String returns the path with its leading slash, `/` for the root.

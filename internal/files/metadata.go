@@ -1,0 +1,205 @@
+package files
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// Limits of metadata, in characters (specification: Metadata the owner can set).
+const (
+	maxTitle = 200
+	maxEmoji = 16
+	maxCover = 2048
+)
+
+// maxPosition is the farthest manual position from 0: what every JSON number holds exactly.
+const maxPosition = 1<<53 - 1
+
+// Field is a new value for what can also be empty. Its zero value leaves things as they are.
+type Field[T any] struct {
+	Given bool
+	Value *T // nil empties it
+}
+
+// Change is what Update does to an entry. The zero value does nothing.
+type Change struct {
+	Name                       *vpath.Name // nil keeps it
+	Title, Color, Cover, Emoji Field[string]
+	Position                   Field[int64]
+	Password                   *NewPassword // nil keeps what there is
+}
+
+// NewPassword is another access password for an entry.
+type NewPassword struct {
+	Hash func(ctx context.Context) (string, error) // makes the hash of it, once it is known that it may be set; nil removes the password
+}
+
+// Update changes name and metadata of an entry, all of it or nothing. It takes the permission to update, and for a password to be the entry's
+// owner or an administrator. A new name takes that permission under the old name and the new one; for a folder, all through it, and to see all
+// of it. No rule is shed by it. Faults: NotFound, Forbidden, PasswordRequired, Invalid, AlreadyExists, Conflict for a new name of a mount's root or
+// of what is above one, and those of Hash.
+func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) (Entry, error) {
+	if err := c.check(); err != nil {
+		return Entry{}, err
+	}
+	folder, err := isFolder(t.DB.Read(ctx), id)
+	if err != nil {
+		return Entry{}, err
+	}
+	var updated Entry
+	var hash string
+	err = t.write(ctx, folder && c.Name != nil, func(tx *db.Tx) error {
+		n, v, err := t.lookUpInside(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := v.allow(a, n.facts(a), access.Update); err != nil {
+			return err
+		}
+		if c.Password != nil {
+			if err := v.maySetPassword(a, &n); err != nil {
+				return err
+			}
+		}
+		if c.Name != nil {
+			if err := v.judgeName(tx, a, &n, *c.Name); err != nil {
+				return err
+			}
+		}
+		if c.Password != nil && c.Password.Hash != nil && hash == "" {
+			return &db.Again{Prepare: func(ctx context.Context) (err error) {
+				hash, err = c.Password.Hash(ctx)
+				return err
+			}}
+		}
+		if c.changes(&n) {
+			if err := t.update(tx, &n, &c, hash); err != nil {
+				return err
+			}
+		}
+		updated = v.entry(a, &n.row, n.facts(a))
+		return nil
+	})
+	return updated, taken(err, nameTaken())
+}
+
+// judgeName decides about a new name for n. Faults: those of Update.
+func (v *view) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name) error {
+	before := n.facts(a)
+	path, err := n.path.Parent().Append(name)
+	if err != nil {
+		return err
+	}
+	if err := notReserved(path); err != nil {
+		return err
+	}
+	after := before
+	after.Path = path
+	if err := v.allow(a, after, access.Update); err != nil {
+		return err
+	}
+	for _, facts := range []access.Target{before, after} {
+		if err := v.whole(tx, a, n, facts, access.Update); err != nil {
+			return err
+		}
+	}
+	if v.fixed(n) { // told to those who may do it only
+		return fixedFault()
+	}
+	if string(name) == n.name {
+		return nil
+	}
+	if err := v.keeps(tx, a, n, before, after); err != nil {
+		return err
+	}
+	if v.occupied(n, path) {
+		return nameTaken()
+	}
+	return nil
+}
+
+// changes reports whether there is anything to do: the name that an entry has already is nothing.
+func (c *Change) changes(n *node) bool {
+	return c.Name != nil && string(*c.Name) != n.name || c.Title.Given || c.Color.Given || c.Cover.Given || c.Emoji.Given || c.Position.Given || c.Password != nil
+}
+
+var colorPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
+
+// check judges and cleans what was given; an empty title, cover or emoji becomes none. Fault: Invalid.
+func (c *Change) check() (err error) {
+	if c.Title, err = cleanText(c.Title, "customTitle", maxTitle); err != nil {
+		return err
+	}
+	if c.Emoji, err = cleanText(c.Emoji, "iconEmoji", maxEmoji); err != nil {
+		return err
+	}
+	if c.Cover, err = cleanText(c.Cover, "coverUrl", maxCover); err != nil {
+		return err
+	}
+	if c.Cover.Value != nil {
+		if err := checkCover(*c.Cover.Value); err != nil {
+			return err
+		}
+	}
+	if c.Color.Value != nil && !colorPattern.MatchString(*c.Color.Value) {
+		return fault.New(fault.Invalid, "customColor is a colour such as #1A2B3C.")
+	}
+	if p := c.Position.Value; p != nil && (*p < -maxPosition || *p > maxPosition) {
+		return fault.New(fault.Invalid, "manualPosition lies between -9007199254740991 and 9007199254740991.")
+	}
+	return nil
+}
+
+// cleanText puts a text in NFC and makes an empty one none. Fault: Invalid.
+func cleanText(f Field[string], name string, most int) (Field[string], error) {
+	if f.Value == nil {
+		return f, nil
+	}
+	s := *f.Value
+	if len(s) > 20*most || !utf8.ValidString(s) { // the former before the cost of normalising: NFC never shrinks a character by more
+		return f, fault.Newf(fault.Invalid, "%s has at most %d characters of valid UTF-8.", name, most)
+	}
+	s = norm.NFC.String(s)
+	switch {
+	case utf8.RuneCountInString(s) > most:
+		return f, fault.Newf(fault.Invalid, "%s has at most %d characters.", name, most)
+	case strings.ContainsFunc(s, vpath.Unprintable):
+		return f, fault.Newf(fault.Invalid, "%s must not contain control characters or text-direction overrides.", name)
+	case s == "":
+		return Field[string]{Given: true}, nil
+	}
+	return Field[string]{Given: true, Value: &s}, nil
+}
+
+// checkCover lets pictures be shown from the web and from this site only; nothing here ever fetches one (abuse case C66). Browsers take a
+// backslash for a slash, so that `/\host` would lead away. Fault: Invalid.
+func checkCover(s string) error {
+	wrong := fault.New(fault.Invalid, "coverUrl is an http or https address, or a path of this site that begins with one slash.")
+	if strings.ContainsRune(s, '\\') || strings.ContainsFunc(s, unicode.IsSpace) {
+		return wrong
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return wrong
+	case s[0] == '/':
+		if len(s) > 1 && s[1] == '/' {
+			return wrong
+		}
+		return nil
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Opaque != "":
+		return wrong
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package files
+
+import (
+	"context"
+	"slices"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// Lock is a password that is asked for.
+type Lock struct {
+	ID   string // what Actor.Unlocked names once it was given
+	Hash string
+}
+
+// Door is what passwords may stand before: a file about to be downloaded, or a folder about to be listed.
+type Door struct {
+	ID      string // of the entry, "" for nothing and for a virtual folder
+	Path    vpath.Path
+	Folder  bool
+	Exists  bool
+	Outcome access.Outcome // whether the actor gets in with the passwords they have given
+	Locks   []Lock         // the passwords that ask, or would ask somebody else: the nearest entry's, and those of rules
+}
+
+// DoorOf looks at an entry as the actor stands before it. Fault: NotFound.
+func (t *Tree) DoorOf(ctx context.Context, a access.Actor, id string) (Door, error) {
+	n, v, err := t.lookUp(ctx, id)
+	if err != nil {
+		return Door{}, err
+	}
+	return t.door(ctx, v, a, &n, n.facts(a), n.folder)
+}
+
+// DoorAt looks at a path as the actor stands before it, whether there is anything or not: what is not there has the locks that it would have, so
+// that neither the locks nor the time that it takes to try them tell about it. A folder that is there only because a mount lies below is one.
+func (t *Tree) DoorAt(ctx context.Context, a access.Actor, p vpath.Path) (Door, error) {
+	var n node
+	v, err := t.ask(ctx, func(v *view) (version int64, err error) {
+		n, version, err = v.find(t.DB.Read(ctx), p)
+		return version, err
+	})
+	if err != nil {
+		return Door{}, err
+	}
+	if !n.exists() && (p.IsRoot() || len(v.mounts.Within(p)) > 0) {
+		return t.door(ctx, v, a, &n, n.virtual(a, p), true)
+	}
+	if !n.mounted() {
+		return Door{Path: p}, nil
+	}
+	return t.door(ctx, v, a, &n, n.target(a), n.isFolder())
+}
+
+func (t *Tree) door(ctx context.Context, v *view, a access.Actor, n *node, facts access.Target, folder bool) (Door, error) {
+	d := Door{Path: facts.Path, Folder: folder, Exists: folder || n.exists()}
+	if n.exists() {
+		d.ID = n.id
+	}
+	if folder {
+		e, err := t.eye(ctx, v, a)
+		if err != nil {
+			return Door{}, err
+		}
+		d.Outcome = e.Enter(facts)
+		if d.Outcome == access.Denied && v.policy.Decide(a, facts.Inside(), access.Write).Outcome == access.NeedsPassword {
+			d.Outcome = access.NeedsPassword // whoever may put something into it gets to see what is theirs
+		}
+	} else {
+		d.Outcome = v.policy.Decide(a, facts, access.Download).Outcome
+	}
+	var err error
+	d.Locks, err = t.locks(ctx, v, a, n, facts)
+	return d, err
+}
+
+// locks returns the passwords that ask somebody with the actor's rights who has given none, for whatever it is that they would do: a password
+// that opens a folder opens it for uploads, too. Of entries' passwords the nearest asks, and is here for those who need none as well.
+func (t *Tree) locks(ctx context.Context, v *view, a access.Actor, n *node, facts access.Target) ([]Lock, error) {
+	a.Unlocked = nil
+	var rules []string
+	for _, target := range []access.Target{facts, facts.Inside()} {
+		for _, p := range permissions {
+			for _, id := range v.policy.Decide(a, target, p).Asks {
+				entry := facts.Guard != nil && id == facts.Guard.ID || facts.Above != nil && id == facts.Above.ID
+				if !entry && !slices.Contains(rules, id) {
+					rules = append(rules, id)
+				}
+			}
+		}
+	}
+	var locks []Lock
+	if at := nearest(n.trail); facts.Guard != nil && at != "" {
+		id, hash, err := passwordOf(t.DB.Read(ctx), at)
+		if err != nil {
+			return nil, err
+		}
+		if hash != "" {
+			locks = append(locks, Lock{ID: id, Hash: hash})
+		}
+	}
+	if len(rules) == 0 {
+		return locks, nil
+	}
+	asking, err := t.Policies.WithPassword(ctx, rules)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range asking {
+		locks = append(locks, Lock{ID: r.PasswordID, Hash: r.PasswordHash})
+	}
+	return locks, nil
+}
+
+// nearest returns the id of the last entry on a trail that has a password, "" for none.
+func nearest(trail []level) string {
+	for _, l := range slices.Backward(trail) {
+		if l.password != "" {
+			return l.id
+		}
+	}
+	return ""
+}
+
+// maySetPassword decides who sets and removes the password of n: its owner and administrators. Where something is mounted below, it is for
+// administrators alone: else whoever makes a folder at a name that leads to other people's mount could lock them out of it, and whoever owns the
+// folder that protects one could open it. Fault: Forbidden.
+func (v *view) maySetPassword(a access.Actor, n *node) error {
+	switch {
+	case a.Role == access.Admin:
+		return nil
+	case a.UserID == "" || a.UserID != n.owner:
+		return fault.New(fault.Forbidden, "Only the owner and administrators can set or remove a password.")
+	case len(v.mounts.Within(n.path)) > 0:
+		return fault.New(fault.Forbidden, "Something is mounted below this folder. Only administrators can set or remove its password.")
+	}
+	return nil
+}
+
+// Guards returns by mount which password covers what is in it: that of its root, or the nearest above; "" for none. Whether other mounts hide it
+// makes no difference. The caller holds the tree alone.
+func (t *Tree) Guards(tx *db.Tx) (map[string]string, error) {
+	mounts, err := t.Mounts.TableIn(tx)
+	if err != nil {
+		return nil, err
+	}
+	v := view{mounts: mounts}
+	guards := map[string]string{}
+	for _, m := range mounts.All() {
+		n, version, err := descend(tx, m.RootID, nil)
+		if err != nil {
+			return nil, err
+		}
+		n.mount, n.path = m, m.Path
+		if err := v.crown(tx, &n, &version); err != nil {
+			return nil, err
+		}
+		guards[m.ID] = ""
+		if guard := n.facts(access.Actor{}).Guard; guard != nil {
+			guards[m.ID] = guard.ID
+		}
+	}
+	return guards, nil
+}
