@@ -54,14 +54,14 @@ func (s *Service) name(ctx context.Context, m mount.Mount) (Mount, error) {
 	return list[0], nil
 }
 
-// CreateMount makes a mount, whose id, root and times are not looked at, with an empty root that belongs to ownerID. Fault: Invalid.
+// CreateMount makes a mount, whose id, root and times are not looked at, with an empty root that belongs to ownerID. Faults: Invalid, Conflict.
 func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount) (Mount, error) {
 	if err := m.Check(); err != nil {
 		return Mount{}, err
 	}
 	m.ID, m.CreatedAt = s.cfg.IDs.UUID(), s.cfg.Now().UnixMilli()
 	m.UpdatedAt = m.CreatedAt
-	err := s.alone(ctx, func(tx *db.Tx) (err error) {
+	err := s.rearrange(ctx, func(tx *db.Tx) (err error) {
 		if err := s.onProvider(tx, m); err != nil {
 			return err
 		}
@@ -74,6 +74,32 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 		return Mount{}, fmt.Errorf("create mount: %w", err)
 	}
 	return s.name(ctx, m)
+}
+
+// rearrange is alone for what changes mounts: no password may be lost on the way. Which folder lies above a mount, and so whether a password
+// covers it, depends on where all the mounts are: one that is moved, deleted or laid over such a folder would open what lies below without
+// anybody having meant to. Fault: Conflict.
+func (s *Service) rearrange(ctx context.Context, fn func(tx *db.Tx) error) error {
+	return s.alone(ctx, func(tx *db.Tx) error {
+		before, err := s.cfg.Tree.Guards(tx)
+		if err != nil {
+			return err
+		}
+		if err := fn(tx); err != nil {
+			return err
+		}
+		after, err := s.cfg.Tree.Guards(tx)
+		if err != nil {
+			return err
+		}
+		for id, guard := range before {
+			if now, there := after[id]; there && guard != "" && now != guard {
+				return fault.New(fault.Conflict, "The password of a folder covers what is in a mount below it, and would not any more. "+
+					"Remove that password first, or give the mount's own folder one.")
+			}
+		}
+		return nil
+	})
 }
 
 // alone runs fn in a transaction beside which nothing puts content into the tree or notes a key for it, and no mount or provider changes.
@@ -96,10 +122,10 @@ func (s *Service) onProvider(tx *db.Tx, m mount.Mount) error {
 }
 
 // UpdateMount has change alter a mount; it may be called more than once, and its fault ends it. What is in the mount moves along with its path,
-// and stays where it is stored with another provider. Faults: Invalid, NotFound.
+// and stays where it is stored with another provider. Faults: Invalid, NotFound, Conflict.
 func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mount.Mount) error) (Mount, error) {
 	var m mount.Mount
-	err := s.alone(ctx, func(tx *db.Tx) error {
+	err := s.rearrange(ctx, func(tx *db.Tx) error {
 		before, err := s.cfg.Mounts.Lock(tx, id)
 		if err != nil {
 			return err
@@ -132,7 +158,7 @@ func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mou
 
 // DeleteMount removes a mount in which there are no files, with its folders and the rules that are for it alone. Faults: NotFound, Conflict.
 func (s *Service) DeleteMount(ctx context.Context, id string) error {
-	err := s.alone(ctx, func(tx *db.Tx) error {
+	err := s.rearrange(ctx, func(tx *db.Tx) error {
 		m, err := s.cfg.Mounts.Lock(tx, id)
 		if err != nil {
 			return err
