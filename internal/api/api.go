@@ -26,6 +26,7 @@ import (
 	"larder/internal/kv"
 	"larder/internal/lifecycle"
 	"larder/internal/mount"
+	"larder/internal/secret"
 	"larder/internal/site"
 	"larder/internal/upload"
 )
@@ -43,6 +44,7 @@ type Config struct {
 	Downloads *download.Service
 	Lifecycle *lifecycle.Service
 	Counters  kv.Store
+	Secrets   *secret.Keyring // signs the cookie of passwords that were given
 	IDs       *ident.Source
 
 	BaseURL         string // scheme, host, port; no trailing slash

@@ -99,7 +99,7 @@ func (a *API) sessionCookie(token string, lifetime time.Duration) *http.Cookie {
 	return &http.Cookie{Name: SessionCookie, Value: token, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: a.secure, SameSite: http.SameSiteStrictMode}
 }
 
-// logout needs no CSRF token and no session: a cookie that does not count changes nothing.
+// logout needs no CSRF token and no session: a cookie that does not count changes nothing. What passwords were given is forgotten, too.
 func (a *API) logout(c *call, _ struct{}) (none, error) {
 	if cookie, err := c.r.Cookie(SessionCookie); err == nil {
 		if err := a.Accounts.Logout(c.ctx(), cookie.Value); err != nil {
@@ -107,6 +107,7 @@ func (a *API) logout(c *call, _ struct{}) (none, error) {
 		}
 	}
 	http.SetCookie(c.w, a.sessionCookie("", -1))
+	c.forgetProofs()
 	return none{}, nil
 }
 

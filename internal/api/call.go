@@ -27,6 +27,7 @@ type call struct {
 	version int64        // config version, read once when a credential needs it
 	found   *files.Found // what the route's find has found, nil before
 	actor   access.Actor
+	proofs  []proof          // that came along, see unlocked
 	user    account.User     // of a session or of a key's owner
 	session *account.Session // nil unless the cookie is the credential
 	key     *apikey.Key      // nil unless an API key is the credential

@@ -29,7 +29,7 @@ const SessionCookie = "auth_token"
 
 // identify finds out who asks: one principal per request. A Bearer token is judged alone, the cookie is then ignored.
 func (c *call) identify() error {
-	c.actor = access.Actor{Role: access.Guest, IP: c.ip}
+	c.actor = access.Actor{Role: access.Guest, IP: c.ip, Unlocked: c.unlocked()}
 	if c.route.who == byNobody {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (c *call) bySession(token string) error {
 		return err
 	}
 	c.session, c.user = &session, session.User
-	c.actor = access.Actor{UserID: c.user.ID, Role: c.user.Role, HomeID: c.user.HomeID, IP: c.ip}
+	c.actor = access.Actor{UserID: c.user.ID, Role: c.user.Role, HomeID: c.user.HomeID, IP: c.ip, Unlocked: c.actor.Unlocked}
 	return nil
 }
 
@@ -166,7 +166,8 @@ func (c *call) lookUp() (*files.Found, error) {
 }
 
 // defend refuses writes that another site could have made a browser send: those that rely on the session cookie need its CSRF token, and neither
-// they nor logins may come from across sites (abuse cases C42, C43). Requests with a key never are refused here.
+// they nor logins may come from across sites (abuse cases C42, C43). Public endpoints ask for no token, whether a session came along or not.
+// Requests with a key never are refused here.
 func (c *call) defend() error {
 	switch {
 	case c.r.Method == http.MethodGet, c.r.Method == http.MethodHead, c.r.Method == http.MethodOptions, c.key != nil:
@@ -175,7 +176,7 @@ func (c *call) defend() error {
 	if c.r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return fault.New(fault.Forbidden, "This request came from another site.")
 	}
-	if c.session == nil {
+	if c.session == nil || c.route.who == byAnyone {
 		return nil
 	}
 	return c.a.Accounts.CheckCSRF(c.ctx(), *c.session, c.r.Header.Get("X-CSRF-Token"))

@@ -10,7 +10,7 @@ import (
 // that is answered with a body.
 func (a *API) gateway(c *call) error {
 	token := c.r.PathValue("token")
-	redemption, err := a.Downloads.Look(c.ctx(), token, c.ip)
+	redemption, err := a.Downloads.Look(c.ctx(), token, c.ip, c.actor.Unlocked...)
 	if err != nil {
 		return err
 	}

@@ -89,26 +89,35 @@ func tell(h http.Header, result kv.Result) {
 // guess limits wrong answers: run checks one answer, and only a wrong one (InvalidToken, InvalidPassword, BadCredentials) is counted. With
 // ten wrong ones a minute for an IP and target nothing is checked any more.
 func (c *call) guess(target string, check func() error) error {
-	name := "wrong:" + target + ":" + addressKey(c.ip)
-	seen, err := c.a.Counters.Take(c.ctx(), name, wrongAnswers, time.Minute, 0)
+	if err := c.mayGuess(target); err != nil {
+		return err
+	}
+	err := check()
+	if errors.Is(err, apikey.ErrEnded) { // the right secret of a key that has ended: a forgotten client, not somebody who guesses
+		return err
+	}
+	switch fault.KindOf(err) {
+	case fault.InvalidToken, fault.InvalidPassword, fault.BadCredentials:
+		if _, counted := c.a.Counters.Take(c.ctx(), c.guesses(target), wrongAnswers, time.Minute, 1); counted != nil {
+			return counted
+		}
+	}
+	return err
+}
+
+// mayGuess refuses when there have been too many wrong answers. Fault: RateLimited.
+func (c *call) mayGuess(target string) error {
+	seen, err := c.a.Counters.Take(c.ctx(), c.guesses(target), wrongAnswers, time.Minute, 0)
 	if err != nil {
 		return err
 	}
 	if !seen.Allowed {
 		return &fault.Error{Kind: fault.RateLimited, Message: "Too many wrong answers. Please wait a moment.", RetryAfter: seen.RetryAfter}
 	}
-	err = check()
-	if errors.Is(err, apikey.ErrEnded) { // the right secret of a key that has ended: a forgotten client, not somebody who guesses
-		return err
-	}
-	switch fault.KindOf(err) {
-	case fault.InvalidToken, fault.InvalidPassword, fault.BadCredentials:
-		if _, counted := c.a.Counters.Take(c.ctx(), name, wrongAnswers, time.Minute, 1); counted != nil {
-			return counted
-		}
-	}
-	return err
+	return nil
 }
+
+func (c *call) guesses(target string) string { return "wrong:" + target + ":" + addressKey(c.ip) }
 
 // clientIP is the address that limits and allowedIps go by: the peer's, or behind trusted proxies the right-most address in X-Forwarded-For
 // that is not itself a trusted proxy (abuse cases C55, C59).

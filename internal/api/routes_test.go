@@ -67,6 +67,9 @@ var matrix = []line{
 	}, "401 201 403 201 403 403 201 403 403 401 401 401", false},
 	{"GET", "/api/files/{id}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file, nil }, "401 200 403 200 403 200 403 403 403 401 401 401", false},
 	{"PUT", "/api/files/{id}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file, M{"name": "renamed " + f.name} }, "401 200 403 200 403 403 200 403 403 401 401 401", false},
+	{"POST", "/api/files/{id}/verify-password", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/" + f.locked + "/verify-password", M{"password": "open sesame"}
+	}, "401 200 403 200 403 403 403 403 403 401 401 401", false},
 	{"DELETE", "/api/files/{id}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file, nil }, "401 200 403 200 403 403 403 200 403 401 401 401", false},
 	{"GET", "/api/files/{id}/download", anyone, func(f fixture) (string, any) { return "/api/files/" + f.file + "/download", nil }, "401 200 403 200 403 200 403 403 403 401 401 401", false},
 	{"POST", "/api/files/{id}/move", cookieOrKey, func(f fixture) (string, any) {
@@ -133,6 +136,7 @@ var matrix = []line{
 
 	{"GET", "/api/public/settings", public, at("/api/public/settings", nil), everybody, false},
 	{"GET", "/api/public/features", public, at("/api/public/features", nil), everybody, true},
+	{"POST", "/api/public/unlock", anyone, at("/api/public/unlock", M{"path": "/public/locked.txt", "password": "open sesame"}), "200 200 200 200 200 403 403 403 403 401 401 401", true},
 	{"GET", "/api/public/health", public, at("/api/public/health", nil), everybody, false},
 	{"GET", "/api/public/health/live", public, at("/api/public/health/live", nil), everybody, false},
 	{"GET", "/api/public/health/ready", public, at("/api/public/health/ready", nil), everybody, false},
@@ -146,6 +150,7 @@ type world struct {
 	t                       testing.TB
 	owner, admin, anonymous *apptest.Client
 	clients                 map[string]*apptest.Client
+	locked                  string // a file of the owner's with a password; another is public
 	serial                  int
 	last                    fixture
 }
@@ -161,6 +166,9 @@ func newWorld(t *testing.T, l *apptest.Larder) *world {
 		}
 		return c.Key(body)
 	}
+	w.locked = w.owner.Upload("/home/owner", "locked.txt", []byte("x"))
+	w.owner.Put("/api/files/"+w.locked, M{"accessPassword": "open sesame"}).OK(200)
+	w.admin.Put("/api/files/"+w.admin.Upload("/public", "locked.txt", []byte("x")), M{"accessPassword": "open sesame"}).OK(200)
 	victim := l.User(t, "victim")
 	victimKey := key(victim, M{"uploadPath": "/uploads"})
 	change(t, l, "UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'victim'")
@@ -182,13 +190,14 @@ type fixture struct {
 	name                                               string
 	file, job, session, etag, key, rule, gateway, link string
 	multipart                                          string // a session in one part of 1 byte
+	locked                                             string // the same file in all of them
 	store, provider, mount                             string // store is the seeded provider, provider another without mounts
 }
 
 func (w *world) fixture(name string) fixture {
 	w.t.Helper()
 	w.serial++
-	f := fixture{name: fmt.Sprint(name, w.serial)}
+	f := fixture{name: fmt.Sprint(name, w.serial), locked: w.locked}
 	f.file = w.owner.Upload("/home/owner", f.name+".png", []byte("x"))
 	moved := w.owner.Upload("/home/owner", f.name+" to move", []byte("x"))
 	f.job = w.owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": f.name + " moved"}).OK(200).Text("jobId")

@@ -191,7 +191,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	handler, err := api.New(api.Config{
 		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Downloads: a.Downloads,
-		Lifecycle: a.Lifecycle, Counters: a.counters, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies,
+		Lifecycle: a.Lifecycle, Counters: a.counters, Secrets: a.masterKey, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies,
 		AuthRateLimit: a.Config.AuthRateLimit, LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, Development: a.Config.Development,
 		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, SpoolRoom: a.spoolRoom, Started: a.seeded.Load, Ready: a.ready,
 	})

@@ -95,9 +95,10 @@ type Redemption struct {
 	Purpose Purpose
 }
 
-// Look finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask. Faults: InvalidToken
+// Look finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask, and given are passwords that
+// were given besides those of the token's proof. Faults: InvalidToken
 // (unknown, used, expired, or whoever it was issued to may not download the file any more), PasswordRequired, NotFound (the file is gone).
-func (s *Service) Look(ctx context.Context, token string, ip netip.Addr) (Redemption, error) {
+func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given ...string) (Redemption, error) {
 	if len(token) != length {
 		return Redemption{}, invalid()
 	}
@@ -115,6 +116,7 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr) (Redemp
 	if err != nil {
 		return Redemption{}, err
 	}
+	a.Unlocked = append(a.Unlocked, given...)
 	content, err := s.tree.ByID(ctx, a, r.entryID)
 	switch fault.KindOf(err) {
 	case fault.Forbidden, fault.Unauthorized:

@@ -1,0 +1,180 @@
+package api
+
+import (
+	"net/url"
+
+	"larder/internal/access"
+	"larder/internal/download"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/secret"
+	"larder/internal/vpath"
+)
+
+type verifyPasswordInput struct {
+	ID       string  `path:"id" json:"-"`
+	Password *string `json:"password" required:"true" late:"true" maxLength:"128"`
+	Purpose  *string `json:"purpose" enum:"download,preview" default:"download" description:"Addition, for files: preview for an address that shows the file any number of times within its 15 minutes."`
+}
+
+type unlockedReply struct {
+	URL       string `json:"url" required:"true" description:"Of a file the download address, of a folder its listing."`
+	ExpiresIn int64  `json:"expiresIn" required:"true" description:"Seconds."`
+}
+
+// verifyPassword takes the password of what has that id. What is there and whether it may be seen is told first, as anywhere else.
+func (a *API) verifyPassword(c *call, in verifyPasswordInput) (unlockedReply, error) {
+	if err := c.noKey(); err != nil {
+		return unlockedReply{}, err
+	}
+	door, err := a.Tree.DoorOf(c.ctx(), c.actor, in.ID)
+	switch {
+	case err != nil:
+		return unlockedReply{}, err
+	case door.Outcome == access.Denied:
+		return unlockedReply{}, fault.New(fault.Forbidden, "You do not have the permission to do this here.")
+	case or(in.Password, "") == "":
+		return unlockedReply{}, fault.New(fault.Invalid, "password is required.")
+	case len(door.Locks) == 0:
+		return unlockedReply{}, fault.New(fault.Invalid, "There is no password to be given here.")
+	}
+	var given []string
+	err = c.guessAll(targets("entry:"+in.ID, door.Locks), func() (err error) {
+		given, err = c.try(door.Locks, secret.Text(*in.Password))
+		return err
+	})
+	if err != nil {
+		return unlockedReply{}, err
+	}
+	if door, err = a.Tree.DoorOf(c.ctx(), c.having(given), in.ID); err != nil {
+		return unlockedReply{}, err
+	}
+	if door.Outcome == access.Denied {
+		return unlockedReply{}, fault.New(fault.Forbidden, "You do not have the permission to do this here.")
+	}
+	return c.open(door, given, in.Purpose)
+}
+
+type unlockInput struct {
+	Path     *string `json:"path" required:"true"`
+	Password *string `json:"password" required:"true" maxLength:"128"`
+	Purpose  *string `json:"purpose" enum:"download,preview" default:"download"`
+}
+
+// unlock takes the password of what lies at a path, from whoever calls. Whatever is in the way is a wrong password, in the same words and after
+// the same work, so that nothing is told about the path.
+func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
+	if err := c.noKey(); err != nil {
+		return unlockedReply{}, err
+	}
+	path, err := vpath.Parse(*in.Path)
+	if err != nil {
+		return unlockedReply{}, err
+	}
+	door, err := a.Tree.DoorAt(c.ctx(), c.actor, path)
+	if err != nil {
+		return unlockedReply{}, err
+	}
+	var given []string
+	err = c.guessAll(targets("path:"+path.String(), door.Locks), func() (err error) {
+		if given, err = c.try(door.Locks, secret.Text(*in.Password)); err != nil {
+			return err
+		}
+		door, err = a.Tree.DoorAt(c.ctx(), c.having(given), path)
+		if err == nil && (door.Outcome == access.Denied || door.Outcome == access.Allowed && !door.Exists) {
+			return wrongPassword()
+		}
+		return err
+	})
+	if err != nil {
+		return unlockedReply{}, err
+	}
+	return c.open(door, given, in.Purpose)
+}
+
+func wrongPassword() error {
+	return fault.New(fault.InvalidPassword, "The password is wrong, or none is asked for here.")
+}
+
+// noKey refuses API keys, which cannot give passwords.
+func (c *call) noKey() error {
+	if c.key != nil {
+		return fault.New(fault.Forbidden, "API keys cannot give passwords.")
+	}
+	return nil
+}
+
+// targets are what wrong passwords are counted for: what was named, and each password itself, since many names can lead to one.
+func targets(named string, locks []files.Lock) []string {
+	all := []string{named}
+	for _, lock := range locks {
+		all = append(all, "password:"+lock.ID)
+	}
+	return all
+}
+
+// guessAll is guess for several targets at once. A right answer is refused as well when so many others were wrong while it was checked.
+func (c *call) guessAll(targets []string, check func() error) error {
+	if len(targets) == 0 {
+		return check()
+	}
+	return c.guess(targets[0], func() error {
+		if err := c.guessAll(targets[1:], check); err != nil {
+			return err
+		}
+		return c.mayGuess(targets[0])
+	})
+}
+
+// try holds a password against all that are asked for, and returns the ids of those that it is. Without any it takes as long as for one. Fault:
+// InvalidPassword when it is none of them.
+func (c *call) try(locks []files.Lock, password secret.Text) (given []string, err error) {
+	for _, lock := range locks {
+		right, err := c.a.Accounts.VerifyPassword(c.ctx(), lock.Hash, password)
+		if err != nil {
+			return nil, err
+		}
+		if right {
+			given = append(given, lock.ID)
+		}
+	}
+	if len(locks) == 0 {
+		if _, err := c.a.Accounts.HashPassword(c.ctx(), password); err != nil && !fault.Is(err, fault.Invalid) {
+			return nil, err
+		}
+	}
+	if len(given) == 0 {
+		return nil, wrongPassword()
+	}
+	return given, nil
+}
+
+// having is the caller with some more passwords given.
+func (c *call) having(given []string) access.Actor {
+	a := c.actor
+	a.Unlocked = append(a.Unlocked[:len(a.Unlocked):len(a.Unlocked)], given...)
+	return a
+}
+
+// open answers somebody who has just given passwords. Where they don't do yet, they are remembered until the next one comes. Fault:
+// PasswordRequired.
+func (c *call) open(door files.Door, given []string, purpose *string) (unlockedReply, error) {
+	seconds := int64(proofLifetime.Seconds())
+	switch {
+	case door.Outcome != access.Allowed:
+		c.remember(given)
+		return unlockedReply{}, fault.New(fault.PasswordRequired, "This password is right, but another one is asked for as well.")
+	case door.Folder:
+		c.remember(given)
+		listing := "/api/files?path="
+		if c.session == nil {
+			listing = "/api/public/files?path="
+		}
+		return unlockedReply{c.url(listing + url.QueryEscape(door.Path.String())), seconds}, nil
+	}
+	token, _, err := c.a.Downloads.Issue(c.ctx(), c.having(given), door.ID, download.Purpose(or(purpose, string(download.Save))))
+	if err != nil {
+		return unlockedReply{}, err
+	}
+	return unlockedReply{c.url("/api/gateway/download/" + token), seconds}, nil
+}

@@ -1,0 +1,359 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/api"
+	"larder/internal/apptest"
+	"larder/internal/config"
+)
+
+// verify gives the password of an entry.
+func verify(c *apptest.Client, id, password string, more ...m) *apptest.Reply {
+	body := m{"password": password}
+	for _, fields := range more {
+		for name, value := range fields {
+			body[name] = value
+		}
+	}
+	return c.Post("/api/files/"+id+"/verify-password", body)
+}
+
+// unlock gives the password of a path.
+func unlock(c *apptest.Client, path, password string) *apptest.Reply {
+	return c.Post("/api/public/unlock", m{"path": path, "password": password})
+}
+
+// Specification: POST /api/files/{id}/verify-password.
+func TestVerifyPasswordOfAFile(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, bob, visitor := l.Admin(t), l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
+		file, open := alice.Upload("/home/alice", "a.txt", []byte("alice's")), alice.Upload("/home/alice", "open.txt", []byte("x"))
+		guard(alice, file, "open sesame")
+
+		reply := verify(alice, file, "open sesame").OK(200)
+		fields(t, "data", object(t, reply.Body)["data"], "url", "expiresIn")
+		equal(t, "expiresIn", reply.Value("expiresIn"), 900)
+		address := reply.Text("url")
+		if !strings.HasPrefix(address, apptest.BaseURL+"/api/gateway/download/") || alice.Cookies[api.ProofCookie] != "" {
+			t.Errorf("%s, cookies %v", address, alice.Cookies)
+		}
+		got := visitor.Get(address).OK(200)
+		bodyIs(t, got, "alice's")
+		if !strings.HasPrefix(got.Header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("a download is %s", got.Header.Get("Content-Disposition"))
+		}
+		status(t, "a second time", visitor.Get(address), 401, "INVALID_TOKEN")
+		status(t, "the plain address still", alice.Get("/api/files/"+file+"/download"), 403, "PASSWORD_REQUIRED")
+
+		// purpose: preview (addition)
+		address = verify(alice, file, "open sesame", m{"purpose": "preview"}).OK(200).Text("url")
+		for range 3 {
+			got := visitor.Get(address).OK(200)
+			bodyIs(t, got, "alice's")
+			if !strings.HasPrefix(got.Header.Get("Content-Disposition"), "inline") {
+				t.Errorf("a preview is %s", got.Header.Get("Content-Disposition"))
+			}
+		}
+		status(t, "a range of it", visitor.Get(address, "Range", "bytes=0-2"), 206, "")
+		l.Clock.Advance(15*time.Minute - time.Second)
+		visitor.Get(address).OK(200)
+		l.Clock.Advance(2 * time.Second)
+		status(t, "a preview after 15 minutes", visitor.Get(address), 401, "INVALID_TOKEN")
+
+		for _, c := range []struct {
+			what   string
+			reply  *apptest.Reply
+			status int
+			code   string
+		}{
+			{"nobody", verify(visitor, file, "open sesame"), 401, "UNAUTHORIZED"},
+			{"wrong", verify(alice, file, "open sesamE"), 401, "INVALID_PASSWORD"},
+			{"the hash itself does not do", verify(alice, file, "$argon2id$v=19$m=19456,t=2,p=1$AAAA$AAAA"), 401, "INVALID_PASSWORD"},
+			{"an administrator", verify(admin, file, "open sesame"), 200, ""},
+			{"an administrator, wrong", verify(admin, file, "x"), 401, "INVALID_PASSWORD"},
+			{"no such file", verify(alice, "absent", "open sesame"), 404, "NOT_FOUND"},
+			{"no such file, no password", alice.Post("/api/files/absent/verify-password", m{}), 404, "NOT_FOUND"},
+			{"somebody else's", verify(bob, file, "open sesame"), 403, "FORBIDDEN"},
+			{"somebody else's, no password", bob.Post("/api/files/"+file+"/verify-password", m{}), 403, "FORBIDDEN"},
+			{"no password given", alice.Post("/api/files/"+file+"/verify-password", m{}), 400, "VALIDATION_ERROR"},
+			{"null given", alice.Post("/api/files/"+file+"/verify-password", m{"password": nil}), 400, "VALIDATION_ERROR"},
+			{"nothing given", verify(alice, file, ""), 400, "VALIDATION_ERROR"},
+			{"128 characters", verify(alice, file, strings.Repeat("x", 128)), 401, "INVALID_PASSWORD"},
+			{"129 characters", verify(alice, file, strings.Repeat("x", 129)), 400, "VALIDATION_ERROR"},
+			{"a purpose that is none", verify(alice, file, "open sesame", m{"purpose": "share"}), 400, "VALIDATION_ERROR"},
+			{"a file without one", verify(alice, open, "open sesame"), 400, "VALIDATION_ERROR"},
+			{"a file without one, none given", alice.Post("/api/files/"+open+"/verify-password", m{}), 400, "VALIDATION_ERROR"},
+			{"a key", alice.Key(m{"uploadPath": "/home/alice"}).Post("/api/files/"+file+"/verify-password", m{"password": "open sesame"}), 403, "FORBIDDEN"},
+		} {
+			status(t, c.what, c.reply, c.status, c.code)
+		}
+	})
+}
+
+// A folder's password opens what is below by a cookie, for its listing and everything else.
+func TestVerifyPasswordOfAFolder(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		shut := mkdir(admin, "/public", "shut & closed")
+		inside := mkdir(admin, "/public/shut & closed", "inside")
+		below := admin.Upload("/public/shut & closed/inside", "in.txt", []byte("below"))
+		guard(admin, shut, "open sesame")
+		const dir = "/public/shut & closed"
+
+		status(t, "alice lists", listing(alice, dir), 403, "PASSWORD_REQUIRED")
+		reply := verify(alice, shut, "open sesame").OK(200)
+		equal(t, "url", reply.Value("url"), apptest.BaseURL+"/api/files?path="+url.QueryEscape(dir))
+		equal(t, "expiresIn", reply.Value("expiresIn"), 900)
+		proof := cookie(t, reply)
+		if proof.Name != api.ProofCookie || !proof.HttpOnly || proof.SameSite != http.SameSiteStrictMode || proof.Path != "/" || proof.MaxAge != 900 || proof.Secure || proof.Domain != "" {
+			t.Errorf("the cookie is %v", proof)
+		}
+		if decoded := proof.Value; strings.Contains(decoded, "sesame") {
+			t.Errorf("the cookie tells the password: %s", decoded)
+		}
+		same(t, "alice lists now", names(alice, dir), "inside")
+		same(t, "alice finds", names(alice, "/public", "search", "in."), "in.txt")
+		alice.Get(reply.Text("url")).OK(200)
+		bodyIs(t, alice.Get("/public/shut%20&%20closed/inside/in.txt").OK(200), "below")
+		bodyIs(t, alice.Get(alice.Get("/api/files/"+below+"/download").OK(200).Text("url")).OK(200), "below")
+		equal(t, "cached by nobody else", alice.Get("/public/shut%20&%20closed/inside/in.txt").Header.Get("Cache-Control"), "private, no-store")
+
+		// to nobody else, and to no key along with it
+		key := alice.Key(m{"uploadPath": "/public"})
+		key.Cookies[api.ProofCookie] = proof.Value
+		status(t, "a key with the cookie", key.Get("/api/files/"+below+"/download"), 403, "PASSWORD_REQUIRED")
+		status(t, "bob", listing(l.User(t, "bob"), dir), 403, "PASSWORD_REQUIRED")
+
+		// a visitor who holds the cookie gets as far as visitors get
+		visitor := l.Client(t)
+		visitor.Cookies[api.ProofCookie] = proof.Value
+		bodyIs(t, visitor.Get("/public/shut%20&%20closed/inside/in.txt").OK(200), "below")
+
+		// fifteen minutes from when it was given, whatever is given in between
+		l.Clock.Advance(10 * time.Minute)
+		other := mkdir(admin, "/public", "other")
+		guard(admin, other, "another one")
+		verify(alice, other, "another one").OK(200)
+		same(t, "both", names(alice, dir), "inside")
+		l.Clock.Advance(5*time.Minute - time.Second)
+		names(alice, dir)
+		l.Clock.Advance(2 * time.Second)
+		status(t, "after fifteen minutes", listing(alice, dir), 403, "PASSWORD_REQUIRED")
+		names(alice, "/public/other")
+		alice.Post("/api/auth/logout", nil).OK(200)
+		if alice.Cookies[api.ProofCookie] != "" {
+			t.Error("the cookie outlives the session")
+		}
+
+		// a file below is opened with the folder's password, the owner may give it too
+		bodyIs(t, l.Client(t).Get(verify(admin, below, "open sesame").OK(200).Text("url")).OK(200), "below")
+		verify(admin, shut, "open sesame").OK(200)
+		status(t, "the owner, wrong", verify(admin, shut, "x"), 401, "INVALID_PASSWORD")
+		bob := l.SignIn(t, "bob", "password of bob")
+		verify(bob, inside, "open sesame").OK(200)
+		same(t, "all that it covers is open", names(bob, dir), "inside")
+
+		// of nested passwords the nearest asks
+		guard(admin, below, "the file's own")
+		status(t, "the folder's password at a file with its own", verify(bob, below, "open sesame"), 401, "INVALID_PASSWORD")
+		bodyIs(t, l.Client(t).Get(verify(bob, below, "the file's own").OK(200).Text("url")).OK(200), "below")
+	})
+}
+
+// A cookie that was not made here, for this, counts as none, and gets in nobody's way.
+func TestProofsThatCountAsNone(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, visitor := l.Admin(t), l.Client(t)
+		guard(admin, admin.Upload("/public", "a.txt", []byte("x")), "open sesame")
+		guard(admin, mkdir(admin, "/public", "shut"), "open sesame")
+		admin.Upload("/public/shut", "in.txt", []byte("below"))
+		admin.Upload("/public", "open.txt", []byte("x"))
+		unlock(visitor, "/public/shut", "open sesame").OK(200)
+		good := visitor.Cookies[api.ProofCookie]
+		visitor.Get("/public/shut/in.txt").OK(200)
+		body, mac, _ := strings.Cut(good, ".")
+		for what, value := range map[string]string{
+			"empty": "", "dot": ".", "junk": "junk", "without a signature": body, "an empty signature": body + ".", "another payload": "eHl6." + mac,
+			"cut": good[:len(good)-1], "longer": good + "A", "a session": admin.Cookies[api.SessionCookie], "huge": strings.Repeat("A", 30000),
+		} {
+			c := l.Client(t)
+			c.Cookies[api.ProofCookie] = value
+			status(t, what, c.Get("/public/shut/in.txt"), 403, "PASSWORD_REQUIRED")
+			status(t, what+", elsewhere", c.Get("/public/open.txt"), 200, "")
+			status(t, what+", settings", c.Get("/api/public/settings"), 200, "")
+			c = admin.Fork()
+			c.Cookies[api.ProofCookie] = value
+			status(t, what+", signed in", c.Get("/api/auth/me"), 200, "")
+		}
+		l.Clock.Advance(-2 * time.Hour) // one that would last longer than any does
+		status(t, "from the future", visitor.Get("/public/shut/in.txt"), 403, "PASSWORD_REQUIRED")
+	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false }) // whose counters do not go back in time
+}
+
+// At most 32 passwords are remembered; the oldest go.
+func TestProofsAreBounded(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	admin, visitor := l.Admin(t), l.Client(t)
+	for i := range 33 {
+		dir := fmt.Sprintf("d%02d", i)
+		guard(admin, mkdir(admin, "/public", dir), "open sesame")
+		admin.Upload("/public/"+dir, "f", []byte("x"))
+		l.Clock.Advance(time.Second)
+		unlock(visitor, "/public/"+dir, "open sesame").OK(200)
+		unlock(visitor, "/public/"+dir, "open sesame").OK(200) // twice is once
+		if i == 31 {
+			visitor.Get("/public/d00/f").OK(200)
+		}
+	}
+	status(t, "the first of 33", visitor.Get("/public/d00/f"), 403, "PASSWORD_REQUIRED")
+	for _, dir := range []string{"d01", "d32"} {
+		visitor.Get("/public/" + dir + "/f").OK(200)
+	}
+	if n := len(visitor.Cookies[api.ProofCookie]); n > 4000 {
+		t.Errorf("the cookie has %d bytes", n)
+	}
+}
+
+// Secure on https.
+func TestProofCookieOverHTTPS(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" }, apptest.TrustLoopback)
+	admin := l.Client(t)
+	admin.Header.Set("X-Forwarded-Proto", "https")
+	admin.Post("/api/auth/login", m{"username": "admin", "password": apptest.AdminPassword}).OK(200)
+	admin.CSRF = admin.Get("/api/auth/csrf-token").OK(200).Text("token")
+	guard(admin, mkdir(admin, "/public", "shut"), "open sesame")
+	if proof := cookie(t, unlock(l.Client(t), "/public/shut", "open sesame").OK(200)); !proof.Secure {
+		t.Errorf("the cookie is %v", proof)
+	}
+}
+
+// POST /api/public/unlock: everything but the right password is a wrong one.
+func TestUnlock(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
+		file := admin.Upload("/public", "a b.txt", []byte("everybody's"))
+		shut := mkdir(admin, "/public", "shut")
+		admin.Upload("/public/shut", "in.txt", []byte("below"))
+		private := alice.Upload("/home/alice", "p.txt", []byte("alice's"))
+		admin.Upload("/public", "open.txt", []byte("x"))
+		for _, id := range []string{file, shut} {
+			guard(admin, id, "open sesame")
+		}
+		guard(alice, private, "open sesame")
+
+		reply := unlock(visitor, "/public/a b.txt", "open sesame").OK(200)
+		fields(t, "data", object(t, reply.Body)["data"], "url", "expiresIn")
+		equal(t, "expiresIn", reply.Value("expiresIn"), 900)
+		bodyIs(t, visitor.Get(reply.Text("url")).OK(200), "everybody's")
+		status(t, "once", visitor.Get(reply.Text("url")), 401, "INVALID_TOKEN")
+		preview := visitor.Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
+		for range 2 {
+			bodyIs(t, visitor.Get(preview).OK(200), "everybody's")
+		}
+		equal(t, "a visitor's listing", unlock(visitor, "//public/./shut/", "open sesame").OK(200).Value("url"), apptest.BaseURL+"/api/public/files?path=%2Fpublic%2Fshut")
+		equal(t, "a session's listing", unlock(alice, "/public/shut", "open sesame").OK(200).Value("url"), apptest.BaseURL+"/api/files?path=%2Fpublic%2Fshut")
+		bodyIs(t, visitor.Get("/public/shut/in.txt").OK(200), "below")
+		same(t, "alice lists", names(alice, "/public/shut"), "in.txt")
+		bodyIs(t, visitor.Get(unlock(alice, "/home/alice/p.txt", "open sesame").OK(200).Text("url")).OK(200), "alice's")
+
+		refused := map[string]*apptest.Reply{
+			"wrong":                      unlock(l.Client(t), "/public/a b.txt", "x"),
+			"wrong for a folder":         unlock(l.Client(t), "/public/shut", "x"),
+			"nothing there":              unlock(l.Client(t), "/public/absent", "open sesame"),
+			"nothing there, below":       unlock(l.Client(t), "/public/shut/absent", "open sesame"),
+			"below a file":               unlock(l.Client(t), "/public/open.txt/x", "open sesame"),
+			"nothing asks":               unlock(l.Client(t), "/public/open.txt", "open sesame"),
+			"nothing asks for a folder":  unlock(l.Client(t), "/public", "open sesame"),
+			"the top":                    unlock(l.Client(t), "/", "open sesame"),
+			"somebody's":                 unlock(l.Client(t), "/home/alice/p.txt", "open sesame"),
+			"somebody's, by another":     unlock(l.User(t, "bob"), "/home/alice/p.txt", "open sesame"),
+			"somebody's, by bad session": withCookie(l.Client(t), api.SessionCookie, "junk").Post("/api/public/unlock", m{"path": "/home/alice/p.txt", "password": "open sesame"}),
+			"a route of the service":     unlock(l.Client(t), "/api/files", "open sesame"),
+		}
+		want := object(t, refused["wrong"].Body)["error"]
+		for what, r := range refused {
+			status(t, what, r, 401, "INVALID_PASSWORD")
+			equal(t, what, object(t, r.Body)["error"], want)
+			if r.Header.Get("Set-Cookie") != "" {
+				t.Errorf("%s: a cookie is set", what)
+			}
+		}
+		for what, body := range map[string]m{
+			"no path": {"password": "x"}, "no password": {"path": "/public/a b.txt"}, "an empty one": {"path": "/public/a b.txt", "password": ""},
+			"relative": {"path": "public", "password": "x"}, "dots": {"path": "/public/../x", "password": "x"}, "control": {"path": "/a\n", "password": "x"},
+			"too long": {"path": "/public/a b.txt", "password": strings.Repeat("x", 129)}, "purpose": {"path": "/a", "password": "x", "purpose": "x"},
+		} {
+			status(t, what, l.Client(t).Post("/api/public/unlock", body), 400, "VALIDATION_ERROR")
+		}
+
+		// no CSRF token is asked for, but nobody else's page may ask
+		plain := alice.Fork()
+		plain.CSRF = ""
+		unlock(plain, "/home/alice/p.txt", "open sesame").OK(200)
+		for _, c := range []*apptest.Client{l.Client(t), alice} {
+			status(t, "across sites", c.Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame"}, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+		}
+		status(t, "a key", alice.Key(m{}).Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame"}), 403, "FORBIDDEN")
+		setGuestAccess(t, l, false)
+		status(t, "while no guests are let in", unlock(l.Client(t), "/public/a b.txt", "open sesame"), 401, "INVALID_PASSWORD")
+	})
+}
+
+func withCookie(c *apptest.Client, name, value string) *apptest.Client {
+	c.Cookies[name] = value
+	return c
+}
+
+// Ten wrong ones a minute, by address and target, and whatever leads to the same password.
+func TestWrongPasswordsAreLimited(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite") // replicas share counters through Redis alone
+	admin, visitor := l.Admin(t), l.Client(t)
+	shut := mkdir(admin, "/public", "shut")
+	in := admin.Upload("/public/shut", "in.txt", []byte("x"))
+	guard(admin, shut, "open sesame")
+	alone := admin.Upload("/public", "alone.txt", []byte("x"))
+	guard(admin, alone, "open sesame")
+	verify(admin, alone, "open sesame").OK(200) // right ones don't count
+	for i := range 10 {
+		status(t, fmt.Sprint("wrong ", i), verify(admin, alone, "x"), 401, "INVALID_PASSWORD")
+	}
+	r := verify(admin, alone, "open sesame")
+	status(t, "the eleventh, right or not", r, 429, "RATE_LIMIT_EXCEEDED")
+	if r.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	status(t, "by its path", unlock(visitor, "/public/alone.txt", "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+
+	for i := range 10 { // many names lead to one password
+		status(t, fmt.Sprint("by path ", i), unlock(visitor, fmt.Sprint("/public/shut/", i), "x"), 401, "INVALID_PASSWORD")
+	}
+	for what, r := range map[string]*apptest.Reply{
+		"another name": unlock(visitor, "/public/shut/in.txt", "open sesame"), "the folder": unlock(visitor, "/public/shut", "open sesame"),
+		"no such name": unlock(visitor, "/public/shut/absent", "x"), "by id": verify(admin, in, "open sesame"), "the folder by id": verify(admin, shut, "open sesame"),
+	} {
+		status(t, what, r, 429, "RATE_LIMIT_EXCEEDED")
+	}
+	for i := range 11 { // where nothing asks it is the same
+		want, code := 401, "INVALID_PASSWORD"
+		if i == 10 {
+			want, code = 429, "RATE_LIMIT_EXCEEDED"
+		}
+		status(t, fmt.Sprint("nothing there ", i), unlock(visitor, "/nowhere", "x"), want, code)
+	}
+	l.Clock.Advance(time.Minute)
+	verify(admin, alone, "open sesame").OK(200)
+	unlock(visitor, "/public/shut", "open sesame").OK(200)
+}

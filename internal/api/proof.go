@@ -1,0 +1,78 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ProofCookie is the name of the cookie that holds which passwords of folders and rules were given. It names passwords, never says them, and a
+// new password has another name.
+const ProofCookie = "unlocked"
+
+const (
+	proofLifetime = 15 * time.Minute // from when a password was given
+	maxProofs     = 32               // in one cookie; the oldest go
+	proofPurpose  = "unlocked"       // of the key that signs them
+	clockSlack    = time.Hour        // how far the clocks of replicas may differ; see docs/decisions.md: Clocks
+)
+
+// proof says that a password was given.
+type proof struct {
+	id      string // of the password
+	expires int64  // ms
+}
+
+// unlocked returns the ids of the passwords that the caller has given by the cookie. One that is forged, damaged or expired counts as none.
+func (c *call) unlocked() []string {
+	cookie, err := c.r.Cookie(ProofCookie)
+	if err != nil || cookie.Value == "" {
+		return nil
+	}
+	payload, err := c.a.Secrets.Verify(proofPurpose, cookie.Value)
+	if err != nil {
+		return nil
+	}
+	now := c.a.Now()
+	latest := now.Add(proofLifetime + clockSlack).UnixMilli()
+	var ids []string
+	for item := range strings.SplitSeq(string(payload), ",") {
+		at, id, _ := strings.Cut(item, ":")
+		expires, err := strconv.ParseInt(at, 10, 64)
+		if err != nil || id == "" || expires <= now.UnixMilli() || expires > latest {
+			continue
+		}
+		c.proofs, ids = append(c.proofs, proof{id, expires}), append(ids, id)
+	}
+	return ids
+}
+
+// remember adds passwords that were given to the cookie.
+func (c *call) remember(ids []string) {
+	expires := c.a.Now().Add(proofLifetime).UnixMilli()
+	all := slices.DeleteFunc(slices.Clone(c.proofs), func(p proof) bool { return slices.Contains(ids, p.id) })
+	for _, id := range ids {
+		all = append(all, proof{id, expires})
+	}
+	slices.SortStableFunc(all, func(a, b proof) int { return cmp.Compare(a.expires, b.expires) })
+	all = all[max(0, len(all)-maxProofs):]
+	items := make([]string, len(all))
+	for i, p := range all {
+		items[i] = strconv.FormatInt(p.expires, 10) + ":" + p.id
+	}
+	c.setProofs(c.a.Secrets.Sign(proofPurpose, []byte(strings.Join(items, ","))), int(proofLifetime.Seconds()))
+}
+
+// forgetProofs clears the cookie where there is one.
+func (c *call) forgetProofs() {
+	if _, err := c.r.Cookie(ProofCookie); err == nil {
+		c.setProofs("", -1)
+	}
+}
+
+func (c *call) setProofs(value string, maxAge int) {
+	http.SetCookie(c.w, &http.Cookie{Name: ProofCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: c.a.secure, SameSite: http.SameSiteStrictMode})
+}
