@@ -120,7 +120,7 @@ func (w *world) download(c caller, e *entry) answer {
 		return answer{notFound}
 	case verdict != allow:
 		return answer{refusal(verdict)}
-	case w.guard(e.place()) != nil:
+	case w.locked(c, e.place()) != nil:
 		return answer{askPassword}
 	}
 	return answer{done}
@@ -134,17 +134,17 @@ func (w *world) public(c caller, at string) answer {
 	if w.covering(at) == nil {
 		return answer{notFound}
 	}
-	verdict, e := w.has(c, "download", at), w.at(at)
+	verdict, e, locked := w.has(c, "download", at), w.at(at), w.locked(c, at) != nil
 	switch {
 	case verdict == deny && c.user == nil:
 		return answer{signInFirst}
 	case verdict != allow:
 		return answer{refusal(verdict)}
-	case e != nil && e.folder && e.password:
+	case locked && e != nil && e.folder && e.password:
 		return answer{notFound, askPassword}
-	case w.guard(at) != nil && !w.opens(c, at) || w.guard(at) != nil && e != nil && !e.folder:
+	case locked && !w.opens(c, at) || locked && e != nil && !e.folder:
 		return answer{askPassword}
-	case w.guard(at) != nil:
+	case locked:
 		return answer{notFound, askPassword}
 	case e == nil || e.folder:
 		return answer{notFound}
@@ -158,7 +158,7 @@ func (w *world) permanent(e *entry) answer {
 		return answer{notFound}
 	}
 	for _, permission := range []string{"share", "download"} {
-		if verdict, _ := w.judge(e.owner, nil, nowhere, permission, e.place(), e.owner); verdict != allow {
+		if verdict, _ := w.judge(caller{user: e.owner, ip: nowhere}, permission, e.place(), e.owner); verdict != allow {
 			return answer{notFound}
 		}
 	}
@@ -206,7 +206,7 @@ func (w *world) makeLink(c caller, e *entry) answer {
 			refused = append(refused, refusal(verdict))
 		}
 	}
-	if w.guard(e.place()) != nil {
+	if w.locked(c, e.place()) != nil {
 		refused = append(refused, askPassword)
 	}
 	if refused != nil {
@@ -289,6 +289,17 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 // whole judges changing a folder with all that is in it. Where the decisions refuse by what could be there they leave room: refused is sure when
 // something that is there, or that a rule can match, may not be changed; it is open when any rule with a condition, or a deny, can match at all.
 func (w *world) whole(c caller, permission, top string, below_ []string) sight {
+	if found := w.wholly(c, permission, top, below_); found != no || c.given == nil {
+		return found
+	}
+	c.given = nil // a password further down may be asked for whether it was given or not
+	if w.wholly(c, permission, top, below_) != no {
+		return open
+	}
+	return no
+}
+
+func (w *world) wholly(c caller, permission, top string, below_ []string) sight {
 	for _, at := range below_ {
 		if w.has(c, permission, at) != allow || !w.opens(c, at) {
 			return yes

@@ -268,7 +268,7 @@ func (w *world) String() string {
 		for _, mark := range []struct {
 			is   bool
 			text string
-		}{{e.folder, "folder"}, {e.password, "password"}, {e.link != "", "link"}, {w.hidden(e), "HIDDEN"}} {
+		}{{e.folder, "folder"}, {e.password, "password " + e.id}, {e.link != "", "link"}, {w.hidden(e), "HIDDEN"}} {
 			if mark.is {
 				b.WriteString(" " + mark.text)
 			}
@@ -295,11 +295,15 @@ func (w *world) String() string {
 func (k *key) name() string { return strings.TrimLeft(k.id, "pk_0") + "k" }
 
 func (c caller) String() string {
+	from := " from " + c.ip
+	if c.given != nil {
+		from += fmt.Sprint(" with the passwords of ", c.given)
+	}
 	switch {
 	case c.user == nil:
-		return "anonymous from " + c.ip
+		return "anonymous" + from
 	case c.key != nil:
-		return "key " + c.key.name() + " of " + c.user.name + " from " + c.ip
+		return "key " + c.key.name() + " of " + c.user.name + from
 	}
-	return c.user.name + " from " + c.ip
+	return c.user.name + from
 }

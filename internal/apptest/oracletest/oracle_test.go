@@ -2,6 +2,7 @@ package oracletest
 
 import (
 	"context"
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 
 	"larder/internal/apptest"
 	"larder/internal/config"
+	"larder/internal/secret"
 	"larder/internal/site"
 )
 
@@ -45,6 +47,7 @@ type bench struct {
 	keys             *apptest.Client
 	object, provider string
 	guests           bool
+	secrets          *secret.Keyring // the service's own, to sign what a caller has given
 
 	w       *world
 	seed    uint64
@@ -65,8 +68,12 @@ func newBench(t *testing.T, l *apptest.Larder) *bench {
 		me := b.clients[name].Get("/api/auth/me").OK(200)
 		b.accounts = append(b.accounts, &user{id: me.Text("user.id"), name: name, role: me.Text("user.role")})
 	}
-	file := b.clients["admin"].Upload("/", "content.png", []byte("x"))
+	master := sha256.Sum256([]byte(t.Name()))
 	var err error
+	if b.secrets, err = secret.New(master[:]); err != nil {
+		t.Fatal(err)
+	}
+	file := b.clients["admin"].Upload("/", "content.png", []byte("x"))
 	if b.object, b.provider, err = sharedObject(context.Background(), l.Apps[0].DB, file); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +118,40 @@ func (b *bench) caller() caller {
 			c.user = pick(b.d, b.w.users)
 		}
 	}
+	if ids := b.w.passwords(); len(ids) > 0 && b.d.chance(45) {
+		for range 1 + b.d.IntN(2) {
+			c.given = append(c.given, pick(b.d, ids))
+		}
+	}
 	return c
+}
+
+// passwords are the ids of the entries and rules that have one.
+func (w *world) passwords() (ids []string) {
+	for _, e := range w.entries {
+		if e.password {
+			ids = append(ids, e.id)
+		}
+	}
+	for _, r := range w.rules {
+		if r.password {
+			ids = append(ids, r.id)
+		}
+	}
+	return ids
+}
+
+// proofs is the cookie of a caller who has given passwords.
+func (b *bench) proofs(c caller) string {
+	var items []string
+	for _, id := range c.given {
+		name := proofOf(id)
+		if slices.ContainsFunc(b.w.rules, func(r *rule) bool { return r.id == id }) {
+			name = proofOfRule(id)
+		}
+		items = append(items, fmt.Sprintf("%d:%s", b.now()+1000, name))
+	}
+	return b.secrets.Sign("unlocked", []byte(strings.Join(items, ",")))
 }
 
 // send sends a request as a caller.
@@ -125,6 +165,10 @@ func (b *bench) send(c caller, method, path string, body any) *apptest.Reply {
 		client = b.clients[c.user.name]
 	}
 	client.Header.Set("X-Forwarded-For", c.ip)
+	delete(client.Cookies, "unlocked")
+	if c.given != nil {
+		client.Cookies["unlocked"] = b.proofs(c)
+	}
 	reply := client.Do(apptest.Request{Method: method, Path: path, Body: body})
 	if reply.Err != nil {
 		b.t.Fatalf("seed %d: %s %s: %v", b.seed, method, path, reply.Err)

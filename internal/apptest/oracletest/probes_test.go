@@ -241,8 +241,9 @@ func (b *bench) askMakeLink(c caller) {
 
 func (b *bench) askExplain(c caller) {
 	at, permission := b.w.anyPath(b.d), pick(b.d, allPermissions)
+	c.given = nil // it is about those who have given none
 	body := apptest.M{"path": at, "permission": permission, "ip": c.ip}
-	verdict, by := b.w.judge(c.user, nil, c.ip, permission, at, b.w.ownerAt(at))
+	verdict, by := b.w.judge(caller{user: c.user, ip: c.ip}, permission, at, b.w.ownerAt(at))
 	switch {
 	case c.key != nil:
 		body["apiKeyId"] = c.key.id
@@ -251,7 +252,7 @@ func (b *bench) askExplain(c caller) {
 		body["anonymous"] = true
 	case b.d.chance(20):
 		body["role"] = c.user.role
-		verdict, by = b.w.judge(&user{role: c.user.role}, nil, c.ip, permission, at, nil)
+		verdict, by = b.w.judge(caller{user: &user{role: c.user.role}, ip: c.ip}, permission, at, nil)
 	default:
 		body["userId"] = c.user.id
 	}

@@ -44,12 +44,12 @@ func (w *world) reaches(c caller, folder string) sight {
 			return yes
 		}
 	}
-	if u := c.user; u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && below(u.home.place(), folder) {
+	if u := c.user; u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && within(u.home.place(), folder) { // the home itself: the decisions say below
 		return open
 	}
 	for _, r := range w.rules {
 		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
-		if mine && !r.deny && !r.password && fromThere(c.ip, r.ips) && (w.canMatchBelow(r, folder) || w.glob(r, folder)) {
+		if mine && !r.deny && (!r.password || c.gave(r.id)) && fromThere(c.ip, r.ips) && (w.canMatchBelow(r, folder) || w.glob(r, folder)) {
 			return open
 		}
 	}
@@ -94,7 +94,7 @@ func (w *world) seen(c caller, path string) sight {
 
 // opens reports whether the password that covers a path does not hinder a caller from listing and changing there.
 func (w *world) opens(c caller, path string) bool {
-	g := w.guard(path)
+	g := w.locked(c, path)
 	return g == nil || c.user != nil && (c.user.role == "admin" || g.owner == c.user)
 }
 

@@ -12,6 +12,20 @@ import (
 // standIn is a password hash that no password has.
 const standIn = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
+// proofOf is what the cookie calls the password of an entry: half of them are of before passwords had names of their own.
+func proofOf(entryID string) string {
+	if entryID[0] < '8' {
+		return entryID
+	}
+	return strings.ReplaceAll(entryID, "-", "")
+}
+
+// proofOfRule is what the cookie calls the password of a rule.
+func proofOfRule(ruleID string) string {
+	sum := sha256.Sum256([]byte(ruleID + " " + standIn))
+	return hex.EncodeToString(sum[:16])
+}
+
 // put makes a world the only one in the database. object is content that all files share, in the store of provider.
 func (w *world) put(ctx context.Context, d *db.DB, provider, object string, now int64) error {
 	return d.Write(ctx, func(tx *db.Tx) error {
@@ -89,7 +103,7 @@ func (w *world) putEntries(x *script, object string, now int64) {
 	x.do(`UPDATE objects SET refs = 1000000`)
 	x.do(`UPDATE quotas SET max_storage = -1, max_files = -1, used_storage = 1000000000, used_files = 1000000, reserved_storage = 0, reserved_files = 0`)
 	for _, e := range w.entries {
-		var parent, content, hash any
+		var parent, content, hash, passwordID any
 		kind, size := 0, 0
 		if e.parent != nil {
 			parent = e.parent.id
@@ -99,9 +113,12 @@ func (w *world) putEntries(x *script, object string, now int64) {
 		}
 		if e.password {
 			hash = standIn
+			if id := proofOf(e.id); id != e.id {
+				passwordID = id
+			}
 		}
-		x.do(`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, password_hash, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, 'image/png', $7, $8, $9, $10, $11)`, e.id, parent, e.name, strings.ToLower(e.name), kind, size, e.owner.id, content, hash, now, now)
+		x.do(`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, password_hash, password_id, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, $6, 'image/png', $7, $8, $9, $10, $11, $12)`, e.id, parent, e.name, strings.ToLower(e.name), kind, size, e.owner.id, content, hash, passwordID, now, now)
 		if e.link != "" {
 			x.do(`INSERT INTO links (id, entry_id, ext, created_at) VALUES ($1, $2, 'png', $3)`, e.link, e.id, now)
 		}

@@ -199,8 +199,8 @@ func (w *world) matches(r *rule, permission, path, ip string) bool {
 	return fromThere(ip, r.ips)
 }
 
-// decided is what the rules of a subject say; asked tells that a rule was passed over for want of its password.
-func (w *world) decided(concerned func(*rule) bool, permission, path, ip string) (verdict outcome, by string, asked bool) {
+// decided is what the rules of a subject say to a caller; asked tells that a rule was passed over for want of its password.
+func (w *world) decided(concerned func(*rule) bool, c caller, permission, path string) (verdict outcome, by string, asked bool) {
 	rules := []*rule{}
 	for _, r := range w.rules {
 		if concerned(r) {
@@ -210,10 +210,10 @@ func (w *world) decided(concerned func(*rule) bool, permission, path, ip string)
 	slices.SortStableFunc(rules, inOrder)
 	for _, r := range rules {
 		switch {
-		case !w.matches(r, permission, path, ip):
+		case !w.matches(r, permission, path, c.ip):
 		case r.deny:
 			return deny, r.id, asked
-		case r.password:
+		case r.password && !c.gave(r.id):
 			asked = true
 		default:
 			return allow, r.id, asked
@@ -229,9 +229,10 @@ func (w *world) homeCovers(u *user, path string) bool {
 	return u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && within(path, u.home.place())
 }
 
-// judge decides about an account (nil for nobody) with or without a key's rules, before what the key itself is limited to.
-func (w *world) judge(u *user, k *key, ip, permission, path string, owner *user) (outcome, string) {
-	verdict, by, asked := w.decided(func(r *rule) bool { return r.concerns(u, k) }, permission, path, ip)
+// judge decides about a caller, a key's own rules included, before what the key itself is limited to.
+func (w *world) judge(c caller, permission, path string, owner *user) (outcome, string) {
+	u := c.user
+	verdict, by, asked := w.decided(func(r *rule) bool { return r.concerns(u, c.key) }, c, permission, path)
 	switch {
 	case verdict != "":
 	case u != nil && u.role == "admin":
@@ -242,7 +243,7 @@ func (w *world) judge(u *user, k *key, ip, permission, path string, owner *user)
 		return allow, "home"
 	case w.guests:
 		var again bool
-		verdict, by, again = w.decided(ofGuests, permission, path, ip)
+		verdict, by, again = w.decided(ofGuests, c, permission, path)
 		asked = asked || again
 	}
 	switch {
@@ -258,14 +259,15 @@ func (w *world) judge(u *user, k *key, ip, permission, path string, owner *user)
 
 // decide is the verdict about what is, or would be, at a path and belongs to owner.
 func (w *world) decide(c caller, permission, path string, owner *user) outcome {
-	verdict, _ := w.judge(c.user, nil, c.ip, permission, path, owner)
 	if c.key == nil {
+		verdict, _ := w.judge(c, permission, path, owner)
 		return verdict
 	}
+	verdict, _ := w.judge(caller{user: c.user, ip: c.ip}, permission, path, owner)
 	if !c.key.may(permission, path) {
 		return deny
 	}
-	with, _ := w.judge(c.user, c.key, c.ip, permission, path, owner)
+	with, _ := w.judge(c, permission, path, owner)
 	switch {
 	case verdict == allow && with == allow:
 		return allow

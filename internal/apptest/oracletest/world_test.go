@@ -69,10 +69,14 @@ type rule struct {
 
 // caller is who asks, from where: nobody, an account, or a key.
 type caller struct {
-	user *user // nil for nobody; a key's owner
-	key  *key
-	ip   string
+	user  *user // nil for nobody; a key's owner
+	key   *key
+	ip    string
+	given []string // ids of the entries and rules whose password the cookie says was given
 }
+
+// gave reports whether a caller has given the password of an entry or rule; a key cannot.
+func (c caller) gave(id string) bool { return c.key == nil && slices.Contains(c.given, id) }
 
 var allPermissions = []string{"read", "write", "update", "delete", "share", "download"}
 
@@ -190,6 +194,14 @@ func (w *world) ownerAt(path string) *user {
 			return nil
 		}
 	}
+}
+
+// locked is guard for a caller: nil when they have given that password.
+func (w *world) locked(c caller, path string) *entry {
+	if g := w.guard(path); g != nil && !c.gave(g.id) {
+		return g
+	}
+	return nil
 }
 
 // guard is the entry whose password covers a path: the nearest at it or above it.
