@@ -1,0 +1,94 @@
+package access_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"larder/internal/access"
+)
+
+// What a signed link to a file is bound by, and what it is told to need.
+func TestConditionalAndAsksPassword(t *testing.T) {
+	t.Parallel()
+	allow, deny := access.Allow, access.Deny
+	here := func(id, subject string, e access.Effect, p ...access.Permission) access.Rule {
+		return rule(id, subject, e, "/x/**", p...)
+	}
+	office := func(r access.Rule) access.Rule { return where(r, "10.0.0.0/8") }
+	g := &access.Guard{ID: "e1", OwnerID: "alice"}
+	alices := owned(at("/x/f")).of("alice")
+	key := access.Key{ID: "k1", Permissions: set(read, dl), Root: at("/").Path}
+	for _, c := range []struct {
+		name              string
+		rules             []access.Rule
+		actor             access.Actor
+		target            access.Target
+		conditional, asks bool
+	}{
+		{"the owner's file", nil, alice, alices, false, false},
+		{"nobody's file", nil, alice, at("/x/f"), false, false},
+		{"a password on it", nil, alice, behind(alices, g, nil), true, true},
+		{"a password above it", nil, alice, behind(alices, g, g), true, true},
+		{"a password that was given", nil, holding(alice, "e1"), behind(alices, g, nil), true, true},
+		{"a rule with a password", []access.Rule{withPassword(here("a", "role:user", allow))}, bob, at("/x/f"), true, true},
+		{"the same, given", []access.Rule{withPassword(here("a", "role:user", allow))}, holding(bob, "a"), at("/x/f"), true, true},
+		{"a rule with a password, but one's own", []access.Rule{withPassword(here("a", "role:user", allow))}, alice, alices, false, false},
+		{"a password for reading only", []access.Rule{withPassword(here("a", "role:user", allow, read))}, bob, at("/x/f"), false, false},
+		{"with a password, or without", []access.Rule{ranked(withPassword(here("a", "role:user", allow)), 1), here("b", "role:user", allow)}, bob, at("/x/f"), false, false},
+		{"with a password, else denied", []access.Rule{ranked(withPassword(here("a", "role:user", allow)), 1), here("b", "role:user", deny)}, bob, at("/x/f"), true, true},
+		{"a guest's rule with a password, for a user", []access.Rule{withPassword(here("a", "role:guest", allow))}, bob, at("/x/f"), true, true},
+		{"a guest's rule with a password, for the owner", []access.Rule{withPassword(here("a", "role:guest", allow))}, alice, alices, false, true},
+		{"a guest's rule with a password, for an administrator", []access.Rule{withPassword(here("a", "role:guest", allow))}, root, at("/x/f"), false, true},
+		{"from the office", []access.Rule{office(here("a", "role:user", allow))}, bob, at("/x/f"), true, false},
+		{"from the office, and there", []access.Rule{office(here("a", "role:user", allow))}, from(bob, "10.0.0.1"), at("/x/f"), true, false},
+		{"from the office, or anywhere", []access.Rule{ranked(office(here("a", "role:user", allow)), 1), here("b", "role:guest", allow)}, bob, at("/x/f"), false, false},
+		{"not but from the office", []access.Rule{office(here("a", "role:user", deny))}, alice, alices, true, false},
+		{"not but from the office, outranked", []access.Rule{office(here("a", "role:user", deny)), ranked(here("b", "role:user", allow), 1)}, alice, alices, false, false},
+		{"a condition in another mount", []access.Rule{on(office(here("a", "role:user", deny)), "m2")}, alice, alices, false, false},
+		{"a condition elsewhere", []access.Rule{office(rule("a", "role:user", deny, "/y/**"))}, alice, alices, false, false},
+		{"a key's own condition", []access.Rule{office(here("a", "key:k1", deny))}, through(alice, key), alices, true, false},
+		{"another key's", []access.Rule{office(here("a", "key:k2", deny))}, through(alice, key), alices, false, false},
+		{"the condition of a key's owner", []access.Rule{office(here("a", "user:alice", deny)), here("b", "key:k1", allow)}, through(alice, key), alices, true, false},
+	} {
+		p := access.NewPolicy(c.rules, true)
+		if got := p.Conditional(c.actor, c.target); got != c.conditional {
+			t.Errorf("%s: conditional %v", c.name, got)
+		}
+		if got := p.AsksPassword(c.actor, c.target, dl); got != c.asks {
+			t.Errorf("%s: asks for a password: %v", c.name, got)
+		}
+	}
+	shut := access.NewPolicy([]access.Rule{withPassword(here("a", "role:guest", allow))}, false)
+	if shut.Conditional(visitor, at("/x/f")) || shut.AsksPassword(bob, at("/x/f"), dl) || shut.GuestAccess() || !access.NewPolicy(nil, true).GuestAccess() {
+		t.Error("rules for guests count while guests are not let in")
+	}
+	folder := behind(at("/x"), g, nil) // its name is to be read without a password, what is in it not
+	if p := access.NewPolicy(nil, true); p.AsksPassword(root, folder, read) || !p.AsksPassword(root, folder.Inside(), read) {
+		t.Error("the password of a folder covers what is in it, and not the folder")
+	}
+}
+
+// Where nothing is conditional, a download comes to the same from everywhere and with every password.
+func TestWhatIsNotConditionalIsTheSameForAll(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rules, target, a := drawRules(t), drawTarget(t), drawActor(t)
+		p := access.NewPolicy(rules, rapid.Bool().Draw(t, "guests"))
+		if p.Conditional(a, target) {
+			return
+		}
+		outcomes := map[access.Outcome][]netip.Addr{}
+		for _, ip := range addresses {
+			for _, ids := range [][]string{nil, {"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"}} {
+				a.IP, a.Unlocked = ip, ids
+				v := p.Decide(a, target, dl)
+				outcomes[v.Outcome] = append(outcomes[v.Outcome], ip)
+			}
+		}
+		if len(outcomes) > 1 || outcomes[access.NeedsPassword] != nil {
+			t.Fatalf("not conditional, but %v", outcomes)
+		}
+	})
+}
