@@ -256,6 +256,9 @@ func (x *transfer) separate(tx *db.Tx, c cargo, to where, s Stored) error {
 	if err != nil {
 		return err
 	}
+	if err := continueContent(tx, object, c.object); err != nil {
+		return err
+	}
 	if err := setObject(tx, c.id, object); err != nil {
 		return err
 	}

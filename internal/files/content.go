@@ -17,7 +17,8 @@ import (
 type Content struct {
 	Entry    Entry  // without Permissions
 	Public   bool   // anybody may have it, so that anybody may cache it
-	ETag     string // strong, quoted, another one for other content
+	ID       string // of the content: another one for other content, the same wherever it lies
+	ETag     string // strong, quoted, made of ID
 	Modified time.Time
 	// Open opens the content. Fault: Unavailable; that a store fails or has lost an object is never told as NotFound.
 	Open func(ctx context.Context) (blob.Object, error)
@@ -89,7 +90,7 @@ func (f *Found) atPath(a access.Actor) (Content, error) {
 	target := n.target(a)
 	if err := v.allow(a, target, access.Download); err != nil {
 		if a.UserID == "" && fault.Is(err, fault.Forbidden) {
-			return Content{}, fault.New(fault.Unauthorized, "Sign in to see this.")
+			return Content{}, signIn()
 		}
 		return Content{}, err
 	}
@@ -152,7 +153,8 @@ func (t *Tree) content(v *view, n *node, target access.Target, public bool) Cont
 	return Content{
 		Entry:    e,
 		Public:   public,
-		ETag:     `"` + n.object + `"`,
+		ID:       n.content,
+		ETag:     `"` + n.content + `"`,
 		Modified: time.UnixMilli(n.updated),
 		Open: func(ctx context.Context) (blob.Object, error) {
 			store, err := t.Providers.StoreAt(ctx, v.version, providerID)

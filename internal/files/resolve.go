@@ -28,6 +28,7 @@ type row struct {
 
 	provider string
 	key      blob.Key
+	content  string // the same for all objects that were copied from one another
 }
 
 // level is one entry on the way from a mount's root down to an entry.

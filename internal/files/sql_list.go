@@ -12,7 +12,7 @@ import (
 )
 
 // listColumns are entryColumns without an object.
-var listColumns = strings.Replace(entryColumns, "o.provider_id, o.key", "NULL, NULL", 1)
+var listColumns = strings.Replace(entryColumns, "o.provider_id, o.key, COALESCE(o.content_id, o.id)", "NULL, NULL, NULL", 1)
 
 // everyRow is a limit that bounds nothing.
 const everyRow = math.MaxInt64

@@ -70,7 +70,7 @@ func updateContent(tx *db.Tx, r, before *row) (changed bool, err error) {
 	return n == 1, nil
 }
 
-// insertObject records content with one reference to it and returns its id, which is also what the ETag of a file is made of.
+// insertObject records content with one reference to it and returns its id, which is also what the ETag of a file is made of, see continueContent.
 func (t *Tree) insertObject(tx *db.Tx, providerID string, s Stored) (id string, err error) {
 	id = t.IDs.Hex(16)
 	_, err = tx.Exec(`

@@ -12,7 +12,7 @@ import (
 
 // entryColumns are the columns of a row, of entries as e and objects as o; scanTo takes them in this order.
 const entryColumns = `e.id, e.parent_id, e.name, e.kind, e.size, e.mime_type, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END, e.object_id,
-	e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.updated_at, o.provider_id, o.key`
+	e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.updated_at, o.provider_id, o.key, COALESCE(o.content_id, o.id)`
 
 const (
 	folderKind = 0
@@ -25,20 +25,20 @@ const version = "(SELECT value FROM versions WHERE name = 'config')"
 // rowScan holds what Scan needs beyond a row's own fields.
 type rowScan struct {
 	row
-	kind                               int
-	parentID, objectID, provider, keyN sql.NullString
+	kind                                        int
+	parentID, objectID, provider, keyN, content sql.NullString
 }
 
 // columns returns where entryColumns go; call done afterwards.
 func (s *rowScan) columns() []any {
 	return []any{&s.id, &s.parentID, &s.name, &s.kind, &s.size, &s.mimeType, &s.owner, &s.password, &s.objectID,
-		&s.title, &s.color, &s.cover, &s.emoji, &s.position, &s.created, &s.updated, &s.provider, &s.keyN}
+		&s.title, &s.color, &s.cover, &s.emoji, &s.position, &s.created, &s.updated, &s.provider, &s.keyN, &s.content}
 }
 
 func (s *rowScan) done() row {
 	r := s.row
 	r.parent, r.folder, r.object = s.parentID.String, s.kind == folderKind, s.objectID.String
-	r.provider, r.key = s.provider.String, keyOf(s.keyN.String)
+	r.provider, r.key, r.content = s.provider.String, keyOf(s.keyN.String), s.content.String
 	return r
 }
 

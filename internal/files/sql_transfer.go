@@ -136,6 +136,15 @@ func locate(tx *db.Tx, id string, at where, s Stored) error {
 	return nil
 }
 
+// continueContent says that an object is the same content as the one that it was copied from.
+func continueContent(tx *db.Tx, id, from string) error {
+	_, err := tx.Exec("UPDATE objects SET content_id = (SELECT COALESCE(content_id, id) FROM objects WHERE id = $1) WHERE id = $2", from, id)
+	if err != nil {
+		return fmt.Errorf("say what object %s was copied from: %w", id, err)
+	}
+	return nil
+}
+
 // setObject gives a file an object of its own with the same content.
 func setObject(tx *db.Tx, id, object string) error {
 	if _, err := tx.Exec("UPDATE entries SET object_id = $1 WHERE id = $2", object, id); err != nil {

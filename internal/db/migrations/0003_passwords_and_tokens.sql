@@ -4,6 +4,10 @@
 -- Null for a password of before; the entry's id takes its place.
 ALTER TABLE entries ADD COLUMN password_id TEXT;
 
+-- Which content it is. An object that was copied elsewhere for one of the files that share it is the same content: it names the one that it was
+-- copied from, so that ETags and what is bound to the content last. Null for the object's own id.
+ALTER TABLE objects ADD COLUMN content_id TEXT;
+
 -- What a token is for: `download` saves once; `preview` shows, any number of times; `signed` is a link for as long as was asked for, any number
 -- of times, to the content that the file had then.
 CREATE TABLE tokens (
@@ -12,7 +16,7 @@ CREATE TABLE tokens (
     user_id     TEXT,                   -- on whose behalf; null for a visitor
     key_id      TEXT,
     purpose     TEXT NOT NULL CHECK (purpose IN ('download', 'preview', 'signed')),
-    object_id   TEXT,                   -- signed: the content; null else
+    object_id   TEXT,                   -- signed: the content, as objects.content_id has it; null else
     proof       TEXT,                   -- what passwords were given, null for none
     expires_at  BIGINT NOT NULL,
     consumed_at BIGINT
@@ -23,3 +27,5 @@ DROP TABLE download_tokens;
 ALTER TABLE tokens RENAME TO download_tokens;
 -- the sweep of what has expired
 CREATE INDEX download_tokens_expiry ON download_tokens (expires_at);
+-- how many signed links of an account are valid
+CREATE INDEX download_tokens_signed ON download_tokens (user_id, expires_at) WHERE purpose = 'signed';

@@ -300,6 +300,10 @@ CREATE INDEX entries_listing ON entries (parent_id, kind, name_fold, name, owner
 -- Null for a password of before; the entry's id takes its place.
 ALTER TABLE entries ADD COLUMN password_id TEXT;
 
+-- Which content it is. An object that was copied elsewhere for one of the files that share it is the same content: it names the one that it was
+-- copied from, so that ETags and what is bound to the content last. Null for the object's own id.
+ALTER TABLE objects ADD COLUMN content_id TEXT;
+
 -- What a token is for: `download` saves once; `preview` shows, any number of times; `signed` is a link for as long as was asked for, any number
 -- of times, to the content that the file had then.
 CREATE TABLE tokens (
@@ -308,7 +312,7 @@ CREATE TABLE tokens (
     user_id     TEXT,                   -- on whose behalf; null for a visitor
     key_id      TEXT,
     purpose     TEXT NOT NULL CHECK (purpose IN ('download', 'preview', 'signed')),
-    object_id   TEXT,                   -- signed: the content; null else
+    object_id   TEXT,                   -- signed: the content, as objects.content_id has it; null else
     proof       TEXT,                   -- what passwords were given, null for none
     expires_at  BIGINT NOT NULL,
     consumed_at BIGINT
@@ -319,6 +323,8 @@ DROP TABLE download_tokens;
 ALTER TABLE tokens RENAME TO download_tokens;
 -- the sweep of what has expired
 CREATE INDEX download_tokens_expiry ON download_tokens (expires_at);
+-- how many signed links of an account are valid
+CREATE INDEX download_tokens_signed ON download_tokens (user_id, expires_at) WHERE purpose = 'signed';
 
 
 INSERT INTO settings VALUES ('siteTitle', '"Larder"');
@@ -332,7 +338,8 @@ INSERT INTO mounts VALUES ('m1', 'p1', 'root1', '/', 'Files', 'name', 'asc', 0, 
 INSERT INTO rules VALUES ('r1', '/public/**', 'allow', NULL, 'guest', NULL, NULL, 'read,download', FALSE, NULL, '', 0, 1700000000000, 1700000000000);
 INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL);
 INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, 'hash', 1700000000000, 1700000000000, 'p1');
-INSERT INTO objects VALUES ('o1', 'p1', 'ab/0123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000);
+INSERT INTO objects VALUES ('o1', 'p1', 'ab/0123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, NULL);
+INSERT INTO objects VALUES ('o2', 'p1', 'ab/1123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, 'o1');
 INSERT INTO garbage VALUES ('p1', 'cd/0123456789abcdef0123456789abcdef', 1700000000000, NULL);
 INSERT INTO garbage VALUES ('p1', 'ef/0123456789abcdef0123456789abcdef', 1700003600000, 'upload1');
 INSERT INTO links VALUES ('abcdefghijklmnopqrstuv', 'e1', 'jpg', 1700000000000);

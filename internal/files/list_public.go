@@ -1,0 +1,28 @@
+package files
+
+import (
+	"context"
+
+	"larder/internal/access"
+	"larder/internal/fault"
+)
+
+// ListPublic is List for a visitor, whoever asks: only the address of a and the passwords that they have given count. Faults: Invalid, NotFound (no
+// mount, or nothing there where a visitor may look), PasswordRequired, and Unauthorized for all that does not show to visitors, existing or not,
+// and for everything while they are not let in.
+func (t *Tree) ListPublic(ctx context.Context, a access.Actor, q ListQuery) (Listing, error) {
+	v, err := t.refresh(ctx)
+	if err != nil {
+		return Listing{}, err
+	}
+	if !v.policy.GuestAccess() {
+		return Listing{}, signIn()
+	}
+	listing, err := t.List(ctx, access.Actor{Role: access.Guest, IP: a.IP, Unlocked: a.Unlocked}, q)
+	if fault.Is(err, fault.Forbidden) {
+		return Listing{}, signIn()
+	}
+	return listing, err
+}
+
+func signIn() error { return fault.New(fault.Unauthorized, "Sign in to see this.") }
