@@ -25,7 +25,8 @@ type Entry struct {
 	MountID              string
 	CreatedAt, UpdatedAt int64
 
-	path vpath.Path
+	path     vpath.Path
+	provider string // where the content lies, "" for a folder
 }
 
 // Path returns the path of the entry itself.
@@ -65,6 +66,7 @@ func plainEntry(r *row, t access.Target) Entry {
 		CreatedAt:      r.created,
 		UpdatedAt:      r.updated,
 		path:           t.Path,
+		provider:       r.provider,
 	}
 }
 

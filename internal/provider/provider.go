@@ -42,6 +42,9 @@ type Provider struct {
 	CreatedAt, UpdatedAt int64
 }
 
+// Presigns reports whether the store hands out addresses of its own that clients fetch bytes from. None does yet.
+func (p Provider) Presigns() bool { return false }
+
 // Config is what a Registry needs.
 type Config struct {
 	DB        *db.DB
@@ -124,9 +127,14 @@ func (r *Registry) Store(ctx context.Context, id string) (blob.Store, error) {
 	return r.StoreAt(ctx, version, id)
 }
 
+// At is ByID for a caller that knows the present config version: it reads nothing that is in memory already. Fault: NotFound.
+func (r *Registry) At(ctx context.Context, version int64, id string) (Provider, error) {
+	return r.rows.Get(version, id, func() (Provider, error) { return r.ByID(ctx, id) })
+}
+
 // StoreAt is Store for a caller that knows the present config version: it reads nothing that is in memory already.
 func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.Store, error) {
-	p, err := r.rows.Get(version, id, func() (Provider, error) { return r.ByID(ctx, id) })
+	p, err := r.At(ctx, version, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").Because(fmt.Errorf("%w: %s", ErrGone, id))
 	}

@@ -1,0 +1,81 @@
+package files_test
+
+import (
+	"testing"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// Who gets to know an address: each kind asks for its permission, and passwords bar the name only where they hide it.
+func TestCopyLinksAreJudgedEachByItself(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		dir := h.folder(h.admin, "/public/dir")
+		file := h.file(h.admin, "/public/f", "x")
+		inside := h.file(h.admin, "/public/dir/in", "x")
+		closed := h.file(h.admin, "/public/closed", "x")
+		h.rule(access.Rule{Pattern: "/public/closed", Effect: access.Deny, Role: access.Guest, Permissions: access.Set(access.Download), Priority: 1})
+		h.rule(access.Rule{Pattern: "/public/closed", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Download), Priority: 1})
+		hers := h.file(h.ann, "/home/ann/f", "x")
+		h.protect(file.ID)
+		h.protect(dir.ID)
+
+		ids := []string{file.ID, inside.ID, dir.ID, closed.ID, hers.ID, "none"}
+		for name, c := range map[string]struct {
+			who          access.Actor
+			plain, signs []any // a fault, or whether a password is asked for
+		}{
+			"bob":              {h.bob, []any{true, fault.PasswordRequired, true, false, fault.Forbidden, fault.NotFound}, []any{true, fault.PasswordRequired, true, fault.Forbidden, fault.Forbidden, fault.NotFound}},
+			"ann":              {h.ann, []any{true, fault.PasswordRequired, true, false, false, fault.NotFound}, []any{true, fault.PasswordRequired, true, fault.Forbidden, false, fault.NotFound}},
+			"an administrator": {h.admin, []any{true, true, true, false, false, fault.NotFound}, []any{true, true, true, false, false, fault.NotFound}},
+		} {
+			for _, signed := range []bool{false, true} {
+				wants := c.plain
+				if signed {
+					wants = c.signs
+				}
+				links, err := h.tree.CopyLinks(t.Context(), c.who, ids, signed)
+				h.must(err)
+				for i, link := range links {
+					switch want := wants[i].(type) {
+					case fault.Kind:
+						h.wantFault(name+": "+ids[i], link.Err, want)
+						if link.Entry.Name != "" || link.Content != "" {
+							t.Errorf("%s: a refusal tells %+v", name, link)
+						}
+					case bool:
+						if link.Err != nil || link.NeedsPassword != want || link.Entry.ID != ids[i] || (link.Content == "") != link.Entry.Folder {
+							t.Errorf("%s: %s, signed %v: %+v", name, ids[i], signed, link)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// A visitor's listing goes by the passwords that came along and by nothing else of whoever asks.
+func TestListPublicIsAVisitors(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		box := h.folder(h.admin, "/public/box")
+		h.file(h.admin, "/public/box/in", "x")
+		h.file(h.ann, "/home/ann/f", "x")
+		h.protect(box.ID)
+		list := func(a access.Actor, p string) error {
+			_, err := h.tree.ListPublic(t.Context(), a, files.ListQuery{Path: path(p), Page: 1, Limit: 10})
+			return err
+		}
+		for _, who := range []access.Actor{h.visitor, h.ann, h.admin} {
+			h.wantFault("without the password", list(who, "/public/box"), fault.PasswordRequired)
+			who.Unlocked = []string{"another", box.ID}
+			h.must(list(who, "/public/box"))
+			h.wantFault("a home", list(who, "/home/ann"), fault.Unauthorized)
+			h.wantFault("nothing", list(who, "/home/ann/none"), fault.Unauthorized)
+		}
+	})
+}
