@@ -1,6 +1,7 @@
 // Package download issues the tokens that the gateway turns into bytes.
 //
-// A token lasts 15 minutes and serves once, or as often as one likes when it was made for a preview. Only its SHA-256 is stored. It carries no right of its own: each look judges anew, with what
+// A token lasts 15 minutes and serves once, or as often as one likes when it was made for a preview; a signed link is one that lasts as long as was
+// asked for and is bound to the content, see signed.go. Only its SHA-256 is stored. It carries no right of its own: each look judges anew, with what
 // the account and the key it was issued to may do at that moment, so that a disabled account, a revoked key or a changed rule ends it.
 // Looking and using up are two steps, since a token must survive what sends no body: HEAD, 304, 416, a store that fails.
 // Specification: Download token, Download gateway.
@@ -32,6 +33,7 @@ type Purpose string
 const (
 	Save    Purpose = "download" // once, as an attachment
 	Preview Purpose = "preview"  // to be shown, any number of times
+	Signed  Purpose = "signed"   // a signed link: any number of times, as an attachment
 )
 
 // Lifetime is how long a token is valid.
@@ -41,8 +43,14 @@ const Lifetime = 15 * time.Minute
 // gone back since.
 const clockSlack = time.Hour
 
-// latest is the latest time (ms) at which a token that holds now can end.
-func latest(now int64) int64 { return now + (Lifetime + clockSlack).Milliseconds() }
+// latest is the latest time (ms) at which a token that holds now can end. It is not kept how long a signed link was to last: the longest counts.
+func latest(now int64, purpose Purpose) int64 {
+	lifetime := Lifetime
+	if purpose == Signed {
+		lifetime = MaxSigned
+	}
+	return now + (lifetime + clockSlack).Milliseconds()
+}
 
 // length of a token in characters of base62: 256 bits.
 const length = 43
@@ -96,8 +104,8 @@ type Redemption struct {
 }
 
 // Look finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask, and given are passwords that
-// were given besides those of the token's proof. Faults: InvalidToken
-// (unknown, used, expired, or whoever it was issued to may not download the file any more), PasswordRequired, NotFound (the file is gone).
+// were given besides those of the token's proof. Faults: InvalidToken (unknown, used, expired, or whoever it was issued to may not download the
+// file any more; a signed link also when the file is gone or has other content), PasswordRequired, NotFound (the file is gone).
 func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given ...string) (Redemption, error) {
 	if len(token) != length {
 		return Redemption{}, invalid()
@@ -109,7 +117,7 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given .
 	if err != nil {
 		return Redemption{}, fmt.Errorf("find a download token: %w", err)
 	}
-	if now := s.now().UnixMilli(); r.consumed || now >= r.expiresAt || r.expiresAt > latest(now) {
+	if now := s.now().UnixMilli(); r.consumed || now >= r.expiresAt || r.expiresAt > latest(now, r.purpose) {
 		return Redemption{}, invalid()
 	}
 	a, err := s.actor(ctx, r, ip)
@@ -121,9 +129,16 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given .
 	switch fault.KindOf(err) {
 	case fault.Forbidden, fault.Unauthorized:
 		return Redemption{}, invalid().Because(err)
+	case fault.NotFound:
+		if r.purpose == Signed {
+			return Redemption{}, invalid().Because(err)
+		}
 	}
 	if err != nil {
 		return Redemption{}, err
+	}
+	if r.purpose == Signed && content.ID != r.content {
+		return Redemption{}, invalid()
 	}
 	return Redemption{Content: content, Purpose: r.purpose}, nil
 }

@@ -11,6 +11,7 @@ type row struct {
 	entryID       string
 	userID, keyID string // "" for a visitor, for no key
 	purpose       Purpose
+	content       string // signed: what the file had; "" else
 	proof         string // what passwords were verified, joined by commas; "" for none
 	expiresAt     int64  // ms
 	consumed      bool
@@ -20,23 +21,23 @@ func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s !
 
 func insert(tx *db.Tx, hash string, r row) error {
 	_, err := tx.Exec(`
-		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, purpose, proof, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		hash, r.entryID, null(r.userID), null(r.keyID), string(r.purpose), null(r.proof), r.expiresAt)
+		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, purpose, object_id, proof, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		hash, r.entryID, null(r.userID), null(r.keyID), string(r.purpose), null(r.content), null(r.proof), r.expiresAt)
 	return err
 }
 
 func find(q db.Querier, hash string) (row, error) {
 	var (
-		r                    row
-		userID, keyID, proof sql.NullString
+		r                             row
+		userID, keyID, content, proof sql.NullString
 	)
 	err := q.QueryRow(`
-		SELECT entry_id, user_id, key_id, purpose, proof, expires_at, consumed_at IS NOT NULL
+		SELECT entry_id, user_id, key_id, purpose, object_id, proof, expires_at, consumed_at IS NOT NULL
 		FROM download_tokens
 		WHERE hash = $1`, hash).
-		Scan(&r.entryID, &userID, &keyID, &r.purpose, &proof, &r.expiresAt, &r.consumed)
-	r.userID, r.keyID, r.proof = userID.String, keyID.String, proof.String
+		Scan(&r.entryID, &userID, &keyID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed)
+	r.userID, r.keyID, r.content, r.proof = userID.String, keyID.String, content.String, proof.String
 	return r, err
 }
 
@@ -45,8 +46,17 @@ func consume(tx *db.Tx, hash string, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE download_tokens
 		SET consumed_at = $1
-		WHERE hash = $2 AND purpose = 'download' AND consumed_at IS NULL AND expires_at > $1 AND expires_at <= $3`, now, hash, latest(now))
+		WHERE hash = $2 AND purpose = 'download' AND consumed_at IS NULL AND expires_at > $1 AND expires_at <= $3`, now, hash, latest(now, Save))
 	return n == 1, err
+}
+
+// signedBy counts the signed links of an account that are valid, up to limit.
+func signedBy(tx *db.Tx, userID string, now int64, limit int) (n int, err error) {
+	err = tx.QueryRow(`
+		SELECT COUNT(*)
+		FROM (SELECT 1 FROM download_tokens WHERE purpose = 'signed' AND user_id = $1 AND expires_at > $2 LIMIT $3) t`,
+		userID, now, limit).Scan(&n)
+	return n, err
 }
 
 func forget(tx *db.Tx, now int64) error {

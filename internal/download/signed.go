@@ -1,0 +1,72 @@
+package download
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// How long a signed link may last (specification: Limits).
+const (
+	MinSigned = time.Minute
+	MaxSigned = 7 * 24 * time.Hour
+)
+
+// maxSigned is how many signed links of an account may be valid at a time.
+const maxSigned = 10_000
+
+// SignedLink is a link that was asked for, or why there is none.
+type SignedLink struct {
+	files.CopyLink
+	Token string // "" for a folder, of which only the address of its page can be handed out
+}
+
+// Sign makes signed links to files that the actor may download, passwords aside, in the order of entryIDs. Such a link serves any number of times
+// and carries no proof of passwords. It follows its file wherever that goes, and ends with the content, and with what the actor may do. Fault:
+// Conflict when the account has too many of them; what is wrong with one entry is told in its link.
+func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, lifetime time.Duration) ([]SignedLink, error) {
+	judged, err := s.tree.CopyLinks(ctx, a, entryIDs, true)
+	if err != nil {
+		return nil, fmt.Errorf("sign links: %w", err)
+	}
+	now := s.now()
+	links, rows := make([]SignedLink, len(judged)), map[string]row{}
+	for i, link := range judged {
+		links[i].CopyLink = link
+		if link.Err != nil || link.Entry.Folder {
+			continue
+		}
+		token := s.ids.Base62(length)
+		r := row{entryID: entryIDs[i], userID: a.UserID, purpose: Signed, content: link.Content, expiresAt: now.Add(lifetime).UnixMilli()}
+		if a.Key != nil {
+			r.keyID = a.Key.ID
+		}
+		links[i].Token, rows[hash(token)] = token, r
+	}
+	if len(rows) == 0 {
+		return links, nil
+	}
+	return links, s.db.Write(ctx, func(tx *db.Tx) error { return insertSigned(tx, a.UserID, now.UnixMilli(), rows) })
+}
+
+// insertSigned records signed links of an account by the hashes of their tokens.
+func insertSigned(tx *db.Tx, userID string, now int64, rows map[string]row) error {
+	valid, err := signedBy(tx, userID, now, maxSigned)
+	if err != nil {
+		return fmt.Errorf("count signed links: %w", err)
+	}
+	if valid+len(rows) > maxSigned {
+		return fault.Newf(fault.Conflict, "At most %d signed links of an account can be valid at a time.", maxSigned)
+	}
+	for hash, r := range rows {
+		if err := insert(tx, hash, r); err != nil {
+			return fmt.Errorf("record a signed link: %w", err)
+		}
+	}
+	return nil
+}

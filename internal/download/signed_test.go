@@ -1,0 +1,134 @@
+package download_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/download"
+	"larder/internal/fault"
+	"larder/internal/upload"
+	"larder/internal/vpath"
+)
+
+// sign makes signed links and returns them.
+func (w *world) sign(a access.Actor, lifetime time.Duration, ids ...string) []download.SignedLink {
+	w.t.Helper()
+	links, err := w.tokens.Sign(ctx, a, ids, lifetime)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return links
+}
+
+func TestSignedLinksAreJudgedEachByItself(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		other := w.put(w.ann, "/home/ann/sub", "g.txt")
+		links := w.sign(w.ann, time.Minute, "no-such-id", w.file.ID, w.ann.HomeID, other.ID)
+		w.want(links[0].Err, fault.NotFound, "no such file")
+		if links[0].Token != "" || links[2].Token != "" || links[2].Err != nil || !links[2].Entry.Folder {
+			t.Errorf("a link to nothing, or to a folder: %+v, %+v", links[0], links[2])
+		}
+		for _, link := range []download.SignedLink{links[1], links[3]} {
+			if link.Err != nil || link.NeedsPassword {
+				t.Errorf("got %+v", link)
+			}
+			redemption, err := w.look(link.Token)
+			if err != nil || redemption.Purpose != download.Signed || redemption.Content.Entry.ID != link.Entry.ID {
+				t.Errorf("%+v, %v", redemption, err)
+			}
+			w.want(w.tokens.Consume(ctx, link.Token), fault.InvalidToken, "using it up")
+		}
+		links = w.sign(access.Actor{UserID: "somebody", Role: access.User}, time.Minute, w.file.ID)
+		w.want(links[0].Err, fault.Forbidden, "somebody else")
+		if n := w.count("SELECT COUNT(*) FROM download_tokens"); n != 2 {
+			t.Errorf("%d tokens are stored", n)
+		}
+	})
+}
+
+// It carries no proof: neither a password that its issuer has given nor one that was taken off and set anew opens it.
+func TestSignedLinkCarriesNoProof(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		guard := func(hash any) {
+			t.Helper()
+			if err := w.db.Write(ctx, func(tx *db.Tx) error {
+				_, err := tx.Exec("UPDATE entries SET password_hash = $1 WHERE id = $2", hash, w.file.ID)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		guard("hash")
+		given := w.ann
+		given.Unlocked = []string{w.file.ID}
+		link := w.sign(given, time.Minute, w.file.ID)[0]
+		if link.Err != nil || !link.NeedsPassword {
+			t.Errorf("got %+v", link)
+		}
+		_, err := w.look(link.Token)
+		w.want(err, fault.PasswordRequired, "behind a password that its issuer has given")
+		guard(nil)
+		if _, err := w.look(link.Token); err != nil {
+			t.Errorf("without the password: %v", err)
+		}
+	})
+}
+
+func TestSignedLinkEndsWithTheContent(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		link := w.sign(w.ann, time.Minute, w.file.ID)[0]
+		if _, err := w.look(link.Token); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.up.Put(ctx, w.ann, upload.OneShot{
+			Dir: vpath.Root.Child("home").Child("ann"), Name: "f.txt", Size: -1, Body: strings.NewReader("hello"), Conflict: "replace",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.look(link.Token)
+		w.want(err, fault.InvalidToken, "replaced, by the same bytes")
+		link = w.sign(w.ann, time.Minute, w.file.ID)[0]
+		if _, _, err := w.tree.Delete(ctx, w.ann, w.file.ID); err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.look(link.Token)
+		w.want(err, fault.InvalidToken, "deleted")
+	})
+}
+
+// An account has at most 10,000 that are valid, expired and other tokens aside.
+func TestSignedLinksOfAnAccountAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		const already = `
+			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+			INSERT INTO download_tokens (hash, entry_id, user_id, purpose, object_id, expires_at)
+			SELECT CAST($2 AS TEXT) || i, 'e', CAST($3 AS TEXT), CAST($4 AS TEXT), 'o', CAST($5 AS BIGINT) FROM n`
+		now := w.now().UnixMilli()
+		if err := w.db.Write(ctx, func(tx *db.Tx) error {
+			for _, row := range [][]any{
+				{9998, "valid", w.ann.UserID, "signed", now + 60_000}, {100, "expired", w.ann.UserID, "signed", now},
+				{100, "other", w.ann.UserID, "download", now + 60_000}, {100, "somebody's", "somebody", "signed", now + 60_000},
+			} {
+				if _, err := tx.Exec(already, row...); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		other := w.put(w.ann, "/home/ann", "g.txt")
+		third := w.put(w.ann, "/home/ann", "h.txt")
+		_, err := w.tokens.Sign(ctx, w.ann, []string{w.file.ID, other.ID, third.ID}, time.Hour)
+		w.want(err, fault.Conflict, "10,001")
+		w.sign(w.ann, time.Hour, w.file.ID, other.ID)
+		_, err = w.tokens.Sign(ctx, w.ann, []string{third.ID}, time.Hour)
+		w.want(err, fault.Conflict, "one more than 10,000")
+		w.clock.Add(60_000) // the first ones expire
+		w.sign(w.ann, time.Hour, third.ID)
+	})
+}
