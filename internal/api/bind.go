@@ -309,6 +309,9 @@ type nullable[T any] struct {
 	value *T // nil for null
 }
 
+// MarshalJSON implements json.Marshaler; with omitzero, what is absent stays away.
+func (n nullable[T]) MarshalJSON() ([]byte, error) { return json.Marshal(n.value) }
+
 // UnmarshalJSON implements json.Unmarshaler; it is not called for an absent field.
 func (n *nullable[T]) UnmarshalJSON(text []byte) error {
 	n.set = true

@@ -92,14 +92,22 @@ func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
 	if err != nil {
 		return listFilesReply{}, err
 	}
-	page, limit := or(in.Page, 1), or(in.Limit, 100)
-	listing, err := a.Tree.List(c.ctx(), c.actor, files.ListQuery{
-		Path: path, Page: int(page), Limit: int(limit), Sort: or(in.Sort, ""), Order: or(in.Order, ""), Type: or(in.Type, ""), Search: or(in.Search, ""),
-	})
+	listing, err := a.Tree.List(c.ctx(), c.actor, in.query(path))
 	if err != nil {
 		return listFilesReply{}, err
 	}
-	reply := listFilesReply{Items: []entryReply{}, Pagination: paginate(int64(listing.Total), page, limit)}
+	return viewListing(listing, in), nil
+}
+
+func (in listFilesInput) query(path vpath.Path) files.ListQuery {
+	return files.ListQuery{
+		Path: path, Page: int(or(in.Page, 1)), Limit: int(or(in.Limit, 100)),
+		Sort: or(in.Sort, ""), Order: or(in.Order, ""), Type: or(in.Type, ""), Search: or(in.Search, ""),
+	}
+}
+
+func viewListing(listing files.Listing, in listFilesInput) listFilesReply {
+	reply := listFilesReply{Items: []entryReply{}, Pagination: paginate(int64(listing.Total), or(in.Page, 1), or(in.Limit, 100))}
 	for _, entry := range listing.Items {
 		reply.Items = append(reply.Items, viewEntry(entry))
 	}
@@ -110,7 +118,7 @@ func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
 		folder := viewEntry(*listing.Folder)
 		reply.Folder = &folder
 	}
-	return reply, nil
+	return reply
 }
 
 // or returns what p points to, or the default.
@@ -169,7 +177,11 @@ func (a *API) fileDetails(c *call, in idInput) (fileDetailsReply, error) {
 	if err != nil {
 		return fileDetailsReply{}, err
 	}
-	return fileDetailsReply{viewEntry(entry), viewMount(m), entry.Permissions.Names(), "private_gateway", entry.HasPassword}, nil
+	mode, err := a.Tree.AccessMode(c.ctx(), entry)
+	if err != nil {
+		return fileDetailsReply{}, err
+	}
+	return fileDetailsReply{viewEntry(entry), viewMount(m), entry.Permissions.Names(), string(mode), entry.HasPassword}, nil
 }
 
 type updateFileInput struct {

@@ -6,8 +6,8 @@ import (
 	"larder/internal/download"
 )
 
-// gateway redeems a single-use token (specification: Download gateway). The object is opened first, then the token is used up, and only by a GET
-// that is answered with a body.
+// gateway redeems a token (specification: Download gateway). The object is opened first, then the token is used up if it serves once, and only by a
+// GET that is answered with a body.
 func (a *API) gateway(c *call) error {
 	token := c.r.PathValue("token")
 	redemption, err := a.Downloads.Look(c.ctx(), token, c.ip, c.actor.Unlocked...)

@@ -77,6 +77,10 @@ var matrix = []line{
 	}, "401 200 403 200 403 403 403 403 403 401 401 401", false},
 	{"GET", "/api/files/jobs", cookieOrKey, at("/api/files/jobs", nil), "401 200 200 200 200 200 200 200 403 401 401 401", true},
 	{"GET", "/api/files/jobs/{jobId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/jobs/" + f.job, nil }, "401 200 404 404 404 200 200 200 403 401 401 401", false},
+	{"GET", "/api/files/{id}/copy-links", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file + "/copy-links?signed=true", nil }, "401 200 403 200 403 200 403 403 403 401 401 401", false},
+	{"POST", "/api/files/copy-links", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/copy-links", M{"ids": []string{f.file}}
+	}, "401 200 200 200 200 200 403 403 403 401 401 401", true},
 	{"POST", "/api/files/{id}/link", cookieOnly, func(f fixture) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401", true},
 	{"DELETE", "/api/files/{id}/link", cookieOnly, func(f fixture) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401", true},
 
@@ -137,6 +141,7 @@ var matrix = []line{
 	{"GET", "/api/public/settings", public, at("/api/public/settings", nil), everybody, false},
 	{"GET", "/api/public/features", public, at("/api/public/features", nil), everybody, true},
 	{"POST", "/api/public/unlock", anyone, at("/api/public/unlock", M{"path": "/public/locked.txt", "password": "open sesame"}), "200 200 200 200 200 403 403 403 403 401 401 401", true},
+	{"GET", "/api/public/files", public, at("/api/public/files?path=/public", nil), everybody, true},
 	{"GET", "/api/public/health", public, at("/api/public/health", nil), everybody, false},
 	{"GET", "/api/public/health/live", public, at("/api/public/health/live", nil), everybody, false},
 	{"GET", "/api/public/health/ready", public, at("/api/public/health/ready", nil), everybody, false},
@@ -287,7 +292,7 @@ func TestAuthorisation(t *testing.T) {
 }
 
 func (row line) needsFixture() bool {
-	return strings.Contains(row.pattern, "{") || row.pattern == "/api/files/upload-complete" || row.pattern == "/api/admin/mounts" && row.method == "POST"
+	return strings.Contains(row.pattern, "{") || row.pattern == "/api/files/upload-complete" || row.pattern == "/api/files/copy-links" || row.pattern == "/api/admin/mounts" && row.method == "POST"
 }
 
 // expectedCode is the code that goes with a refusal.

@@ -68,7 +68,7 @@ func badPaths() []badPath {
 func TestPathVectors(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
+		admin, alice, bob, visitor := l.Admin(t), l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
 		const home = "/home/alice"
 		const secret = "what is bob's"
 		bob.Upload("/home/bob", "x", []byte(secret))
@@ -107,6 +107,9 @@ func TestPathVectors(t *testing.T) {
 			}, nil},
 			{"list path from the root", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				return alice.In(t).Get("/api/files?path=" + url.QueryEscape(bad.text))
+			}, nil},
+			{"public listing", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return visitor.In(t).Get("/api/public/files?path=" + url.QueryEscape("/public/"+bad.text))
 			}, nil},
 			{"folder path", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				return send(alice.In(t), "POST", "/api/files/folder", `{"path":`+json(home+"/"+bad.text)+`,"name":"made"}`)

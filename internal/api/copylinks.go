@@ -1,0 +1,150 @@
+package api
+
+import (
+	"errors"
+	"time"
+
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// maxCopied is how many entries' links are asked for at once.
+const maxCopied = 100
+
+// linkFormats is an address in the shapes that documents want.
+type linkFormats struct {
+	Direct   string `json:"direct" required:"true"`
+	HTML     string `json:"html" required:"true"`
+	Markdown string `json:"markdown" required:"true"`
+	BBCode   string `json:"bbcode" required:"true"`
+}
+
+type copyLinksInput struct {
+	ID        string `path:"id" json:"-"`
+	Signed    *bool  `query:"signed" json:"-" default:"false" description:"Without effect on a folder."`
+	ExpiresIn *int64 `query:"expiresIn" json:"-" minimum:"60" maximum:"604800" default:"3600" description:"Seconds that a signed link lasts."`
+}
+
+type copyLinksReply struct {
+	Formats       linkFormats `json:"formats" required:"true"`
+	AccessMode    string      `json:"accessMode" required:"true" enum:"public_path,signed"`
+	NeedsPassword bool        `json:"needsPassword" required:"true"`
+	ExpiresIn     *int64      `json:"expiresIn" required:"true" description:"Seconds; null for a link that is not signed."`
+}
+
+func (a *API) copyLinks(c *call, in copyLinksInput) (copyLinksReply, error) {
+	if err := c.needs("read"); err != nil {
+		return copyLinksReply{}, err
+	}
+	copied, err := c.copied([]string{in.ID}, or(in.Signed, false), or(in.ExpiresIn, 3600))
+	if err != nil {
+		return copyLinksReply{}, err
+	}
+	return copied[0].reply, copied[0].err
+}
+
+type copyManyLinksInput struct {
+	IDs       []string `json:"ids" required:"true" minItems:"1" maxItems:"100"`
+	Signed    *bool    `json:"signed" default:"false" description:"Without effect on folders."`
+	ExpiresIn *int64   `json:"expiresIn" minimum:"60" maximum:"604800" default:"3600" description:"Seconds that signed links last."`
+}
+
+type copyManyLinksReply struct {
+	Items []copyLinksItem `json:"items" required:"true" description:"In the order of ids, duplicates once."`
+}
+
+// copyLinksItem is the links of one entry, or what is wrong with it.
+type copyLinksItem struct {
+	ID            string          `json:"id" required:"true"`
+	Formats       *linkFormats    `json:"formats,omitempty"`
+	AccessMode    string          `json:"accessMode,omitempty" enum:"public_path,signed"`
+	NeedsPassword *bool           `json:"needsPassword,omitempty"`
+	ExpiresIn     nullable[int64] `json:"expiresIn,omitzero"`
+	Error         string          `json:"error,omitempty" description:"A sentence; the other fields but id are absent then."`
+	Code          string          `json:"code,omitempty" enum:"NOT_FOUND,FORBIDDEN,PASSWORD_REQUIRED"`
+}
+
+func (a *API) copyManyLinks(c *call, in copyManyLinksInput) (copyManyLinksReply, error) {
+	if err := c.needs("read"); err != nil {
+		return copyManyLinksReply{}, err
+	}
+	if len(in.IDs) == 0 || len(in.IDs) > maxCopied {
+		return copyManyLinksReply{}, fault.Newf(fault.Invalid, "ids must hold 1 to %d ids.", maxCopied)
+	}
+	var ids []string
+	known := map[string]bool{}
+	for _, id := range in.IDs {
+		if !known[id] {
+			ids, known[id] = append(ids, id), true
+		}
+	}
+	copied, err := c.copied(ids, or(in.Signed, false), or(in.ExpiresIn, 3600))
+	if err != nil {
+		return copyManyLinksReply{}, err
+	}
+	reply := copyManyLinksReply{Items: make([]copyLinksItem, len(ids))}
+	for i, id := range ids {
+		reply.Items[i] = copied[i].item(id)
+	}
+	return reply, nil
+}
+
+// copied is the links of one entry, or the fault instead.
+type copied struct {
+	reply copyLinksReply
+	err   error
+}
+
+func (l copied) item(id string) copyLinksItem {
+	if l.err != nil {
+		item := copyLinksItem{ID: id, Code: codes[fault.KindOf(l.err)].code}
+		var told *fault.Error
+		if errors.As(l.err, &told) {
+			item.Error = told.Message
+		}
+		return item
+	}
+	r := l.reply
+	return copyLinksItem{ID: id, Formats: &r.Formats, AccessMode: r.AccessMode, NeedsPassword: &r.NeedsPassword, ExpiresIn: nullable[int64]{true, r.ExpiresIn}}
+}
+
+// copied makes the links of entries, each judged by itself.
+func (c *call) copied(ids []string, signed bool, expiresIn int64) ([]copied, error) {
+	out := make([]copied, len(ids))
+	if !signed {
+		links, err := c.a.Tree.CopyLinks(c.ctx(), c.actor, ids, false)
+		for i, link := range links {
+			out[i] = c.pathLink(link)
+		}
+		return out, err
+	}
+	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second)
+	for i, link := range links {
+		if link.Token == "" {
+			out[i] = c.pathLink(link.CopyLink)
+			continue
+		}
+		out[i].reply = copyLinksReply{formats(c.url("/api/gateway/download/"+link.Token), link.Entry), "signed", link.NeedsPassword, &expiresIn}
+	}
+	return out, err
+}
+
+// pathLink is the address of a file's path, or of the page that shows a folder.
+func (c *call) pathLink(link files.CopyLink) copied {
+	if link.Err != nil {
+		return copied{err: link.Err}
+	}
+	address := c.pathURL(link.Entry.Path())
+	if link.Entry.Folder {
+		address = c.url("/app/files" + escapePath(link.Entry.Path().String()))
+	}
+	return copied{reply: copyLinksReply{formats(address, link.Entry), "public_path", link.NeedsPassword, nil}}
+}
+
+func formats(address string, entry files.Entry) linkFormats {
+	if entry.Name == "" { // the root
+		entry.Name = "/"
+	}
+	texts := linkTexts(address, entry)
+	return linkFormats{texts.URL, texts.HTML, texts.Markdown, texts.BBCode}
+}

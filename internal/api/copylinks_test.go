@@ -1,0 +1,508 @@
+package api_test
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/config"
+)
+
+const noSuchID = "00000000-0000-4000-8000-000000000000"
+
+func copyLinks(c *apptest.Client, id, query string) *apptest.Reply {
+	return c.Get("/api/files/" + id + "/copy-links" + query)
+}
+
+// signedLink makes a signed link to a file and returns its address.
+func signedLink(c *apptest.Client, id string, more ...string) string {
+	return copyLinks(c, id, "?signed=true"+strings.Join(more, "")).OK(200).Text("formats.direct")
+}
+
+var signedAddress = regexp.MustCompile(`^` + apptest.BaseURL + `/api/gateway/download/[0-9A-Za-z]{43}$`)
+
+// Specification: GET /api/files/{id}/copy-links.
+func TestCopyLinks(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, bob, visitor := l.Admin(t), l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
+		photo := alice.Upload("/home/alice", "a b.png", []byte(onePixel))
+		folder := mkdir(alice, "/home/alice", "x & y")
+		public := admin.Upload("/public", "p.txt", []byte("public"))
+
+		t.Run("the public path", func(t *testing.T) {
+			for _, query := range []string{"", "?signed=false", "?signed=", "?expiresIn=60", "?expiresIn=604800"} {
+				r := copyLinks(alice.In(t), photo, query).OK(200)
+				fields(t, "data", object(t, r.Body)["data"], "formats", "accessMode", "needsPassword", "expiresIn")
+				fields(t, "formats", r.Value("formats"), "direct", "html", "markdown", "bbcode")
+				const address = apptest.BaseURL + "/home/alice/a%20b.png"
+				equal(t, "direct", r.Value("formats.direct"), address)
+				equal(t, "html", r.Value("formats.html"), `<img src="`+address+`" alt="a b.png">`)
+				equal(t, "markdown", r.Value("formats.markdown"), `![a b.png](`+address+`)`)
+				equal(t, "bbcode", r.Value("formats.bbcode"), `[img]`+address+`[/img]`)
+				equal(t, "accessMode", r.Value("accessMode"), "public_path")
+				equal(t, "needsPassword", r.Value("needsPassword"), false)
+				equal(t, "expiresIn", r.Value("expiresIn"), nil)
+			}
+			bodyIs(t, alice.In(t).Get(copyLinks(alice.In(t), photo, "").OK(200).Text("formats.direct")).OK(200), onePixel)
+			equal(t, "by a key", copyLinks(alice.In(t).Key(m{}), photo, "").OK(200).Value("accessMode"), "public_path")
+			equal(t, "what guests may have", copyLinks(bob.In(t), public, "").OK(200).Value("formats.direct"), apptest.BaseURL+"/public/p.txt")
+		})
+		t.Run("a folder is its page, signed or not", func(t *testing.T) {
+			for _, query := range []string{"", "?signed=true", "?signed=true&expiresIn=60"} {
+				r := copyLinks(alice.In(t), folder, query).OK(200)
+				const address = apptest.BaseURL + "/app/files/home/alice/x%20&%20y"
+				equal(t, "direct", r.Value("formats.direct"), address)
+				equal(t, "html", r.Value("formats.html"), `<a href="`+strings.ReplaceAll(address, "&", "&amp;")+`">x &amp; y</a>`)
+				equal(t, "markdown", r.Value("formats.markdown"), `[x \& y](`+address+`)`)
+				equal(t, "bbcode", r.Value("formats.bbcode"), `[url=`+address+`]x & y[/url]`)
+				equal(t, "accessMode", r.Value("accessMode"), "public_path")
+				equal(t, "needsPassword", r.Value("needsPassword"), false)
+				equal(t, "expiresIn", r.Value("expiresIn"), nil)
+			}
+			root := listing(admin.In(t), "/").OK(200).Text("folder.id")
+			r := copyLinks(admin.In(t), root, "").OK(200)
+			equal(t, "the root", r.Value("formats.markdown"), "[/]("+apptest.BaseURL+"/app/files/)")
+		})
+		t.Run("signed", func(t *testing.T) {
+			for query, lasts := range map[string]int64{"?signed=true": 3600, "?signed=true&expiresIn=60": 60, "?signed=true&expiresIn=604800": 604800} {
+				r := copyLinks(alice.In(t), photo, query).OK(200)
+				fields(t, "data", object(t, r.Body)["data"], "formats", "accessMode", "needsPassword", "expiresIn")
+				direct := r.Text("formats.direct")
+				if !signedAddress.MatchString(direct) {
+					t.Errorf("direct is %s", direct)
+				}
+				equal(t, "html", r.Value("formats.html"), `<img src="`+direct+`" alt="a b.png">`)
+				equal(t, "accessMode", r.Value("accessMode"), "signed")
+				equal(t, "needsPassword", r.Value("needsPassword"), false)
+				equal(t, "expiresIn", r.Int("expiresIn"), lasts)
+				bodyIs(t, visitor.In(t).Get(direct).OK(200), onePixel)
+			}
+		})
+		t.Run("refusals", func(t *testing.T) {
+			for _, query := range []string{"", "?signed=true"} {
+				copyLinks(alice.In(t), noSuchID, query).Fails(404, "NOT_FOUND")
+				copyLinks(alice.In(t), "none", query).Fails(404, "NOT_FOUND")
+				copyLinks(bob.In(t), photo, query).Fails(403, "FORBIDDEN")
+				copyLinks(bob.In(t), folder, query).Fails(403, "FORBIDDEN")
+				copyLinks(visitor.In(t), public, query).Fails(401, "UNAUTHORIZED")
+				copyLinks(alice.In(t).Key(m{"permissions": []string{"write", "delete"}}), photo, query).Fails(403, "FORBIDDEN")
+			}
+			for _, query := range []string{"expiresIn=59", "expiresIn=604801", "expiresIn=0", "expiresIn=-60", "expiresIn=1e3", "expiresIn=99999999999999999999", "expiresIn=x"} {
+				copyLinks(alice.In(t), photo, "?"+query).Fails(400, "VALIDATION_ERROR")
+				copyLinks(alice.In(t), photo, "?signed=true&"+query).Fails(400, "VALIDATION_ERROR")
+				copyLinks(alice.In(t), folder, "?signed=true&"+query).Fails(400, "VALIDATION_ERROR")
+			}
+			for _, query := range []string{"?signed=1", "?signed=yes", "?signed=TRUE"} {
+				copyLinks(alice.In(t), photo, query).Fails(400, "VALIDATION_ERROR")
+			}
+		})
+		t.Run("read and download are two things", func(t *testing.T) { // abuse case C27
+			carol := l.User(t, "carol")
+			file := carol.Upload("/home/carol", "f.txt", []byte("carol's"))
+			deny := func(permission string) string {
+				return addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user", "permissions": []string{permission}})
+			}
+			rule := deny("download")
+			copyLinks(carol, file, "").OK(200)
+			copyLinks(carol, file, "?signed=true").Fails(403, "FORBIDDEN")
+			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
+			rule = deny("read") // the answer would tell the name
+			copyLinks(carol, file, "").Fails(403, "FORBIDDEN")
+			copyLinks(carol, file, "?signed=true").Fails(403, "FORBIDDEN")
+			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
+			copyLinks(carol, file, "?signed=true").OK(200)
+		})
+	})
+}
+
+// What needsPassword says, and what a password does to both kinds of link (abuse cases C79, C80).
+func TestCopyLinksAndPasswords(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, bob, visitor := l.Admin(t), l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
+		dir := mkdir(admin, "/public", "dir")
+		inside := admin.Upload("/public/dir", "in.txt", []byte("inside"))
+		file := admin.Upload("/public", "f.png", []byte(onePixel))
+		own := alice.Upload("/home/alice", "own.txt", []byte("alice's"))
+		needs := func(c *apptest.Client, id string, plain, signed bool) {
+			t.Helper()
+			equal(t, "needsPassword", copyLinks(c, id, "").OK(200).Value("needsPassword"), plain)
+			equal(t, "needsPassword of a signed link", copyLinks(c, id, "?signed=true").OK(200).Value("needsPassword"), signed)
+		}
+		// shut holds both addresses of a file against every way of asking for bytes: nothing of them is told.
+		shut := func(c *apptest.Client, id, before string) {
+			t.Helper()
+			plain, signed := copyLinks(c, id, "").OK(200).Text("formats.direct"), signedLink(c, id)
+			for _, address := range []string{plain, signed, before} {
+				for _, header := range [][]string{nil, {"Range", "bytes=0-1"}, {"If-None-Match", "*"}, {"If-Range", `"x"`, "Range", "bytes=0-1"}, {"Sec-Fetch-Dest", "image"}} {
+					for _, r := range []*apptest.Reply{visitor.Get(address, header...), visitor.Head(address, header...)} {
+						status(t, address, r, 403, "PASSWORD_REQUIRED")
+						headerIs(t, r, "ETag", "")
+						headerIs(t, r, "Last-Modified", "")
+						headerIs(t, r, "Content-Disposition", "")
+					}
+				}
+			}
+		}
+
+		for _, id := range []string{file, inside} {
+			before := signedLink(bob, id)
+			bodyIs(t, visitor.Get(before).OK(200), map[string]string{file: onePixel, inside: "inside"}[id])
+			needs(bob, id, false, false)
+			needs(admin, id, false, false)
+			guarded := map[string]string{file: file, inside: dir}[id]
+			guard(t, l, guarded, true)
+			needs(admin, id, true, true)
+			shut(admin, id, before)
+			switch id {
+			case file: // its name may be read, and so may its address
+				needs(bob, id, true, true)
+				shut(bob, id, before)
+			case inside: // neither may, without the password
+				copyLinks(bob, id, "").Fails(403, "PASSWORD_REQUIRED")
+				copyLinks(bob, id, "?signed=true").Fails(403, "PASSWORD_REQUIRED")
+				equal(t, "needsPassword of the folder", copyLinks(bob, dir, "").OK(200).Value("needsPassword"), true)
+				equal(t, "needsPassword of the folder, for an administrator", copyLinks(admin, dir, "").OK(200).Value("needsPassword"), true)
+			}
+			guard(t, l, guarded, false)
+			visitor.Get(before).OK(200) // it has not ended
+			needs(bob, id, false, false)
+		}
+		equal(t, "needsPassword of an open folder", copyLinks(bob, dir, "").OK(200).Value("needsPassword"), false)
+
+		// Rules. What is denied to bob without them is what makes the difference.
+		t.Run("a rule with a password", func(t *testing.T) {
+			rule := m{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user", "requirePassword": true, "password": "open sesame", "permissions": []string{"download"}}
+			read := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user", "permissions": []string{"read"}})
+			copyLinks(bob, own, "?signed=true").Fails(403, "FORBIDDEN")
+			made := addRule(admin, rule)
+			needs(bob, own, true, true)
+			status(t, "the signed link", visitor.Get(signedLink(bob, own)), 403, "PASSWORD_REQUIRED")
+			needs(alice, own, false, false) // hers
+			bodyIs(t, visitor.Get(signedLink(alice, own)).OK(200), "alice's")
+			admin.Delete("/api/admin/rules/" + made).OK(200)
+			admin.Delete("/api/admin/rules/" + read).OK(200)
+
+			rule["role"] = "guest" // and it asks visitors
+			made = addRule(admin, rule)
+			needs(alice, own, true, true)
+			status(t, "the path", visitor.Get("/home/alice/own.txt"), 403, "PASSWORD_REQUIRED")
+			admin.Delete("/api/admin/rules/" + made).OK(200)
+		})
+		t.Run("a rule for addresses", func(t *testing.T) {
+			for _, c := range []struct {
+				rule   m
+				opens  bool
+				signed bool
+			}{
+				{m{"effect": "allow", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, false},          // hers anyway
+				{m{"effect": "deny", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},            // here alone
+				{m{"effect": "allow", "role": "guest", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},          // here a visitor, too
+				{m{"effect": "deny", "role": "guest", "allowedIps": []string{"198.51.100.7"}}, true, true},                 // elsewhere a visitor not
+				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}}, false, true},                 // not here: forbidden
+				{m{"effect": "allow", "role": "user", "allowedIps": []string{"198.51.100.7"}}, true, false},                // nor does it help her
+				{m{"effect": "deny", "role": "guest"}, true, false},                                                        // no condition
+				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}, "priority": -1}, false, true}, // after nothing
+			} {
+				c.rule["pathPattern"], c.rule["permissions"] = "/home/alice/**", []string{"download"}
+				made := addRule(admin, c.rule)
+				r := copyLinks(alice, own, "?signed=true")
+				if !c.opens {
+					status(t, fmt.Sprint(c.rule), r, 403, "FORBIDDEN")
+				} else {
+					equal(t, fmt.Sprint("needsPassword under ", c.rule), r.OK(200).Value("needsPassword"), c.signed)
+					bodyIs(t, visitor.Get(r.Text("formats.direct")).OK(200), "alice's")
+				}
+				equal(t, fmt.Sprint("needsPassword of the path under ", c.rule), copyLinks(alice, own, "").OK(200).Value("needsPassword"), false)
+				admin.Delete("/api/admin/rules/" + made).OK(200)
+			}
+			link := signedLink(alice, own)
+			made := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}, "permissions": []string{"download"}})
+			visitor.Get(link).Fails(401, "INVALID_TOKEN") // whoever opens it is at the wrong address
+			admin.Delete("/api/admin/rules/" + made).OK(200)
+			bodyIs(t, visitor.Get(link).OK(200), "alice's")
+		})
+	})
+}
+
+// A signed link is a token of its own kind: many uses, bound to the content and to what its issuer may do.
+func TestSignedLink(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
+		const text = "0123456789"
+		gone := func(t *testing.T, address string) {
+			t.Helper()
+			for _, r := range []*apptest.Reply{visitor.In(t).Get(address), visitor.In(t).Head(address), visitor.In(t).Get(address, "Range", "bytes=0-1"), visitor.In(t).Get(address, "If-None-Match", "*")} {
+				status(t, address, r, 401, "INVALID_TOKEN")
+				headerIs(t, r, "ETag", "")
+				headerIs(t, r, "Content-Disposition", "")
+			}
+		}
+		t.Run("as often as one likes", func(t *testing.T) {
+			visitor := visitor.In(t)
+			id := alice.In(t).Upload("/home/alice", "data.txt", []byte(text))
+			address := signedLink(alice.In(t), id)
+			for range 3 {
+				r := visitor.Get(address).OK(200)
+				bodyIs(t, r, text)
+				headerIs(t, r, "Content-Type", "text/plain; charset=utf-8")
+				headerIs(t, r, "Content-Disposition", `attachment; filename="data.txt"`)
+				headerIs(t, r, "Cache-Control", "private, no-store")
+				headerIs(t, r, "X-Content-Type-Options", "nosniff")
+				headerIs(t, r, "Access-Control-Allow-Origin", "")
+				head := visitor.Head(address).OK(200)
+				headerIs(t, head, "Content-Length", "10")
+				if part := visitor.Get(address, "Range", "bytes=2-4"); part.Status != 206 || string(part.Body) != "234" {
+					t.Errorf("range: %d %q", part.Status, part.Body)
+				}
+				if again := visitor.Get(address, "If-None-Match", r.Header.Get("ETag")); again.Status != 304 {
+					t.Errorf("If-None-Match: %d", again.Status)
+				}
+				if outside := visitor.Get(address, "Range", "bytes=10-"); outside.Status != 416 {
+					t.Errorf("a range outside: %d", outside.Status)
+				}
+			}
+			photo := signedLink(alice.In(t), alice.In(t).Upload("/home/alice", "photo.png", []byte(onePixel)))
+			r := visitor.Get(photo, "Sec-Fetch-Dest", "image", "Sec-Fetch-Site", "cross-site", "Accept", "image/*").OK(200) // an <img> renders an attachment
+			bodyIs(t, r, onePixel)
+			headerIs(t, r, "Content-Type", "image/png")
+			headerIs(t, r, "Content-Disposition", `attachment; filename="photo.png"`)
+			headerIs(t, r, "Cross-Origin-Resource-Policy", "")
+			if strings.Contains(l.Log.String(), strings.TrimPrefix(photo, apptest.BaseURL+"/api/gateway/download/")) {
+				t.Error("the log holds the token")
+			}
+		})
+		t.Run("ends with the content, not with the place", func(t *testing.T) {
+			alice, visitor := alice.In(t), visitor.In(t)
+			vault(t, l)
+			id := alice.Upload("/home/alice", "f.txt", []byte("one"))
+			address := signedLink(alice, id)
+			etag := visitor.Head(address).OK(200).Header.Get("ETag")
+			alice.Put("/api/files/"+id, m{"name": "g.txt"}).OK(200)
+			headerIs(t, visitor.Get(address).OK(200), "Content-Disposition", `attachment; filename="g.txt"`)
+			mkdir(alice, "/home/alice", "sub")
+			alice.Post("/api/files/"+id+"/move", m{"targetPath": "/home/alice/sub"}).OK(200)
+			bodyIs(t, visitor.Get(address).OK(200), "one")
+			job := alice.Post("/api/files/"+id+"/move", m{"targetPath": "/vault", "newName": "f.txt"}).OK(200).Text("jobId")
+			equal(t, "the move", ends(t, alice, job).Value("job.status"), "completed")
+			r := visitor.Get(address).OK(200) // from another provider
+			bodyIs(t, r, "one")
+			headerIs(t, r, "ETag", etag)
+
+			alice.Upload("/vault", "f.txt", []byte("two"), m{"conflict": "replace"})
+			gone(t, address)
+			fresh := signedLink(alice, id)
+			bodyIs(t, visitor.Get(fresh).OK(200), "two")
+			alice.Upload("/vault", "f.txt", []byte("two"), m{"conflict": "replace"}) // the same bytes are other content
+			gone(t, fresh)
+			fresh = signedLink(alice, id)
+			visitor.Get(fresh).OK(200)
+			alice.Delete("/api/files/" + id).OK(200)
+			gone(t, fresh)
+		})
+		t.Run("ends with its issuer's rights", func(t *testing.T) { // abuse cases C31, C86
+			carol := l.User(t, "carol")
+			id := carol.Upload("/home/carol", "f.txt", []byte("carol"))
+			address := signedLink(carol, id)
+			rule := addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
+			gone(t, address)
+			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
+			bodyIs(t, visitor.In(t).Get(address).OK(200), "carol")
+
+			key := carol.Key(m{"permissions": []string{"read"}})
+			byKey := signedLink(key, id)
+			bodyIs(t, visitor.In(t).Get(byKey).OK(200), "carol")
+			token, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
+			carol.Delete("/api/keys/" + token).OK(200)
+			gone(t, byKey)
+			bodyIs(t, visitor.In(t).Get(address).OK(200), "carol") // hers goes on
+
+			change(t, l, "UPDATE users SET status = 'disabled' WHERE username = 'carol'")
+			gone(t, address)
+		})
+	})
+}
+
+// Specification: Limits, Signed copy link expiresIn. Both ends of the lifetime, to the millisecond; then the sweep takes the link away.
+func TestSignedLinkLifetime(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		visitor := l.Client(t)
+		l.User(t, "alice")
+		for _, seconds := range []int64{60, 604800} {
+			alice := l.SignIn(t, "alice", "password of alice")
+			id := alice.Upload("/home/alice", fmt.Sprint(seconds), []byte("x"))
+			address := signedLink(alice, id, "&expiresIn=", fmt.Sprint(seconds))
+			l.Clock.Advance(time.Duration(seconds)*time.Second - time.Millisecond)
+			bodyIs(t, visitor.Get(address).OK(200), "x")
+			l.Clock.Advance(time.Millisecond)
+			visitor.Get(address).Fails(401, "INVALID_TOKEN")
+			visitor.Head(address).Fails(401, "INVALID_TOKEN")
+			if n := count(t, l, "SELECT COUNT(*) FROM download_tokens"); n != 1 {
+				t.Errorf("%d tokens before the sweep", n)
+			}
+			l.Sweep()
+			if n := count(t, l, "SELECT COUNT(*) FROM download_tokens"); n != 0 {
+				t.Errorf("%d tokens after the sweep", n)
+			}
+		}
+		// A clock that is set back (abuse case C129) makes none of them live longer than a week and an hour.
+		alice := l.SignIn(t, "alice", "password of alice")
+		address := signedLink(alice, alice.Upload("/home/alice", "back", []byte("x")), "&expiresIn=604800")
+		l.Clock.Advance(-time.Hour)
+		bodyIs(t, visitor.Get(address).OK(200), "x")
+		l.Clock.Advance(-time.Millisecond)
+		visitor.Get(address).Fails(401, "INVALID_TOKEN")
+	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false }) // limits take a clock that is set back for a burst
+}
+
+// Addition: POST /api/files/copy-links. Abuse case C30.
+func TestCopyManyLinks(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, bob, visitor := l.Admin(t), l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
+		one := alice.Upload("/home/alice", "one.png", []byte(onePixel))
+		two := alice.Upload("/home/alice", "two.txt", []byte("two"))
+		folder := mkdir(alice, "/home/alice", "folder")
+		foreign := bob.Upload("/home/bob", "what is bob's alone.txt", []byte("bob's"))
+		dir := mkdir(admin, "/public", "dir")
+		locked := admin.Upload("/public/dir", "behind a password.txt", []byte("locked"))
+		guard(t, l, dir, true)
+		many := func(c *apptest.Client, body m) *apptest.Reply { return c.Post("/api/files/copy-links", body) }
+
+		for _, signed := range []bool{false, true} {
+			r := many(alice, m{"ids": []string{two, foreign, one, two, noSuchID, folder, locked, "", one}, "signed": signed, "expiresIn": 61}).OK(200)
+			var ids []string
+			for _, item := range r.Value("items").([]any) {
+				ids = append(ids, item.(map[string]any)["id"].(string))
+			}
+			same(t, "ids", ids, two, foreign, one, noSuchID, folder, locked, "")
+			for i, code := range map[int]string{1: "FORBIDDEN", 3: "NOT_FOUND", 5: "PASSWORD_REQUIRED", 6: "NOT_FOUND"} {
+				item := fmt.Sprint("items.", i)
+				fields(t, item, r.Value(item), "id", "error", "code")
+				equal(t, item+".code", r.Value(item+".code"), code)
+				if r.Text(item+".error") == "" {
+					t.Errorf("%s says nothing", item)
+				}
+			}
+			for _, secret := range []string{"bob's", "behind", "/home/bob", "dir"} {
+				if strings.Contains(strings.ReplaceAll(string(r.Body), "direct", ""), secret) {
+					t.Errorf("the answer tells %q: %s", secret, r.Body)
+				}
+			}
+			for _, i := range []int{0, 2, 4} {
+				item := fmt.Sprint("items.", i)
+				fields(t, item, r.Value(item), "id", "formats", "accessMode", "needsPassword", "expiresIn")
+				fields(t, item, r.Value(item+".formats"), "direct", "html", "markdown", "bbcode")
+				equal(t, item+".needsPassword", r.Value(item+".needsPassword"), false)
+			}
+			equal(t, "the folder", r.Value("items.4.formats.direct"), apptest.BaseURL+"/app/files/home/alice/folder")
+			equal(t, "the folder's mode", r.Value("items.4.accessMode"), "public_path")
+			equal(t, "the folder's lifetime", r.Value("items.4.expiresIn"), nil)
+			if !signed {
+				equal(t, "direct", r.Value("items.0.formats.direct"), apptest.BaseURL+"/home/alice/two.txt")
+				equal(t, "accessMode", r.Value("items.0.accessMode"), "public_path")
+				equal(t, "expiresIn", r.Value("items.0.expiresIn"), nil)
+				continue
+			}
+			equal(t, "accessMode", r.Value("items.0.accessMode"), "signed")
+			equal(t, "expiresIn", r.Int("items.0.expiresIn"), 61)
+			bodyIs(t, visitor.Get(r.Text("items.0.formats.direct")).OK(200), "two")
+			bodyIs(t, visitor.Get(r.Text("items.2.formats.direct")).OK(200), onePixel)
+		}
+
+		ids := func(n int) (list []string) {
+			for i := range n {
+				list = append(list, fmt.Sprint("id", i))
+			}
+			return list
+		}
+		if n := len(many(alice, m{"ids": append(ids(99), one)}).OK(200).Value("items").([]any)); n != 100 {
+			t.Errorf("%d items of 100", n)
+		}
+		if n := len(many(alice, m{"ids": []string{one}}).OK(200).Value("items").([]any)); n != 1 {
+			t.Errorf("%d items of 1", n)
+		}
+		many(alice, m{"ids": append(ids(99), one, two), "signed": true}).Fails(400, "VALIDATION_ERROR")
+		many(alice, m{"ids": slices.Repeat([]string{one}, 101)}).Fails(400, "VALIDATION_ERROR")
+		for _, body := range []m{
+			{}, {"ids": []string{}}, {"ids": nil}, {"ids": one}, {"ids": []int{1}}, {"ids": []string{one}, "signed": "true"},
+			{"ids": []string{one}, "expiresIn": 59}, {"ids": []string{one}, "expiresIn": 604801}, {"ids": []string{one}, "expiresIn": 60.5}, {"ids": []string{"\x00"}},
+		} {
+			many(alice, body).Fails(400, "VALIDATION_ERROR")
+		}
+		for _, lasts := range []int64{60, 604800} {
+			equal(t, "expiresIn", many(alice, m{"ids": []string{one}, "signed": true, "expiresIn": lasts}).OK(200).Int("items.0.expiresIn"), lasts)
+		}
+		many(visitor, m{"ids": []string{one}}).Fails(401, "UNAUTHORIZED")
+		many(alice.Key(m{}), m{"ids": []string{one}}).OK(200)
+		many(alice.Key(m{"permissions": []string{"write"}}), m{"ids": []string{one}}).Fails(403, "FORBIDDEN")
+		forged := alice.Fork()
+		forged.CSRF = ""
+		many(forged, m{"ids": []string{one}}).Fails(403, "INVALID_CSRF")
+	})
+}
+
+// Specification: File details, accessMode.
+func TestAccessMode(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		public, folder := admin.Upload("/public", "p.txt", []byte("x")), mkdir(admin, "/public", "dir")
+		private := alice.Upload("/home/alice", "f.txt", []byte("x"))
+		mode := func(c *apptest.Client, id, want string) {
+			t.Helper()
+			equal(t, "accessMode", c.Get("/api/files/"+id).OK(200).Value("accessMode"), want)
+		}
+		local := "/api/admin/storage/providers/" + admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
+		mode(alice, public, "private_gateway")
+		admin.Put(local, m{"publicDomain": "https://cdn.example"}).OK(200)
+		mode(alice, public, "public_cdn")
+		mode(admin, public, "public_cdn")
+		mode(alice, private, "private_gateway")
+		mode(alice, folder, "private_gateway")
+		equal(t, "direct", copyLinks(alice, public, "").OK(200).Value("formats.direct"), apptest.BaseURL+"/public/p.txt") // the path in every mode
+		guard(t, l, public, true)
+		mode(alice, public, "private_gateway")
+		guard(t, l, public, false)
+		mode(alice, public, "public_cdn")
+		setGuestAccess(t, l, false)
+		mode(alice, public, "private_gateway")
+		setGuestAccess(t, l, true)
+		admin.Put(local, m{"publicDomain": ""}).OK(200)
+		mode(alice, public, "private_gateway")
+	})
+}
+
+// Names that mean something in an address come out escaped, and the address works.
+func TestCopyLinksAddresses(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	admin, visitor := l.Admin(t), l.Client(t)
+	for _, name := range badNames() {
+		id := admin.Upload("/public", name, []byte(name))
+		direct := copyLinks(admin, id, "").OK(200).Text("formats.direct")
+		if u, err := url.Parse(direct); err != nil || u.Path != "/public/"+name || u.RawQuery != "" || u.Fragment != "" {
+			t.Errorf("%q has the address %s (%v)", name, direct, err)
+		}
+		bodyIs(t, visitor.Get(direct).OK(200), name)
+		bodyIs(t, visitor.Get(signedLink(admin, id)).OK(200), name)
+	}
+}
+
+// badNames are names that are legal and look like something else in an address.
+func badNames() (list []string) {
+	for _, bad := range badPaths() {
+		if bad.literal && !strings.ContainsAny(bad.text, `/\`) {
+			list = append(list, bad.text)
+		}
+	}
+	return append(list, "a?b", "a#b", "a;b", "a&b=c", "a+b c", "a%", "%zz", "a:b", "@a", "a,b", "~", "...", "猫")
+}

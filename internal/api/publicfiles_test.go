@@ -1,0 +1,161 @@
+package api_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"larder/internal/apptest"
+)
+
+// visited asks for GET /api/public/files with further parameters name, value, name, value …
+func visited(c *apptest.Client, path string, parameters ...string) *apptest.Reply {
+	q := url.Values{"path": {path}}
+	for i := 0; i+1 < len(parameters); i += 2 {
+		q.Set(parameters[i], parameters[i+1])
+	}
+	return c.Get("/api/public/files?" + q.Encode())
+}
+
+// Addition: GET /api/public/files is GET /api/files for a visitor without an account, whoever calls.
+func TestPublicListing(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
+		mkdir(admin, "/public", "sub")
+		admin.Upload("/public", "b.txt", []byte("bb"))
+		admin.Upload("/public", "a.txt", []byte("a"))
+		admin.Upload("/public/sub", "ab.png", []byte(onePixel))
+		alice.Upload("/home/alice", "a of alice.txt", []byte("hers"))
+		mkdir(admin, "/public", "shut")
+		admin.Upload("/public/shut", "a hidden.txt", []byte("hidden"))
+		addRule(admin, m{"pathPattern": "/public/shut/**", "effect": "deny", "role": "guest"})
+		owner := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		key := alice.Key(m{})
+		stale := l.Client(t)
+		stale.Cookies["auth_token"] = "stale"
+		junk := l.Client(t)
+		junk.Header.Set("Authorization", "Bearer junk")
+		everyone := map[string]*apptest.Client{"a visitor": visitor, "a user": alice, "an administrator": admin, "a key": key, "a stale cookie": stale, "a junk key": junk}
+
+		t.Run("the same for everybody", func(t *testing.T) {
+			want := ""
+			for who, c := range everyone {
+				c := c.In(t)
+				r := visited(c, "/public").OK(200)
+				same(t, who, r.Names("items"), "sub", "a.txt", "b.txt")
+				fields(t, "data", object(t, r.Body)["data"], "items", "pagination", "mount", "folder")
+				fields(t, "an item", r.Value("items.1"), "id", "name", "path", "type", "size", "mimeType", "hasPassword", "customTitle", "customColor", "coverUrl", "iconEmoji",
+					"manualPosition", "public", "permissions", "createdAt", "updatedAt")
+				equal(t, "permissions", r.Value("items.1.permissions"), []string{"read", "download"})
+				equal(t, "public", r.Value("items.1.public"), true)
+				equal(t, "folder", r.Value("folder.name"), "public")
+				equal(t, "mount", r.Value("mount.name"), "Files")
+				if strings.Contains(string(r.Body), "ownerId") || strings.Contains(string(r.Body), owner) {
+					t.Errorf("%s is told whose it is: %s", who, r.Body)
+				}
+				headerIs(t, r, "Cache-Control", "private, no-store")
+				data := fmt.Sprint(r.Value("items"), r.Value("pagination"), r.Value("folder"))
+				if want == "" {
+					want = data
+				}
+				if data != want {
+					t.Errorf("%s gets another listing: %s", who, data)
+				}
+				same(t, "the root", visited(c, "/").OK(200).Names("items"), "public") // and not home
+				same(t, "without a path", c.Get("/api/public/files").OK(200).Names("items"), "public")
+				equal(t, "the root's total", visited(c, "/").OK(200).Int("pagination.total"), 1)
+			}
+		})
+		t.Run("parameters", func(t *testing.T) {
+			c := visitor.In(t)
+			same(t, "search", visited(c, "/", "search", "A").OK(200).Names("items"), "a.txt", "ab.png") // abuse case C28
+			equal(t, "total of a search", visited(c, "/", "search", "A").OK(200).Int("pagination.total"), 2)
+			same(t, "type", visited(c, "/public", "type", "folder").OK(200).Names("items"), "sub")
+			same(t, "sort", visited(c, "/public", "sort", "size", "order", "desc").OK(200).Names("items"), "sub", "b.txt", "a.txt")
+			r := visited(c, "/public", "limit", "1", "page", "2").OK(200)
+			same(t, "page", r.Names("items"), "a.txt")
+			equal(t, "pagination", r.Value("pagination"), m{"total": 3, "page": 2, "limit": 1, "pages": 3})
+			visited(c, "/public", "limit", "1000").OK(200)
+			for _, bad := range [][]string{
+				{"limit", "0"}, {"limit", "1001"}, {"page", "0"}, {"sort", "owner"}, {"order", "up"}, {"type", "link"}, {"search", strings.Repeat("x", 256)},
+			} {
+				visited(c, "/public", bad...).Fails(400, "VALIDATION_ERROR")
+			}
+			visited(c, "/public", "search", strings.Repeat("x", 255)).OK(200)
+			for _, path := range []string{"/public/..", "..", "/public/\\", "/public/\x00", "/\u202e", "/ public"} {
+				visited(c, path).Fails(400, "VALIDATION_ERROR")
+			}
+		})
+		t.Run("what does not show is not told", func(t *testing.T) {
+			for who, c := range everyone {
+				for _, path := range []string{"/home", "/home/alice", "/home/alice/none", "/home/nobody", "/uploads", "/none", "/none/at/all", "/public/shut", "/public/shut/none", "/public/shut/a hidden.txt"} {
+					r := visited(c.In(t), path)
+					status(t, who+" at "+path, r, 401, "UNAUTHORIZED")
+				}
+				for _, path := range []string{"/public/none", "/public/a.txt", "/public/sub/none/x"} { // where a visitor may look, nothing is there
+					status(t, who+" at "+path, visited(c.In(t), path), 404, "NOT_FOUND")
+				}
+			}
+		})
+		t.Run("passwords", func(t *testing.T) {
+			c := visitor.In(t)
+			box := mkdir(admin.In(t), "/public", "box")
+			admin.In(t).Upload("/public/box", "a boxed.txt", []byte("x"))
+			guard(t, l, box, true)
+			for _, who := range []*apptest.Client{c, admin.In(t), alice.In(t)} { // an administrator could list it as themselves
+				for _, path := range []string{"/public/box", "/public/box/none", "/public/box/a boxed.txt"} {
+					status(t, path, visited(who, path), 403, "PASSWORD_REQUIRED")
+				}
+			}
+			same(t, "search", visited(c, "/", "search", "box").OK(200).Names("items"), "box")
+			equal(t, "hasPassword", visited(c, "/public", "type", "folder").OK(200).Value("items.0.hasPassword"), true)
+			guard(t, l, box, false)
+			same(t, "opened", visited(c, "/public/box").OK(200).Names("items"), "a boxed.txt")
+			rule := addRule(admin.In(t), m{"pathPattern": "/vip/**", "effect": "allow", "role": "guest", "requirePassword": true, "password": "open sesame"})
+			mkdir(admin.In(t), "/", "vip")
+			for _, path := range []string{"/vip", "/vip/none"} {
+				visited(c, path).Fails(403, "PASSWORD_REQUIRED")
+			}
+			same(t, "the root", visited(c, "/").OK(200).Names("items"), "public")
+			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
+			visited(c, "/vip").Fails(401, "UNAUTHORIZED")
+		})
+		t.Run("rules for addresses", func(t *testing.T) {
+			c := visitor.In(t)
+			mkdir(admin.In(t), "/", "lan")
+			for address, opens := range map[string]bool{"127.0.0.0/8": true, "198.51.100.7": false} {
+				rule := addRule(admin.In(t), m{"pathPattern": "/lan/**", "effect": "allow", "role": "guest", "allowedIps": []string{address, map[bool]string{true: "::1", false: "2001:db8::1"}[opens]}})
+				if r := visited(c, "/lan"); opens && r.Status != 200 || !opens && r.Status != 401 {
+					t.Errorf("from %s: %d", address, r.Status)
+				}
+				admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
+			}
+		})
+		t.Run("without guests", func(t *testing.T) {
+			setGuestAccess(t, l, false)
+			for who, c := range everyone {
+				for _, path := range []string{"/", "/public", "/public/sub", "/public/none", "/home", "/none"} {
+					status(t, who+" at "+path, visited(c.In(t), path), 401, "UNAUTHORIZED")
+				}
+			}
+			visited(visitor.In(t), "/public/..").Fails(400, "VALIDATION_ERROR")
+			setGuestAccess(t, l, true)
+			visited(visitor.In(t), "/public").OK(200)
+		})
+	})
+}
+
+// Under no mount there is nothing for anybody, as on the public path; without guest access even that is not told.
+func TestPublicListingUnderNoMount(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		visitor := l.Client(t)
+		change(t, l, "UPDATE mounts SET mount_path = '/only'")
+		visited(visitor, "/elsewhere").Fails(404, "NOT_FOUND")
+		visited(visitor, "/only").Fails(401, "UNAUTHORIZED")
+		setGuestAccess(t, l, false)
+		visited(visitor, "/elsewhere").Fails(401, "UNAUTHORIZED")
+	})
+}
