@@ -91,7 +91,9 @@ func TestCopyLinks(t *testing.T) {
 				copyLinks(bob.In(t), photo, query).Fails(403, "FORBIDDEN")
 				copyLinks(bob.In(t), folder, query).Fails(403, "FORBIDDEN")
 				copyLinks(visitor.In(t), public, query).Fails(401, "UNAUTHORIZED")
-				copyLinks(alice.In(t).Key(m{"permissions": []string{"write", "delete"}}), photo, query).Fails(403, "FORBIDDEN")
+				blind := alice.In(t).Key(m{"permissions": []string{"write", "delete"}})
+				copyLinks(blind, photo, query).Fails(403, "FORBIDDEN")
+				copyLinks(blind, noSuchID, query).Fails(403, "FORBIDDEN") // nor does it learn what there is not
 			}
 			for _, query := range []string{"expiresIn=59", "expiresIn=604801", "expiresIn=0", "expiresIn=-60", "expiresIn=1e3", "expiresIn=99999999999999999999", "expiresIn=x"} {
 				copyLinks(alice.In(t), photo, "?"+query).Fails(400, "VALIDATION_ERROR")
