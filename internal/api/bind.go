@@ -24,7 +24,7 @@ import (
 const maxJSON = 1 << 20
 
 // binding knows which field of an input struct comes from where. The tags are those of the OpenAPI document, so the document and the checks
-// can't disagree: path, query or json name the source; required, minimum, maximum, minLength, maxLength and enum bound the value.
+// can't disagree: path, query or json name the source; required, minimum, maximum, minLength, maxLength, minItems, maxItems and enum bound the value.
 //
 // Fields of path and query are strings, *string, *int64 or *bool; JSON fields are pointers where absence matters. A field is checked for
 // presence, not for zero: a missing number and null are the same, and never 0. One that is required with late:"true" is for the handler to miss,
@@ -43,6 +43,8 @@ type boundField struct {
 	maximum   *int64
 	minLength int
 	maxLength int
+	minItems  int
+	maxItems  int
 	enum      []string
 }
 
@@ -70,11 +72,12 @@ func bindingOf(t reflect.Type) binding {
 			b.hasBody = true
 		}
 		field.minimum, field.maximum = tagInt(f.Tag.Get("minimum")), tagInt(f.Tag.Get("maximum"))
-		if n := tagInt(f.Tag.Get("minLength")); n != nil {
-			field.minLength = int(*n)
-		}
-		if n := tagInt(f.Tag.Get("maxLength")); n != nil {
-			field.maxLength = int(*n)
+		for tag, bound := range map[string]*int{
+			"minLength": &field.minLength, "maxLength": &field.maxLength, "minItems": &field.minItems, "maxItems": &field.maxItems,
+		} {
+			if n := tagInt(f.Tag.Get(tag)); n != nil {
+				*bound = int(*n)
+			}
 		}
 		b.fields = append(b.fields, field)
 	}
@@ -182,6 +185,10 @@ func (f boundField) check(value reflect.Value) error {
 		}
 	case reflect.String:
 		return f.checkText(value.String())
+	case reflect.Slice:
+		if n := value.Len(); n < f.minItems || f.maxItems > 0 && n > f.maxItems {
+			return fault.Newf(fault.Invalid, "%s must have between %d and %d items.", f.name, f.minItems, f.maxItems)
+		}
 	}
 	return nil
 }
@@ -320,3 +327,14 @@ func (n *nullable[T]) UnmarshalJSON(text []byte) error {
 
 // given returns the *T, nil for absent and for null; see boundField.check.
 func (n nullable[T]) given() any { return n.value }
+
+// text is a string in a list, where null is refused: encoding/json would take it for an empty one.
+type text string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *text) UnmarshalJSON(body []byte) error {
+	if string(body) == "null" {
+		return &json.UnmarshalTypeError{Value: "null", Type: reflect.TypeFor[string]()}
+	}
+	return json.Unmarshal(body, (*string)(s))
+}

@@ -81,8 +81,16 @@ func (c *call) answer(status int, data any) {
 	c.writeJSON(status, envelope[any]{Success: true, Data: data, Timestamp: c.a.Now().UnixMilli()})
 }
 
-// fail writes the error envelope; it is the only place where an error becomes a status.
-func (c *call) fail(err error) {
+// failing is what a client is told of an error.
+type failing struct {
+	code    string
+	status  int
+	message string
+	fault   *fault.Error
+}
+
+// told decides what the client is told, and logs what is the server's own failure; it is the only place where an error becomes a code.
+func (c *call) told(err error) failing {
 	var f *fault.Error
 	if !errors.As(err, &f) {
 		f = fault.New(fault.Internal, internalMessage).Because(err)
@@ -93,26 +101,32 @@ func (c *call) fail(err error) {
 			c.a.Log.Error("request failed", "method", c.r.Method, "path", logged(c.r), "error", err)
 		}
 	}
-	h := c.w.Header()
-	if f.Kind == fault.RateLimited {
-		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
-	}
 	message := f.Message
 	if f.Kind == fault.Internal {
 		message = internalMessage
 	}
+	return failing{code: known.code, status: known.status, message: message, fault: f}
+}
+
+// fail writes the error envelope.
+func (c *call) fail(err error) {
+	told := c.told(err)
+	h := c.w.Header()
+	if told.fault.Kind == fault.RateLimited {
+		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(told.fault.RetryAfter.Seconds())))))
+	}
 	if c.page && browsing(c.r) {
-		c.writePage(known.status, message)
+		c.writePage(told.status, told.message)
 		return
 	}
-	body := failure{Error: failureError{Code: known.code, Message: message}, Timestamp: c.a.Now().UnixMilli()}
-	if c.a.Development && f.Cause != nil {
-		body.Error.Details = map[string]any{"cause": f.Cause.Error()}
+	body := failure{Error: failureError{Code: told.code, Message: told.message}, Timestamp: c.a.Now().UnixMilli()}
+	if c.a.Development && told.fault.Cause != nil {
+		body.Error.Details = map[string]any{"cause": told.fault.Cause.Error()}
 	}
 	if c.route != nil && c.route.who == byUploadKey {
 		body.Message = body.Error.Message
 	}
-	c.writeJSON(known.status, body)
+	c.writeJSON(told.status, body)
 }
 
 func (c *call) writeJSON(status int, body any) {

@@ -251,10 +251,8 @@ type moveFileReply struct {
 
 // moveFile answers `pending` as the specification has it; a move that has nothing to copy is done by then, and its job says so.
 func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
-	for _, permission := range []string{"write", "delete"} {
-		if err := c.needs(permission); err != nil {
-			return moveFileReply{}, err
-		}
+	if err := c.needsMove(); err != nil {
+		return moveFileReply{}, err
 	}
 	target, err := vpath.Parse(*in.TargetPath)
 	if err != nil {
@@ -270,6 +268,14 @@ func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
 	}
 	moved, err := a.Tree.Move(c.ctx(), c.actor, in.ID, target, newName)
 	return moveFileReply{moved.ID, "pending"}, err
+}
+
+// needsMove refuses a key that may not both make and take away.
+func (c *call) needsMove() error {
+	if err := c.needs("write"); err != nil {
+		return err
+	}
+	return c.needs("delete")
 }
 
 type linkReply struct {

@@ -30,6 +30,7 @@ func (a *API) table() []route {
 		post("/api/files/{id}/move", op(200, a.moveFile)).by(bySessionOrKey).says("Move or rename").may(fault.Forbidden, fault.NotFound, fault.Conflict),
 		get("/api/files/jobs", op(200, a.listJobs)).by(bySessionOrKey).says("The caller's newest jobs").extra(),
 		get("/api/files/jobs/{jobId}", op(200, a.jobDetails)).by(bySessionOrKey).says("A job of the caller's").may(fault.NotFound),
+		post("/api/files/batch", op(200, a.batch)).by(bySessionOrKey).says("Delete or move up to 100 files and folders, each on its own").may(fault.Forbidden),
 		post("/api/files/{id}/link", op(200, a.makeLink)).by(bySession).says("Make or return the permanent link").may(fault.Forbidden, fault.NotFound).extra(),
 		del("/api/files/{id}/link", op(200, a.revokeLink)).by(bySession).says("Revoke the permanent link").may(fault.Forbidden, fault.NotFound).extra(),
 

@@ -75,6 +75,9 @@ var matrix = []line{
 	{"POST", "/api/files/{id}/move", cookieOrKey, func(f fixture) (string, any) {
 		return "/api/files/" + f.file + "/move", M{"targetPath": "/home/owner", "newName": "moved " + f.name}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401", false},
+	{"POST", "/api/files/batch", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/batch", M{"action": "delete", "fileIds": []string{f.file}}
+	}, "401 200 200 200 200 403 403 200 403 401 401 401", false}, // who may not do it is told so beside the id
 	{"GET", "/api/files/jobs", cookieOrKey, at("/api/files/jobs", nil), "401 200 200 200 200 200 200 200 403 401 401 401", true},
 	{"GET", "/api/files/jobs/{jobId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/jobs/" + f.job, nil }, "401 200 404 404 404 200 200 200 403 401 401 401", false},
 	{"GET", "/api/files/{id}/copy-links", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file + "/copy-links?signed=true", nil }, "401 200 403 200 403 200 403 403 403 401 401 401", false},
@@ -292,7 +295,13 @@ func TestAuthorisation(t *testing.T) {
 }
 
 func (row line) needsFixture() bool {
-	return strings.Contains(row.pattern, "{") || row.pattern == "/api/files/upload-complete" || row.pattern == "/api/files/copy-links" || row.pattern == "/api/admin/mounts" && row.method == "POST"
+	switch row.pattern {
+	case "/api/files/upload-complete", "/api/files/copy-links", "/api/files/batch":
+		return true
+	case "/api/admin/mounts":
+		return row.method == "POST"
+	}
+	return strings.Contains(row.pattern, "{")
 }
 
 // expectedCode is the code that goes with a refusal.

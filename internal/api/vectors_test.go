@@ -126,6 +126,9 @@ func TestPathVectors(t *testing.T) {
 			{"move newName", true, func(t *testing.T, bad badPath) *apptest.Reply {
 				return send(alice.In(t), "POST", "/api/files/"+id+"/move", `{"targetPath":"`+home+`/desk","newName":`+json(bad.text)+`}`)
 			}, nil},
+			{"batch target", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return send(alice.In(t), "POST", "/api/files/batch", `{"action":"move","fileIds":["`+id+`"],"targetPath":`+json(home+"/"+bad.text)+`}`)
+			}, nil},
 			{"upload path", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				return send(alice.In(t), "POST", "/api/files/upload-session", `{"path":`+json(home+"/"+bad.text)+`,"fileName":"f","fileSize":1}`)
 			}, nil},

@@ -36,3 +36,6 @@ func (t *Tree) WrapStores(wrap func(providerID string, store blob.Store) blob.St
 func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath.Name) (Entry, error) {
 	return t.Update(ctx, a, id, Change{Name: &name})
 }
+
+// Each is the loop of a batch.
+var Each = each

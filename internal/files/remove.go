@@ -14,9 +14,21 @@ import (
 // later. It takes the permission to delete; for a folder, all through it. Faults: NotFound, Forbidden, PasswordRequired, Conflict for a mount's
 // root and what is above one.
 func (t *Tree) Delete(ctx context.Context, a access.Actor, id string) (rows, bytes int64, err error) {
+	gone, err := t.delete(ctx, a, id, nil)
+	return gone.rows, gone.bytes, err
+}
+
+// deleted is what one deletion took away.
+type deleted struct {
+	rows, bytes int64
+	along       []string // those that were asked about and lay in the folder
+}
+
+// delete is Delete, which also tells what else of a batch went with the folder.
+func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []string) (gone deleted, err error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
 	if err != nil {
-		return 0, 0, err
+		return deleted{}, err
 	}
 	err = t.write(ctx, folder, func(tx *db.Tx) error {
 		n, v, err := t.lookUpInside(tx, id)
@@ -33,17 +45,21 @@ func (t *Tree) Delete(ctx context.Context, a access.Actor, id string) (rows, byt
 		if v.fixed(&n) {
 			return fixedFault()
 		}
-		if n.folder {
-			rows, bytes, err = t.bury(tx, &n.row)
-		} else {
-			rows, bytes, err = t.remove(tx, &n.row)
+		if !n.folder {
+			gone.rows, gone.bytes, err = t.remove(tx, &n.row)
+			return err
 		}
+		if gone.along, err = inside(tx, id, others); err != nil {
+			return err
+		}
+		gone.rows, gone.bytes, err = t.bury(tx, &n.row)
 		return err
 	})
-	if err == nil {
-		crash.Point("delete.committed")
+	if err != nil {
+		return deleted{}, err
 	}
-	return rows, bytes, err
+	crash.Point("delete.committed")
+	return gone, nil
 }
 
 // remove deletes a file.

@@ -115,6 +115,32 @@ func below(q db.Querier, query, folder, userID string) error {
 	return nil
 }
 
+// inside returns those of the ids that lie below a folder, however deep.
+func inside(q db.Querier, folder string, ids []string) (found []string, err error) {
+	err = eachChunk(ids, func(args []any) error {
+		rows, err := q.Query(`
+			WITH RECURSIVE up (start, parent, n) AS (
+				SELECT e.id, e.parent_id, 0
+				FROM entries e
+				WHERE e.id `+inChunk+`
+				UNION ALL
+				SELECT u.start, e.parent_id, u.n + 1
+				FROM up u JOIN entries e ON e.id = u.parent
+				WHERE u.n < 200
+			)
+			SELECT DISTINCT u.start
+			FROM up u
+			WHERE u.parent = `+extra, args...)
+		more, err := texts(rows, err)
+		found = append(found, more...)
+		return err
+	}, folder)
+	if err != nil {
+		return nil, fmt.Errorf("look for what lies in a folder: %w", err)
+	}
+	return found, nil
+}
+
 // heightOf returns how many levels there are below a folder.
 func heightOf(q db.Querier, folder string) (height int, err error) {
 	err = q.QueryRow(foldersBelow+`

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
+
+type batchInput struct {
+	Action     *string `json:"action" required:"true" enum:"delete,move"`
+	FileIDs    []text  `json:"fileIds" required:"true" minItems:"1" maxItems:"100" description:"An id that is there more than once counts once."`
+	TargetPath *string `json:"targetPath" description:"The folder to move to; required for move, ignored for delete."`
+}
+
+type batchReply struct {
+	Succeeded []string     `json:"succeeded" required:"true" description:"Ids of what was done, or accepted as a job."`
+	Failed    []batchError `json:"failed" required:"true"`
+	Jobs      []batchJob   `json:"jobs" required:"true" description:"An addition: the jobs of moves to another storage provider, which are under way."`
+}
+
+type batchError struct {
+	ID    string `json:"id" required:"true"`
+	Error string `json:"error" required:"true" description:"A sentence for a person."`
+	Code  string `json:"code" required:"true" description:"An addition: the error code that the operation answers for a single entry."`
+}
+
+type batchJob struct {
+	ID    string `json:"id" required:"true"`
+	JobID string `json:"jobId" required:"true"`
+}
+
+// batch deletes or moves entries one by one; what an entry fails with is told beside its id, in the words of the operation for a single one.
+func (a *API) batch(c *call, in batchInput) (batchReply, error) {
+	outcomes, err := a.batchOutcomes(c, in)
+	if err != nil {
+		return batchReply{}, err
+	}
+	reply := batchReply{Succeeded: []string{}, Failed: []batchError{}, Jobs: []batchJob{}}
+	for _, o := range outcomes {
+		if o.Err != nil {
+			told := c.told(o.Err)
+			reply.Failed = append(reply.Failed, batchError{o.ID, told.message, told.code})
+			continue
+		}
+		reply.Succeeded = append(reply.Succeeded, o.ID)
+		if o.Job != nil {
+			reply.Jobs = append(reply.Jobs, batchJob{o.ID, o.Job.ID})
+		}
+	}
+	return reply, nil
+}
+
+func (a *API) batchOutcomes(c *call, in batchInput) ([]files.Outcome, error) {
+	ids := make([]string, len(in.FileIDs))
+	for i, id := range in.FileIDs {
+		ids[i] = string(id)
+	}
+	if *in.Action == "delete" {
+		if err := c.needs("delete"); err != nil {
+			return nil, err
+		}
+		return a.Tree.DeleteEach(c.ctx(), c.actor, ids)
+	}
+	if err := c.needsMove(); err != nil {
+		return nil, err
+	}
+	if in.TargetPath == nil {
+		return nil, fault.New(fault.Invalid, "targetPath is required for a move.")
+	}
+	target, err := vpath.Parse(*in.TargetPath)
+	if err != nil {
+		return nil, err
+	}
+	return a.Tree.MoveEach(c.ctx(), c.actor, ids, target)
+}

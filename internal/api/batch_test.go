@@ -1,0 +1,293 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"larder/internal/apptest"
+	"larder/internal/db"
+)
+
+// batch asks for one action on ids; a target for a move.
+func batch(c *apptest.Client, action string, ids []string, target ...string) *apptest.Reply {
+	body := m{"action": action, "fileIds": ids}
+	for _, path := range target {
+		body["targetPath"] = path
+	}
+	return c.Post("/api/files/batch", body)
+}
+
+// verdicts fails the test unless the answer tells exactly these ids, in this order: one that succeeded by itself, one that failed with its code
+// behind it.
+func verdicts(t *testing.T, what string, r *apptest.Reply, succeeded []string, failed ...[2]string) {
+	t.Helper()
+	if status(t, what, r, 200, ""); r.Status != 200 {
+		return
+	}
+	fields(t, what, object(t, r.Body)["data"], "succeeded", "failed", "jobs")
+	equal(t, what+": succeeded", r.Value("succeeded"), succeeded)
+	list, _ := r.Value("failed").([]any)
+	if len(list) != len(failed) {
+		t.Errorf("%s: failed %s, want %v", what, r.Body, failed)
+		return
+	}
+	for i, want := range failed {
+		item := fmt.Sprintf("failed.%d", i)
+		fields(t, what, r.Value(item), "id", "error", "code")
+		if r.Text(item+".id") != want[0] || r.Text(item+".code") != want[1] || !strings.HasSuffix(r.Text(item+".error"), ".") {
+			t.Errorf("%s: %v, want %v", what, r.Value(item), want)
+		}
+	}
+}
+
+// Abuse cases C30, C18.
+func TestBatchDelete(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
+		const home = "/home/alice"
+		t.Run("each on its own", func(t *testing.T) {
+			admin, alice, bob := admin.In(t), alice.In(t), bob.In(t)
+			a, b := alice.Upload(home, "a.txt", []byte("aaaa")), alice.Upload(home, "b.txt", []byte("bb"))
+			foreign := bob.Upload("/home/bob", "a-secret-name.txt", []byte("x"))
+			mkdir(alice, home, "locked")
+			denied := alice.Upload(home+"/locked", "d.txt", []byte("d"))
+			shown := admin.Upload("/public", "shown.txt", []byte("x")) // may be read, not deleted
+			addRule(admin, m{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user", "permissions": []string{"delete"}})
+			long := strings.Repeat("x", 65)
+			r := batch(alice, "delete", []string{foreign, a, "none", a, denied, "", b, foreign, long, "none", b, shown, a[:35]})
+			verdicts(t, "delete", r, []string{a, b}, [2]string{foreign, "FORBIDDEN"}, [2]string{"none", "NOT_FOUND"}, [2]string{denied, "FORBIDDEN"}, [2]string{"", "NOT_FOUND"},
+				[2]string{long, "NOT_FOUND"}, [2]string{shown, "FORBIDDEN"}, [2]string{a[:35], "NOT_FOUND"})
+			equal(t, "jobs", r.Value("jobs"), []string{})
+			for _, word := range []string{"secret", "bob", "shown", "locked", "/home", "d.txt"} {
+				if strings.Contains(string(r.Body), word) {
+					t.Errorf("the answer tells %q: %s", word, r.Body)
+				}
+			}
+			bodyIs(t, bob.Get("/home/bob/a-secret-name.txt").OK(200), "x")
+			bodyIs(t, admin.Get("/public/shown.txt").OK(200), "x")
+			same(t, "left", names(alice, home), "locked")
+			uses(t, alice, 1, 1)
+			verdicts(t, "again", batch(alice, "delete", []string{a}, "../nonsense"), []string{}, [2]string{a, "NOT_FOUND"})
+		})
+		t.Run("a folder and things in it", func(t *testing.T) {
+			alice, bob := alice.In(t), bob.In(t)
+			bytes, files := used(alice)
+			folder, beside := mkdir(alice, home, "a_b"), mkdir(alice, home, "axb")
+			deep := mkdir(alice, home+"/a_b", "deep")
+			first, last := alice.Upload(home+"/a_b", "first", []byte("1")), alice.Upload(home+"/a_b/deep", "last", []byte("12"))
+			alice.Upload(home+"/axb", "stays", []byte("x"))
+			foreign := bob.Upload("/home/bob", "stays", []byte("x"))
+			verdicts(t, "delete", batch(alice, "delete", []string{first, folder, last, foreign, deep, first, folder}), []string{first, folder, last, deep}, [2]string{foreign, "FORBIDDEN"})
+			for _, id := range []string{folder, deep, first, last} {
+				alice.Get("/api/files/"+id).Fails(404, "NOT_FOUND")
+			}
+			alice.Get("/api/files/" + beside).OK(200)
+			uses(t, alice, bytes+1, files+1)
+		})
+		t.Run("what is fixed", func(t *testing.T) {
+			admin := admin.In(t)
+			over := mkdir(admin, "/", "over")
+			addMount(admin, addProvider(admin, "fixed"), "/over/mounted")
+			root := listing(admin, "/over").OK(200).Text("items.0.id")
+			verdicts(t, "delete", batch(admin, "delete", []string{root, over}), []string{}, [2]string{root, "OPERATION_FAILED"}, [2]string{over, "OPERATION_FAILED"})
+			admin.Get("/api/files/" + over).OK(200)
+		})
+	})
+}
+
+// Abuse cases C30, C26 beyond one entry.
+func TestBatchMove(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		vault(t, l)
+		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
+		const home = "/home/alice"
+		t.Run("each on its own", func(t *testing.T) {
+			admin, alice, bob := admin.In(t), alice.In(t), bob.In(t)
+			to := mkdir(alice, home, "to")
+			a, folder := alice.Upload(home, "a.txt", []byte("a")), mkdir(alice, home, "folder")
+			taken := alice.Upload(home, "taken.txt", []byte("outer"))
+			alice.Upload(home+"/to", "taken.txt", []byte("inner"))
+			foreign := bob.Upload("/home/bob", "a-secret-name.txt", []byte("x"))
+			mkdir(alice, home, "locked")
+			denied := alice.Upload(home+"/locked", "d.txt", []byte("d"))
+			addRule(admin, m{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user", "permissions": []string{"delete"}})
+			top := admin.Get("/api/files/" + admin.Get("/api/files?path=/").OK(200).Text("folder.id")).OK(200).Text("file.id")
+			r := batch(alice, "move", []string{to, a, foreign, a, "none", taken, folder, denied, to}, home+"/to")
+			verdicts(t, "move", r, []string{a, folder}, [2]string{to, "OPERATION_FAILED"}, [2]string{foreign, "FORBIDDEN"}, [2]string{"none", "NOT_FOUND"},
+				[2]string{taken, "OPERATION_FAILED"}, [2]string{denied, "FORBIDDEN"})
+			equal(t, "jobs of what is done at once", r.Value("jobs"), []string{})
+			for _, word := range []string{"secret", "bob", "taken", "d.txt", "/home"} {
+				if strings.Contains(string(r.Body), word) {
+					t.Errorf("the answer tells %q: %s", word, r.Body)
+				}
+			}
+			same(t, "to", names(alice, home+"/to"), "folder", "a.txt", "taken.txt")
+			bodyIs(t, alice.Get(home+"/to/taken.txt").OK(200), "inner")
+			bodyIs(t, alice.Get(home+"/taken.txt").OK(200), "outer")
+			bodyIs(t, bob.Get("/home/bob/a-secret-name.txt").OK(200), "x")
+			verdicts(t, "a mount's root", batch(admin, "move", []string{top}, "/uploads"), []string{}, [2]string{top, "OPERATION_FAILED"})
+			for target, code := range map[string]string{"/home/bob": "FORBIDDEN", "/home/none": "FORBIDDEN", home + "/none": "NOT_FOUND", home + "/taken.txt": "NOT_FOUND", "/api": "VALIDATION_ERROR"} {
+				verdicts(t, "to "+target, batch(alice, "move", []string{a, foreign}, target), []string{}, [2]string{a, code}, [2]string{foreign, "FORBIDDEN"})
+			}
+		})
+		t.Run("a folder and a thing in it", func(t *testing.T) {
+			alice := alice.In(t)
+			for i, order := range [][2]int{{0, 1}, {1, 0}} {
+				base := fmt.Sprintf("%s/order%d", home, i)
+				mkdir(alice, home, fmt.Sprint("order", i))
+				mkdir(alice, base, "there")
+				ids := [2]string{mkdir(alice, base, "box"), alice.Upload(base+"/box", "thing", []byte("x"))}
+				verdicts(t, base, batch(alice, "move", []string{ids[order[0]], ids[order[1]]}, base+"/there"), []string{ids[order[0]], ids[order[1]]})
+				same(t, base, names(alice, base+"/there"), "box", "thing")
+				same(t, base+" box", names(alice, base+"/there/box"))
+			}
+		})
+		t.Run("to another provider", func(t *testing.T) {
+			alice := alice.In(t)
+			a, b := alice.Upload(home, "far.txt", []byte("far away")), alice.Upload(home, "near.txt", []byte("near"))
+			empty := mkdir(alice, home, "empty")
+			r := batch(alice, "move", []string{a, empty, "none", b, a}, "/vault")
+			verdicts(t, "move", r, []string{a, empty, b}, [2]string{"none", "NOT_FOUND"})
+			if list, _ := r.Value("jobs").([]any); len(list) != 2 { // nothing is copied of an empty folder
+				t.Fatalf("jobs: %s", r.Body)
+			}
+			for i, id := range []string{a, b} {
+				fields(t, "a job", r.Value(fmt.Sprint("jobs.", i)), "id", "jobId")
+				equal(t, "its entry", r.Value(fmt.Sprintf("jobs.%d.id", i)), id)
+				equal(t, "its end", ends(t, alice, r.Text(fmt.Sprintf("jobs.%d.jobId", i))).Value("job.status"), "completed")
+			}
+			bodyIs(t, alice.Get("/vault/far.txt").OK(200), "far away")
+			bodyIs(t, alice.Get("/vault/near.txt").OK(200), "near")
+			same(t, "vault", names(alice, "/vault"), "empty", "far.txt", "near.txt")
+		})
+	})
+}
+
+// Specification: Limits, Batch size; POST /api/files/batch.
+func TestBatchBounds(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice := l.User(t, "alice")
+		const home = "/home/alice"
+		target := mkdir(alice, home, "target")
+		mine := alice.Upload(home, "mine.txt", []byte("x"))
+		many := func(n int) []string {
+			ids := []string{mine}
+			for i := len(ids); i < n; i++ {
+				ids = append(ids, fmt.Sprint("none", i))
+			}
+			return ids[:n]
+		}
+		for _, action := range []string{"delete", "move"} {
+			for n, want := range map[int]int{0: 400, 101: 400, 1: 200, 100: 200} {
+				id := alice.Upload(home, "counted", []byte("x"))
+				ids := many(n)
+				if n > 0 {
+					ids[n-1] = id
+				}
+				r := batch(alice, action, ids, home+"/target")
+				status(t, fmt.Sprint(action, " of ", n), r, want, map[int]string{400: "VALIDATION_ERROR"}[want])
+				if want == 200 && r.Value(fmt.Sprint("succeeded.", min(1, n-1))) != id {
+					t.Errorf("%s of %d: %.300s", action, n, r.Body)
+				}
+				alice.Delete("/api/files/" + id)
+				alice.Delete("/api/files/" + mine)
+				mine = alice.Upload(home, "mine.txt", []byte("x"))
+			}
+			status(t, "101 times the same", batch(alice, action, strings.Fields(strings.Repeat(mine+" ", 101)), home+"/target"), 400, "VALIDATION_ERROR")
+			verdicts(t, "100 times the same", batch(alice, action, strings.Fields(strings.Repeat(mine+" ", 100)), home+"/target"), []string{mine})
+			mine = alice.Upload(home, "mine.txt", []byte("x"))
+		}
+		body := func(text string) string { return strings.ReplaceAll(text, "ID", mine) }
+		for _, bad := range []string{
+			`{}`, `{"fileIds":["ID"]}`, `{"action":"delete"}`, `{"action":null,"fileIds":["ID"]}`, `{"action":"delete","fileIds":null}`, `{"action":"","fileIds":["ID"]}`,
+			`{"action":"copy","fileIds":["ID"]}`, `{"action":"Delete","fileIds":["ID"]}`, `{"action":["delete"],"fileIds":["ID"]}`, `{"action":1,"fileIds":["ID"]}`,
+			`{"action":"delete","fileIds":"ID"}`, `{"action":"delete","fileIds":{"0":"ID"}}`, `{"action":"delete","fileIds":["ID",null]}`, `{"action":"delete","fileIds":[null]}`,
+			`{"action":"delete","fileIds":["ID",1]}`, `{"action":"delete","fileIds":["ID",true]}`, `{"action":"delete","fileIds":["ID",["ID"]]}`, `{"action":"delete","fileIds":["ID",{"id":"ID"}]}`,
+			`{"action":"delete","fileIds":["ID","\u0000"]}`, `{"action":"delete","fileids":["ID"]}`, `{"action":"delete","fileIds":["ID"],"targetPath":1}`, `{"action":"move","fileIds":["ID"]}`,
+			`{"action":"move","fileIds":["ID"],"targetPath":null}`, `{"action":"move","fileIds":["ID"],"targetPath":""}`, `{"action":"move","fileIds":["ID"],"targetPath":["/home/alice/target"]}`,
+			`{"action":"move","fileIds":["ID"],"targetPath":"home/alice/target"}`, `{"action":"move","fileIds":["ID"],"targetPath":"/home/alice/target/../target"}`, `["ID"]`, `"ID"`,
+		} {
+			status(t, bad, alice.Post("/api/files/batch", body(bad), "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
+		}
+		same(t, "untouched", names(alice, home), "target", "mine.txt")
+		alice.Get("/api/files/" + target).OK(200)
+	})
+}
+
+// Abuse cases C15, C32: of keys, only those with the permissions of the single operation, inside their root.
+func TestBatchByKeys(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice := l.User(t, "alice")
+		const home = "/home/alice"
+		mkdir(alice, home, "in")
+		mkdir(alice, home+"/in", "to")
+		outside := alice.Upload(home, "outside.txt", []byte("x"))
+		for _, test := range []struct {
+			permissions  []string
+			delete, move bool
+		}{
+			{[]string{"read"}, false, false}, {[]string{"write"}, false, false}, {[]string{"delete"}, true, false}, {[]string{"read", "write"}, false, false},
+			{[]string{"read", "delete"}, true, false}, {[]string{"write", "delete"}, true, true},
+		} {
+			key := alice.Key(m{"uploadPath": home + "/in", "permissions": test.permissions})
+			for action, may := range map[string]bool{"delete": test.delete, "move": test.move} {
+				what := fmt.Sprintf("%s with %v", action, test.permissions)
+				id := alice.Upload(home+"/in", action, []byte("x"))
+				r := batch(key, action, []string{outside, id}, home+"/in/to")
+				if may {
+					verdicts(t, what, r, []string{id}, [2]string{outside, "FORBIDDEN"})
+				} else {
+					status(t, what, r, 403, "FORBIDDEN")
+					alice.Get(home + "/in/" + action).OK(200)
+				}
+				if !may { // and does not learn what it would come to
+					status(t, what+" to a path that is none", batch(key, action, []string{"none"}, "no path"), 403, "FORBIDDEN")
+				}
+				alice.Delete("/api/files/" + id)
+			}
+		}
+		verdicts(t, "out of the root", batch(alice.Key(m{"uploadPath": home + "/in/to"}), "move", []string{outside}, home+"/in/to"), []string{}, [2]string{outside, "FORBIDDEN"})
+		status(t, "a key for WebDAV", batch(alice.Key(m{"uploadPath": "/", "protocols": []string{"webdav"}}), "delete", []string{outside}), 403, "FORBIDDEN")
+		status(t, "a visitor", batch(l.Client(t), "delete", []string{outside}), 401, "UNAUTHORIZED")
+		careless := alice.Fork()
+		careless.CSRF = ""
+		status(t, "without a CSRF token", batch(careless, "delete", []string{outside}), 403, "INVALID_CSRF")
+		alice.Get(home + "/outside.txt").OK(200)
+	})
+}
+
+// What fails inside fails for its entry alone, and is told and logged as a failure of the server is.
+func TestBatchGoesOnAfterAnInternalError(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice := l.User(t, "alice")
+		var ids []string
+		for _, name := range []string{"a", "broken", "c"} {
+			ids = append(ids, alice.Upload("/home/alice", name, []byte(name)))
+		}
+		err := l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error { // an object that nothing knows any more
+			_, err := tx.Exec("DELETE FROM objects WHERE id = (SELECT object_id FROM entries WHERE id = $1)", ids[1])
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		single := alice.Delete("/api/files/"+ids[1]).Fails(500, "INTERNAL_ERROR")
+		lines := func() int { return strings.Count(l.Log.String(), "release object") }
+		before := lines()
+		r := batch(alice, "delete", ids)
+		verdicts(t, "delete", r, []string{ids[0], ids[2]}, [2]string{ids[1], "INTERNAL_ERROR"})
+		if !strings.Contains(string(single.Body), `"message":"`+r.Text("failed.0.error")+`"`) || strings.Contains(string(r.Body), "object") {
+			t.Errorf("told %s, for a single one %s", r.Body, single.Body)
+		}
+		if n := lines(); n != before+1 {
+			t.Errorf("%d lines in the log, before %d", n, before)
+		}
+		uses(t, alice, 6, 1)
+	})
+}

@@ -1,0 +1,68 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/files"
+)
+
+// A batch that nobody waits for any more goes no further.
+func TestBatchEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
+	outcomes, err := files.Each(ctx, []string{"a", "b", "c", "d"}, func(i int) files.Outcome {
+		if asked++; i == 1 {
+			cancel()
+		}
+		return files.Outcome{}
+	})
+	if !errors.Is(err, context.Canceled) || asked != 2 || len(outcomes) != 1 {
+		t.Errorf("asked %d times, %d outcomes, %v", asked, len(outcomes), err)
+	}
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.file(h.ann, "/home/ann/a", "a")
+		b := h.file(h.ann, "/home/ann/b", "b")
+		if _, err := h.tree.DeleteEach(ctx, h.ann, []string{b.ID}); !errors.Is(err, context.Canceled) {
+			t.Errorf("delete: %v", err)
+		}
+		if _, err := h.tree.MoveEach(ctx, h.ann, []string{b.ID}, path("/uploads")); !errors.Is(err, context.Canceled) {
+			t.Errorf("move: %v", err)
+		}
+		if left := h.list(h.ann, "/home/ann"); len(left) != 2 {
+			t.Errorf("left %q", left)
+		}
+	})
+}
+
+// What lay in a folder that went before it is gone, too, at any depth, and is told so; folders go within folders.
+func TestBatchDeletesFoldersOfFolders(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		var ids []string
+		for _, p := range []string{"/home/ann/x", "/home/ann/x/y", "/home/ann/x/y/z"} {
+			ids = append(ids, h.folder(h.ann, p).ID)
+		}
+		file := h.file(h.ann, "/home/ann/x/y/z/f", "f")
+		other := h.file(h.ann, "/home/ann/other", "o")
+		outcomes, err := h.tree.DeleteEach(t.Context(), h.ann, []string{ids[1], file.ID, ids[0], ids[2], ids[1], "none", other.ID})
+		h.must(err)
+		if len(outcomes) != 6 {
+			t.Fatalf("%d outcomes", len(outcomes))
+		}
+		for i, o := range outcomes {
+			if (o.Err != nil) != (i == 4) {
+				t.Errorf("%d: %s: %v", i, o.ID, o.Err)
+			}
+		}
+		if bytes, count := h.used("ann"); bytes != 0 || count != 0 {
+			t.Errorf("charged %d bytes and %d files", bytes, count)
+		}
+	})
+}
