@@ -121,15 +121,18 @@ func (d *DB) Dialect() Dialect { return d.dialect }
 // Read returns a querier outside any transaction: each call sees what was committed before it.
 func (d *DB) Read(ctx context.Context) Querier { return reader{ctx, d} }
 
+// Tries is how often something is decided anew because what it was decided by has changed meanwhile, before that is an error. One person who makes
+// their 20 keys at once changes the config version 20 times in a moment, and nobody else may fail for it.
+const Tries = 50
+
 // Write runs fn in a transaction and returns once the change is durable. When fn returns an error nothing is changed and that error comes
 // back as it is. fn may run more than once (a deadlock on PostgreSQL is retried), may share a database transaction with other callers of
 // Write, and must not touch anything but tx: side effects go into tx.AfterCommit. It may return an *Again.
 func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
-	const tries = 6
 	for try := 1; ; try++ {
 		err := d.write(ctx, fn)
 		var again *Again
-		if !errors.As(err, &again) || try == tries {
+		if !errors.As(err, &again) || try == Tries {
 			return err
 		}
 		if err := again.Prepare(ctx); err != nil {

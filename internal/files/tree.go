@@ -131,7 +131,7 @@ func (t *Tree) ask(ctx context.Context, question asking) (*view, error) {
 			return nil, err
 		}
 	}
-	for range 6 {
+	for range db.Tries {
 		version, err := question(v)
 		if err != nil {
 			return nil, err
