@@ -29,7 +29,7 @@ func verdicts(t *testing.T, what string, r *apptest.Reply, succeeded []string, f
 	equal(t, what+": succeeded", r.Value("succeeded"), succeeded)
 	list, _ := r.Value("failed").([]any)
 	if len(list) != len(failed) {
-		t.Errorf("%s: failed %s, want %v", what, r.Body, failed)
+		t.Errorf("%s: failed %.300s, want %v", what, r.Body, failed)
 		return
 	}
 	for i, want := range failed {
