@@ -177,7 +177,7 @@ func TestMountsRefuse(t *testing.T) {
 		}
 	}
 	equal(t, "mounts", len(admin.Get(mounts).OK(200).Names("mounts")), before+made)
-	equal(t, "roots and the graveyard", count(t, l, "SELECT COUNT(*) FROM entries WHERE parent_id IS NULL"), before+made+1)
+	equal(t, "roots, the graveyard and the staging root", count(t, l, "SELECT COUNT(*) FROM entries WHERE parent_id IS NULL"), before+made+2)
 
 	id := addMount(admin, local, "/put")
 	for _, row := range rows {

@@ -269,7 +269,7 @@ func TestMountDeletionRacesUploads(t *testing.T) {
 		l.Sweep()
 		uses(t, admin, 0, 0)
 		equal(t, "orphans", count(t, l, "SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p WHERE p.id = e.parent_id)"), 0)
-		equal(t, "entries: the root of /, its three folders, the graveyard", count(t, l, "SELECT COUNT(*) FROM entries"), 5)
+		equal(t, "entries: the root of /, its three folders, the graveyard, the staging root", count(t, l, "SELECT COUNT(*) FROM entries"), 6)
 		equal(t, "objects", count(t, l, "SELECT COUNT(*) FROM objects"), 0)
 		equal(t, "reserved", count(t, l, "SELECT COALESCE(SUM(reserved_storage + reserved_files), 0) FROM quotas"), 0)
 		equal(t, "in the store", len(objectsIn(t, l, "default")), 0)

@@ -28,6 +28,7 @@ func (a *API) table() []route {
 		del("/api/files/{id}", op(200, a.deleteFile)).by(bySessionOrKey).says("Delete a file or folder for good").may(fault.Forbidden, fault.NotFound, fault.Conflict),
 		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).finds((*call).findEmbedded).tell(envelope[downloadReply]{}).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
 		post("/api/files/{id}/move", op(200, a.moveFile)).by(bySessionOrKey).says("Move or rename").may(fault.Forbidden, fault.NotFound, fault.Conflict),
+		post("/api/files/{id}/copy", op(200, a.copyFile)).by(bySessionOrKey).says("Copy a file or folder").may(fault.Forbidden, fault.PasswordRequired, fault.NotFound, fault.Conflict, fault.QuotaExceeded).extra(),
 		get("/api/files/jobs", op(200, a.listJobs)).by(bySessionOrKey).says("The caller's newest jobs").extra(),
 		get("/api/files/jobs/{jobId}", op(200, a.jobDetails)).by(bySessionOrKey).says("A job of the caller's").may(fault.NotFound),
 		post("/api/files/batch", op(200, a.batch)).by(bySessionOrKey).says("Delete or move up to 100 files and folders, each on its own").may(fault.Forbidden),

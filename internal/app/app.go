@@ -118,6 +118,8 @@ func (a *App) build() {
 		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake,
 	})
 	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
+	a.Jobs.Handle(files.CopyJob, a.Tree.RunCopy)
+	a.Jobs.Undo(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return a.Tree.DropCopy(tx, run.ID) })
 	a.Jobs.Handle(files.ChecksumJob, a.Tree.RunChecksum)
 	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Providers: a.Providers, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Downloads = download.New(download.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, Keys: a.Keys, IDs: a.ids, Now: now})

@@ -39,3 +39,6 @@ func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath
 
 // Each is the loop of a batch.
 var Each = each
+
+// SetBatch has copies of more than n entries made by a job, n in a transaction.
+func (t *Tree) SetBatch(n int) { t.batch = n }

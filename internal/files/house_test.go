@@ -43,6 +43,7 @@ type house struct {
 	now    time.Time
 	guests bool
 	away   map[string]bool // accounts that are not active
+	asked  func()          // called when a job asks for its owner's rights, outside of any transaction
 }
 
 func (h *house) clock() time.Time {
@@ -76,6 +77,9 @@ func newHouse(t testing.TB, d *db.DB) *house {
 	h.tree = files.New(files.Config{
 		DB: d, Policies: h.rules, Mounts: mounts, Providers: h.reg, IDs: h.ids, Now: h.clock, Grace: grace, Log: slog.New(slog.DiscardHandler),
 		Owner: func(_ context.Context, _ int64, id string) (access.Actor, bool, error) {
+			if h.asked != nil {
+				h.asked()
+			}
 			for _, a := range []access.Actor{h.admin, h.ann, h.bob} {
 				if a.UserID == id {
 					return a, !h.away[id], nil

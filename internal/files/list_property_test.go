@@ -53,7 +53,7 @@ var woodNames = []string{"a", "b", "ab", "B", "é", "x.jpg", "y.jpg", "100%", "a
 func plant(h *house, seed uint64) *wood {
 	w := &wood{house: h, random: rand.New(rand.NewPCG(seed, 7)), rows: map[string][]leaf{}, roots: map[string]leaf{}, passwords: []string{"none"}}
 	h.write(func(tx *db.Tx) error {
-		for _, text := range []string{"DELETE FROM rules", "DELETE FROM mounts", "DELETE FROM entries WHERE id <> 'graveyard'"} {
+		for _, text := range []string{"DELETE FROM rules", "DELETE FROM mounts", "DELETE FROM entries WHERE id NOT IN ('graveyard', 'staging')"} {
 			if _, err := tx.Exec(text); err != nil {
 				return err
 			}

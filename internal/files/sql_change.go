@@ -12,7 +12,10 @@ import (
 // graveyard is the root of what was deleted; no mount has it, so nothing below it exists for anybody.
 const graveyard = "graveyard"
 
-// unique is the name of an entry in the graveyard.
+// staging is the root of copies that jobs are making; no mount has it either.
+const staging = "staging"
+
+// unique is the name of an entry in the graveyard, and in staging.
 func unique(id string) vpath.Name { return vpath.Name(id) }
 
 // elsewhere has a transaction run again whose entry another one has changed since it was looked up.

@@ -19,7 +19,7 @@ import (
 const MoveJob = "move"
 
 const (
-	// openJobs bounds the moves that one account may have under way.
+	// openJobs bounds the moves and copies that one account may have under way.
 	openJobs = 100
 	// rounds bounds how often a move looks for content that came into its folder meanwhile, before it goes on another time.
 	rounds = 10
@@ -33,6 +33,7 @@ type order struct {
 	Name     *vpath.Name // nil keeps the name
 	Key      string      // the API key it was asked for with, "" for a session
 	IP       string      // where from
+	Unlocked []string    `json:",omitempty"` // a copy's: the passwords that had been given
 	Moved    bool        // the entry lies there by now; what came into it meanwhile is still to be copied
 	Provider string      // the target's, once moved
 }
@@ -49,23 +50,42 @@ func (m *move) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) 
 	if there.id != "" {
 		return job.Job{}, lies()
 	}
-	open, err := job.CountOpen(m.tx, m.actor.UserID)
-	if err != nil {
+	if err := m.mayQueue(); err != nil {
 		return job.Job{}, err
 	}
-	if open >= openJobs {
-		return job.Job{}, fault.Newf(fault.Conflict, "You have %d jobs under way: wait until some of them are done.", openJobs)
+	o := m.order(target, newName)
+	return m.queue(job.New{ID: m.IDs.UUID(), Type: MoveJob, Payload: o.text()})
+}
+
+// mayQueue refuses a job to whom has enough of them under way. Fault: Conflict.
+func (m *move) mayQueue() error {
+	open, err := job.CountOpen(m.tx, m.actor.UserID)
+	if err != nil {
+		return err
 	}
+	if open >= openJobs {
+		return fault.Newf(fault.Conflict, "You have %d jobs under way: wait until some of them are done.", openJobs)
+	}
+	return nil
+}
+
+// order is what a job of the actor's has to know about what was asked for.
+func (m *move) order(target vpath.Path, newName *vpath.Name) order {
 	o := order{Entry: m.source.id, Folder: m.dest.id, Target: target.String(), Name: newName, IP: m.actor.IP.String()}
 	if m.actor.Key != nil {
 		o.Key = m.actor.Key.ID
 	}
-	made := job.Job{ID: m.IDs.UUID(), Type: MoveJob, OwnerID: m.actor.UserID, Status: job.Pending, CreatedAt: m.now()}
-	err = job.Insert(m.tx, job.New{ID: made.ID, Type: made.Type, OwnerID: made.OwnerID, Payload: o.text(), CreatedAt: made.CreatedAt})
+	return o
+}
+
+// queue inserts a job of the actor's.
+func (m *move) queue(n job.New) (job.Job, error) {
+	n.OwnerID, n.CreatedAt = m.actor.UserID, m.now()
+	err := job.Insert(m.tx, n)
 	if err == nil && m.Wake != nil {
 		m.tx.AfterCommit(m.Wake)
 	}
-	return made, err
+	return job.Job{ID: n.ID, Type: n.Type, OwnerID: n.OwnerID, Status: job.Pending, CreatedAt: n.CreatedAt}, err
 }
 
 func (o order) text() string {
@@ -215,6 +235,7 @@ func (x *transfer) actor(ctx context.Context) (a access.Actor, version int64, er
 	if a.IP, err = netip.ParseAddr(x.order.IP); err != nil {
 		a.IP = netip.Addr{} // lies in no prefix
 	}
+	a.Unlocked = x.order.Unlocked
 	if x.order.Key == "" {
 		return a, version, nil
 	}

@@ -127,6 +127,8 @@ func (w *depot) on(hook func(n int, op, provider string) error) {
 func (w *depot) runner() *job.Runner {
 	r := job.NewRunner(job.Config{DB: w.db, IDs: w.ids, Now: w.clock, Log: slog.New(slog.DiscardHandler)})
 	r.Handle(files.MoveJob, w.tree.RunMove)
+	r.Handle(files.CopyJob, w.tree.RunCopy)
+	r.Undo(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return w.tree.DropCopy(tx, run.ID) })
 	r.Handle(files.ChecksumJob, w.tree.RunChecksum)
 	return r
 }

@@ -58,11 +58,13 @@ type Tree struct {
 	Keys  *Keyring // of the objects to come
 	last  atomic.Pointer[view]
 	store func(ctx context.Context, providerID string) (blob.Store, error) // what is copied from and to
+
+	batch int // how many entries one transaction copies at most
 }
 
 // New returns the Tree in cfg.DB.
 func New(cfg Config) *Tree {
-	t := &Tree{Config: cfg, store: cfg.Providers.Store}
+	t := &Tree{Config: cfg, store: cfg.Providers.Store, batch: piece}
 	t.Keys = &Keyring{tree: t, rings: map[string]*ring{}}
 	return t
 }

@@ -41,6 +41,7 @@ const (
 	Unreachable Kind = "unreachable" // an entry that hangs below nothing, or in a circle
 	WrongQuota  Kind = "quota"       // a counter of a user is not the sum of what there is
 	DeadLink    Kind = "link"        // a permanent link of nothing
+	StrayCopy   Kind = "copy"        // what is left of a copy that no job goes on with
 )
 
 // Finding is one thing that is not as it should be.
@@ -52,7 +53,7 @@ type Finding struct {
 
 // Mend says what is to be put right.
 type Mend struct {
-	Orphans bool // objects that nothing refers to go on the garbage list
+	Orphans bool // objects that nothing refers to go on the garbage list, and copies that no job goes on with are taken down
 	Quota   bool // counters become the sums
 	Refs    bool // objects count their files anew, and are taken off the garbage list when a file needs them
 	Hashes  bool // a SHA-256 that nobody has computed yet is filled in; takes Deep
@@ -144,6 +145,7 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	}{
 		{"check the tree", c.entries},
 		{"check the links", c.links},
+		{"check the copies under way", c.copies},
 		{"check the references", c.references},
 		{"check the quotas", c.quotas},
 		{"check the objects", c.objects},

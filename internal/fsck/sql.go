@@ -67,7 +67,8 @@ func collect[T any](q db.Querier, scan func(rows *sql.Rows) (T, error), query st
 	return out, rows.Err()
 }
 
-// looseEntries lists entries whose parent is not there or no folder, and those without one that are neither a mount's root nor the graveyard.
+// looseEntries lists entries whose parent is not there or no folder, and those without one that are neither a mount's root nor one
+// of the tree's own.
 func looseEntries(q db.Querier, low, high string) ([]entry, error) {
 	return collect(q, func(rows *sql.Rows) (e entry, err error) {
 		var kind int
@@ -78,7 +79,7 @@ func looseEntries(q db.Querier, low, high string) ([]entry, error) {
 		SELECT e.id, COALESCE(e.parent_id, 'a mount'), e.name, e.owner_id, e.kind
 		FROM entries e LEFT JOIN entries p ON p.id = e.parent_id AND p.kind = 0
 		WHERE e.id > $1 AND e.id <= $2 AND p.id IS NULL
-			AND (e.parent_id IS NOT NULL OR e.id <> 'graveyard' AND NOT EXISTS (SELECT 1 FROM mounts m WHERE m.root_id = e.id))
+			AND (e.parent_id IS NOT NULL OR e.id NOT IN ('graveyard', 'staging') AND NOT EXISTS (SELECT 1 FROM mounts m WHERE m.root_id = e.id))
 		ORDER BY e.id`, low, high)
 }
 
@@ -159,12 +160,32 @@ func doomedObjects(q db.Querier, low, high string) ([]doomed, error) {
 		ORDER BY o.id`, low, high)
 }
 
-// buried are the folders below the graveyard: what lies in them is given back already, and not yet taken away.
-const buried = `
-	RECURSIVE buried(id) AS (
-		SELECT id FROM entries WHERE id = 'graveyard'
+// apart are the folders below the graveyard and the staging root: what lies in them is given back already, and not yet taken away, or not yet
+// charged.
+const apart = `
+	RECURSIVE apart(id) AS (
+		SELECT id FROM entries WHERE id IN ('graveyard', 'staging')
 		UNION ALL
-		SELECT e.id FROM buried b JOIN entries e ON e.parent_id = b.id AND e.kind = 0)`
+		SELECT e.id FROM apart b JOIN entries e ON e.parent_id = b.id AND e.kind = 0)`
+
+// staged is what is left of a copy that no job goes on with: its record (then job is set), or the entry alone.
+type staged struct{ job, entry, user string }
+
+// strayCopies lists them. It is one statement: a copy comes and goes with its record, and the record with its job.
+func strayCopies(q db.Querier) ([]staged, error) {
+	return collect(q, func(rows *sql.Rows) (s staged, err error) {
+		err = rows.Scan(&s.job, &s.entry, &s.user)
+		return s, err
+	}, `
+		SELECT c.job_id, c.entry_id, c.user_id
+		FROM copies c
+		WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = c.job_id AND j.status IN ('pending', 'running'))
+		UNION ALL
+		SELECT '', e.id, e.owner_id
+		FROM entries e
+		WHERE e.parent_id = 'staging' AND NOT EXISTS (SELECT 1 FROM copies c WHERE c.entry_id = e.id)
+		ORDER BY 2`)
+}
 
 type wrongQuota struct {
 	user, name string
@@ -181,19 +202,22 @@ func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 		w.kept = kept > 0
 		return w, err
 	}, `
-		WITH `+buried+`, told AS (
+		WITH `+apart+`, told AS (
 			SELECT user_id, 1 AS kept, used_storage AS us, used_files AS uf, reserved_storage AS rs, reserved_files AS rf,
 				0 AS sus, 0 AS suf, 0 AS srs, 0 AS srf
 			FROM quotas
 			UNION ALL
 			SELECT owner_id, 0, 0, 0, 0, 0, sum(size), count(*), 0, 0
 			FROM entries
-			WHERE kind = 1 AND parent_id NOT IN (SELECT id FROM buried)
+			WHERE kind = 1 AND parent_id NOT IN (SELECT id FROM apart)
 			GROUP BY owner_id
 			UNION ALL
 			SELECT user_id, 0, 0, 0, 0, 0, 0, 0, reserved_storage, reserved_files
 			FROM upload_sessions
 			WHERE status = 'pending' OR kept_until IS NOT NULL
+			UNION ALL
+			SELECT user_id, 0, 0, 0, 0, 0, 0, 0, reserved_storage, reserved_files
+			FROM copies
 		), held AS (
 			SELECT user_id, max(kept) AS kept, sum(us) AS us, sum(uf) AS uf, sum(rs) AS rs, sum(rf) AS rf,
 				sum(sus) AS sus, sum(suf) AS suf, sum(srs) AS srs, sum(srf) AS srf
@@ -208,19 +232,25 @@ func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 // sumsOf adds up what one user has.
 func sumsOf(q db.Querier, user string) (sums quota.Counters, err error) {
 	err = q.QueryRow(`
-		WITH `+buried+`
+		WITH `+apart+`
 		SELECT CAST(COALESCE(sum(size), 0) AS BIGINT), count(*)
 		FROM entries
-		WHERE owner_id = $1 AND kind = 1 AND parent_id NOT IN (SELECT id FROM buried)`, user).Scan(&sums.Storage, &sums.Files)
+		WHERE owner_id = $1 AND kind = 1 AND parent_id NOT IN (SELECT id FROM apart)`, user).Scan(&sums.Storage, &sums.Files)
 	if err != nil {
 		return sums, fmt.Errorf("add up a user's files: %w", err)
 	}
 	err = q.QueryRow(`
-		SELECT CAST(COALESCE(sum(reserved_storage), 0) AS BIGINT), CAST(COALESCE(sum(reserved_files), 0) AS BIGINT)
-		FROM upload_sessions
-		WHERE user_id = $1 AND (status = 'pending' OR kept_until IS NOT NULL)`, user).Scan(&sums.ReservedStorage, &sums.ReservedFiles)
+		SELECT CAST(COALESCE(sum(r.bytes), 0) AS BIGINT), CAST(COALESCE(sum(r.files), 0) AS BIGINT)
+		FROM (
+			SELECT reserved_storage AS bytes, reserved_files AS files
+			FROM upload_sessions
+			WHERE user_id = $1 AND (status = 'pending' OR kept_until IS NOT NULL)
+			UNION ALL
+			SELECT reserved_storage, reserved_files
+			FROM copies
+			WHERE user_id = $1) r`, user).Scan(&sums.ReservedStorage, &sums.ReservedFiles)
 	if err != nil {
-		return sums, fmt.Errorf("add up a user's uploads: %w", err)
+		return sums, fmt.Errorf("add up what is reserved for a user: %w", err)
 	}
 	return sums, nil
 }
@@ -233,6 +263,8 @@ func pathOf(q db.Querier, id string) (string, error) {
 		switch {
 		case root == "graveyard":
 			name = "(deleted)"
+		case root == "staging":
+			name = "(being copied)"
 		case mount != "":
 			name = strings.TrimSuffix(mount, "/")
 		}

@@ -102,6 +102,31 @@ func (c *check) links() error {
 	})
 }
 
+// copies finds what is left of copies that no job goes on with.
+func (c *check) copies() error {
+	stray, err := strayCopies(c.DB.Read(c.ctx))
+	if err != nil {
+		return err
+	}
+	for _, s := range stray {
+		var mend func() error
+		if c.Mend.Orphans {
+			mend = func() error {
+				return c.DB.Write(c.ctx, func(tx *db.Tx) error {
+					if s.job != "" {
+						return c.Tree.DropCopy(tx, s.job)
+					}
+					return c.Tree.DropStaged(tx, s.entry)
+				})
+			}
+		}
+		if err := c.found(StrayCopy, mend, "entry %s of owner %s: a copy that was begun, and that no job goes on with", s.entry, s.user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // references finds objects that count their files wrongly, or that the collector is to delete.
 func (c *check) references() error {
 	q := c.DB.Read(c.ctx)

@@ -12,6 +12,8 @@ package job
 import (
 	"context"
 	"errors"
+
+	"larder/internal/db"
 )
 
 // The statuses.
@@ -25,7 +27,7 @@ const (
 // Job is one background job.
 type Job struct {
 	ID           string
-	Type         string // move, checksum
+	Type         string // move, copy, checksum
 	OwnerID      string // who may read it, "" for nobody: a chore of the service
 	Status       string // pending, running, completed or failed
 	Progress     int    // percent
@@ -37,6 +39,9 @@ type Job struct {
 // Handler does a job of one type. It stops soon after ctx has ended and returns whatever error came of that. A fault ends the job as failed, with
 // its sentence; other errors, and the faults Unavailable and Internal, are tried again later.
 type Handler func(ctx context.Context, run *Run) error
+
+// Undo gives back what a job that fails for good has left, in the transaction that says that it has failed.
+type Undo func(tx *db.Tx, run *Run) error
 
 // ErrLost tells a handler that somebody else has its job by now.
 var ErrLost = errors.New("the lease of the job is lost")

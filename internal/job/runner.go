@@ -46,6 +46,7 @@ type Config struct {
 type Runner struct {
 	Config
 	handlers map[string]Handler
+	undo     map[string]Undo
 	wake     chan struct{}
 
 	mu    sync.Mutex
@@ -54,11 +55,14 @@ type Runner struct {
 
 // NewRunner returns a Runner that knows no type of job yet.
 func NewRunner(cfg Config) *Runner {
-	return &Runner{Config: cfg, handlers: map[string]Handler{}, wake: make(chan struct{}, 1)}
+	return &Runner{Config: cfg, handlers: map[string]Handler{}, undo: map[string]Undo{}, wake: make(chan struct{}, 1)}
 }
 
 // Handle says who does jobs of a type. Call it before Run. Jobs of other types are left alone: a newer replica may know them.
 func (r *Runner) Handle(jobType string, h Handler) { r.handlers[jobType] = h }
+
+// Undo says what has to be given back when a job of a type fails for good. Call it before Run.
+func (r *Runner) Undo(jobType string, undo Undo) { r.undo[jobType] = undo }
 
 // Wake has the Runner look for jobs now. It is for whoever has just inserted one: tx.AfterCommit(runner.Wake).
 func (r *Runner) Wake() {
@@ -247,7 +251,7 @@ func (r *Runner) settle(ctx context.Context, run *Run, err error) {
 		end = func(tx *db.Tx) error { return complete(tx, run, r.ms()) }
 	case errors.As(err, &told) && kind != fault.Internal && kind != fault.Unavailable && kind != fault.RateLimited:
 		log.Info("a job failed", "error", err)
-		end = func(tx *db.Tx) error { return fail(tx, run, told.Message, r.ms()) }
+		end = func(tx *db.Tx) error { return r.fail(tx, run, told.Message) }
 	case stopped:
 		end = func(tx *db.Tx) error { return release(tx, run, r.ms(), max(attempts-1, 0)) }
 	case attempts >= maxAttempts:
@@ -256,7 +260,7 @@ func (r *Runner) settle(ctx context.Context, run *Run, err error) {
 		if told != nil && kind == fault.Unavailable {
 			message = told.Message
 		}
-		end = func(tx *db.Tx) error { return fail(tx, run, message, r.ms()) }
+		end = func(tx *db.Tx) error { return r.fail(tx, run, message) }
 	default:
 		pause := min(firstPause<<(attempts-1), maxPause)
 		log.Warn("a job is tried again later", "attempts", attempts, "pause", pause, "error", err)
@@ -265,6 +269,16 @@ func (r *Runner) settle(ctx context.Context, run *Run, err error) {
 	if err := r.DB.Write(ctx, end); err != nil && !errors.Is(err, ErrLost) {
 		log.Warn("write down how a job ended", "error", err)
 	}
+}
+
+// fail ends a job for good. What it gives back comes first, since that may lock what others hold while they ask about a job.
+func (r *Runner) fail(tx *db.Tx, run *Run, message string) error {
+	if undo := r.undo[run.Type]; undo != nil {
+		if err := undo(tx, run); err != nil {
+			return fmt.Errorf("undo a job: %w", err)
+		}
+	}
+	return fail(tx, run, message, r.ms())
 }
 
 // Sweep deletes the rows of jobs that ended a month ago.

@@ -99,7 +99,7 @@ func (w *world) restore(ctx context.Context, d *db.DB, object string, now int64)
 
 func (w *world) putEntries(x *script, object string, now int64) {
 	x.do(`DELETE FROM links`)
-	x.do(`DELETE FROM entries WHERE id <> 'graveyard'`)
+	x.do(`DELETE FROM entries WHERE id NOT IN ('graveyard', 'staging')`)
 	x.do(`UPDATE objects SET refs = 1000000`)
 	x.do(`UPDATE quotas SET max_storage = -1, max_files = -1, used_storage = 1000000000, used_files = 1000000, reserved_storage = 0, reserved_files = 0`)
 	for _, e := range w.entries {

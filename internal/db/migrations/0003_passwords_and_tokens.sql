@@ -29,3 +29,18 @@ ALTER TABLE tokens RENAME TO download_tokens;
 CREATE INDEX download_tokens_expiry ON download_tokens (expires_at);
 -- how many signed links of an account are valid
 CREATE INDEX download_tokens_signed ON download_tokens (user_id, expires_at) WHERE purpose = 'signed';
+
+-- The root of what is being copied: nothing below it exists for anybody, and nothing of it is charged, until the copy is complete and gets its place.
+INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
+VALUES ('staging', NULL, 'staging', 'staging', 0, 0, '', '', 0, 0);
+
+-- A copy that a job is making below it: whose quota is reserved for it, and what has been made so far.
+CREATE TABLE copies (
+    job_id           TEXT PRIMARY KEY,
+    entry_id         TEXT NOT NULL,     -- directly below staging
+    user_id          TEXT NOT NULL,
+    reserved_storage BIGINT NOT NULL,
+    reserved_files   BIGINT NOT NULL,
+    made_storage     BIGINT NOT NULL,
+    made_files       BIGINT NOT NULL
+);

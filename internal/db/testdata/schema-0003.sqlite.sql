@@ -326,6 +326,21 @@ CREATE INDEX download_tokens_expiry ON download_tokens (expires_at);
 -- how many signed links of an account are valid
 CREATE INDEX download_tokens_signed ON download_tokens (user_id, expires_at) WHERE purpose = 'signed';
 
+-- The root of what is being copied: nothing below it exists for anybody, and nothing of it is charged, until the copy is complete and gets its place.
+INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
+VALUES ('staging', NULL, 'staging', 'staging', 0, 0, '', '', 0, 0);
+
+-- A copy that a job is making below it: whose quota is reserved for it, and what has been made so far.
+CREATE TABLE copies (
+    job_id           TEXT PRIMARY KEY,
+    entry_id         TEXT NOT NULL,     -- directly below staging
+    user_id          TEXT NOT NULL,
+    reserved_storage BIGINT NOT NULL,
+    reserved_files   BIGINT NOT NULL,
+    made_storage     BIGINT NOT NULL,
+    made_files       BIGINT NOT NULL
+);
+
 
 INSERT INTO settings VALUES ('siteTitle', '"Larder"');
 INSERT INTO users VALUES ('u1', 'Alice', 'alice', 'alice@example.org', 'alice@example.org', TRUE, '$argon2id$x', 'user', 'active', 'Alice', NULL, '/home/Alice', 'home1', 'en-US',
@@ -352,4 +367,7 @@ INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, ba
     'ef/0123456789abcdef0123456789abcdef', 'upload1', 3, 1700090000000);
 INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'signed', 'o1', NULL, 1700000900000, NULL);
 INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001, '', 0, 0, 0, 0, NULL);
+INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL);
+INSERT INTO copies VALUES ('j3', 'e2', 'u1', 1000, 3, 0, 0);
+INSERT INTO jobs VALUES ('j3', 'copy', 'u1', 'pending', 0, NULL, 1700000000000, NULL, '{}', 4096, 0, 0, 1700000000000, NULL);
 INSERT INTO jobs VALUES ('j2', 'move', 'u1', 'running', 40, NULL, 1700000000000, NULL, '{}', 100, 40, 1, 1700000060000, 'replica');

@@ -1,0 +1,296 @@
+package files
+
+import (
+	"context"
+
+	"larder/internal/access"
+	"larder/internal/crash"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/job"
+	"larder/internal/quota"
+	"larder/internal/vpath"
+)
+
+// Copy puts a copy of an entry into the folder target, under newName unless that is nil. The copy is the actor's, all of it, and charged in full;
+// its files share the objects of their originals, wherever those lie. A file and a folder of few entries are copied when Copy returns, and the
+// job was completed from the start, unless their content is still to be brought to the target's provider. Else the job is pending, and RunCopy does
+// it; the quota is reserved at once, and what is told now is judged again then. It takes the permission to read and to download, for a folder all
+// through it, and to write at the new place. A folder is copied as a whole or not at all: something below with a password of its own refuses it.
+// An entry's own password goes along with the copy; links don't.
+//
+// Faults: Unauthorized, NotFound (no such entry, no such folder, a file as target), Forbidden, PasswordRequired, Invalid (a path that is reserved,
+// too deep or too long, no name for the copy of all there is), Conflict (the name is taken there, into itself, a folder that a mount lies
+// below, too many jobs under way), QuotaExceeded.
+func (t *Tree) Copy(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name) (job.Job, error) {
+	if a.UserID == "" {
+		return job.Job{}, fault.New(fault.Unauthorized, "Sign in to do this.")
+	}
+	var made job.Job
+	var looked *extent
+	err := t.write(ctx, false, func(tx *db.Tx) error {
+		c := copying{move: move{Tree: t, tx: tx, actor: a}}
+		if err := c.find(id, target, newName); err != nil {
+			return err
+		}
+		if err := c.judge(target); err != nil {
+			return err
+		}
+		if looked != nil {
+			return c.later(looked, target, newName, &made)
+		}
+		found, err := c.entries(t.batch + 1)
+		if err != nil {
+			return err
+		}
+		if len(found) > t.batch {
+			return c.survey(&looked)
+		}
+		if err := c.allowed(c.tally(found)); err != nil {
+			return err
+		}
+		made, err = c.atOnce(found, target)
+		return err
+	})
+	if err == nil && made.Status == job.Completed {
+		crash.Point("copy.committed")
+	}
+	return made, moved(err)
+}
+
+// copying is one call of Copy, or the last decision of its job.
+type copying struct {
+	move
+	path    vpath.Path // of the copy
+	ownOnly bool       // the actor may have what is in the folder only where it is theirs
+}
+
+// extent is what a source holds, itself included.
+type extent struct {
+	folders, files, bytes int64
+	elsewhere             int64 // bytes that lie with another provider than the target's, as far as is known
+	height                int   // levels below it
+	foreign               bool  // something below is not the actor's
+	guarded               bool  // something below has a password
+}
+
+// entries is how many rows the copy has.
+func (e *extent) entries() int64 { return e.folders + e.files }
+
+// find looks both ends up. The root of a mount is called by the end of its path.
+func (c *copying) find(id string, target vpath.Path, newName *vpath.Name) error {
+	if err := c.move.find(id, target, newName); err != nil {
+		return err
+	}
+	if newName == nil && c.source.id == c.source.mount.RootID {
+		c.name = c.source.path.Base()
+	}
+	return nil
+}
+
+// judge decides about permissions, as far as that needs no look at what is in the source.
+func (c *copying) judge(target vpath.Path) (err error) {
+	v, a := c.view, c.actor
+	from := c.source.facts(a)
+	for _, p := range []access.Permission{access.Read, access.Download} {
+		if err := v.allow(a, from, p); err != nil {
+			return err
+		}
+	}
+	if c.name == "" {
+		return fault.New(fault.Invalid, "This has no name of its own: give the copy one.")
+	}
+	if c.path, err = target.Append(c.name); err != nil {
+		return err
+	}
+	if err := notReserved(c.path); err != nil {
+		return err
+	}
+	if !c.dest.mounted() {
+		return noMount()
+	}
+	to := c.dest.newTarget(a, c.path)
+	if err := v.allow(a, to, access.Write); err != nil {
+		return err
+	}
+	if !c.source.folder {
+		return nil
+	}
+	reach := min(v.policy.Uniform(a, from, access.Read), v.policy.Uniform(a, from, access.Download))
+	if reach == access.Refused || v.policy.Uniform(a, to, access.Write) == access.Refused {
+		return forbidden()
+	}
+	c.ownOnly = reach == access.OwnOnly
+	return nil
+}
+
+// allowed decides about what is in the source, and then tells what is there.
+func (c *copying) allowed(e extent) error {
+	if e.guarded || c.ownOnly && e.foreign {
+		return forbidden()
+	}
+	v := c.view
+	switch {
+	case !c.dest.isFolder():
+		return fault.New(fault.NotFound, "The target folder does not exist.")
+	case c.source.folder && len(v.mounts.Within(c.source.path)) > 0:
+		return fault.New(fault.Conflict, "A folder that a mount lies below cannot be copied as a whole.")
+	case c.dest.within(c.source.id):
+		return fault.New(fault.Conflict, "A folder cannot be copied into itself.")
+	case v.occupied(&c.dest, c.path):
+		return fault.New(fault.Conflict, "A mount lies there already, or below.")
+	case c.path.Depth()+e.height > vpath.MaxDepth:
+		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
+	}
+	return nil
+}
+
+// survey has a large source looked through outside of the transaction, where that holds nobody up.
+func (c *copying) survey(looked **extent) error {
+	source, user, provider := c.source.row, c.actor.UserID, c.dest.mount.ProviderID
+	apart := c.source.mount.ProviderID != provider
+	return &db.Again{Prepare: func(ctx context.Context) error {
+		e, err := extentOf(c.DB.Read(ctx), source.id, user)
+		if err == nil && apart { // in one provider little lies elsewhere, and what does is found when its turn comes
+			e.elsewhere, err = bytesElsewhere(c.DB.Read(ctx), source.id, provider)
+		}
+		*looked = &e
+		return err
+	}}
+}
+
+// entries lists the source with what is in it, at most limit of them.
+func (c *copying) entries(limit int) ([]lodger, error) {
+	if !c.source.folder {
+		return []lodger{{row: c.source.row}}, nil
+	}
+	return entriesBelow(c.tx, c.source.id, limit)
+}
+
+// tally is the extent of what was listed.
+func (c *copying) tally(found []lodger) (e extent) {
+	for i := range found {
+		l := &found[i]
+		e.height = max(e.height, l.depth)
+		if l.depth > 0 {
+			e.foreign = e.foreign || l.owner != c.actor.UserID
+			e.guarded = e.guarded || l.password != ""
+		}
+		if l.folder {
+			e.folders++
+			continue
+		}
+		e.files++
+		e.bytes += l.size
+		if l.provider != c.dest.mount.ProviderID {
+			e.elsewhere += max(l.size, 1) // an empty file is to be brought there, too
+		}
+	}
+	return e
+}
+
+// atOnce makes the copy within the transaction. What lies elsewhere is brought to the target's provider by a job.
+func (c *copying) atOnce(found []lodger, target vpath.Path) (job.Job, error) {
+	e := c.tally(found)
+	ids := make(map[string]string, len(found))
+	for i := range found {
+		ids[found[i].id] = c.IDs.UUID()
+	}
+	shared := shares{}
+	for i := range found { // the source comes first
+		l := &found[i]
+		r := c.replica(&l.row, ids[l.parent], ids[l.id])
+		if l.id == c.source.id {
+			r.parent, r.name = c.dest.id, string(c.name)
+		}
+		done, err := insertReplica(c.tx, &r)
+		if err != nil {
+			return job.Job{}, err
+		}
+		if !done {
+			return job.Job{}, lies()
+		}
+		shared.add(&r)
+	}
+	copied := ids[c.source.id]
+	if err := c.keepPassword(copied); err != nil {
+		return job.Job{}, err
+	}
+	if err := shared.write(c.tx); err != nil {
+		return job.Job{}, err
+	}
+	if err := quota.Charge(c.tx, c.actor.UserID, e.bytes, e.files); err != nil {
+		return job.Job{}, err
+	}
+	if e.elsewhere > 0 {
+		return c.bring(copied, target)
+	}
+	now := c.now()
+	made := job.Job{ID: c.IDs.UUID(), Type: CopyJob, OwnerID: c.actor.UserID, Status: job.Completed, Progress: 100, CreatedAt: now, CompletedAt: &now}
+	return made, job.InsertCompleted(c.tx, made)
+}
+
+// replica is the copy of a row: another entry, the actor's, new.
+func (c *copying) replica(r *row, parent, id string) row {
+	return replica(r, parent, id, c.actor.UserID, c.now())
+}
+
+func replica(r *row, parent, id, owner string, now int64) row {
+	n := *r
+	n.id, n.parent, n.owner, n.password, n.created, n.updated = id, parent, owner, "", now, now
+	return n
+}
+
+// keepPassword gives the copy the source's own password, which the actor has given, so that nothing opens by being copied.
+func (c *copying) keepPassword(copied string) error {
+	if c.source.password == "" {
+		return nil
+	}
+	return copyPassword(c.tx, c.source.id, copied)
+}
+
+// bring makes the job of a copy that lies in its place and whose content is still to be brought to its provider.
+func (c *copying) bring(copied string, target vpath.Path) (job.Job, error) {
+	if err := c.mayQueue(); err != nil {
+		return job.Job{}, err
+	}
+	x := errand{order: c.order(target, &c.name)}
+	x.publish(copied, c.dest.mount.ProviderID)
+	return c.queue(job.New{ID: c.IDs.UUID(), Type: CopyJob, Payload: x.text()})
+}
+
+// later reserves the quota of a large copy and leaves the rest to a job. The copied folder itself is made here, where nobody sees it yet.
+func (c *copying) later(e *extent, target vpath.Path, newName *vpath.Name, made *job.Job) error {
+	if err := c.allowed(*e); err != nil {
+		return err
+	}
+	there, err := childNamed(c.tx, c.dest.id, c.name)
+	if err != nil {
+		return err
+	}
+	if there.id != "" {
+		return lies()
+	}
+	if err := c.mayQueue(); err != nil {
+		return err
+	}
+	id, jobID := c.IDs.UUID(), c.IDs.UUID()
+	r := c.replica(&c.source.row, staging, id)
+	r.name = string(unique(id))
+	if _, err := insertReplica(c.tx, &r); err != nil {
+		return err
+	}
+	if err := c.keepPassword(id); err != nil {
+		return err
+	}
+	if err := quota.Reserve(c.tx, c.actor.UserID, e.bytes, e.files); err != nil {
+		return err
+	}
+	if err := insertStaged(c.tx, staged{job: jobID, entry: id, user: c.actor.UserID, bytes: e.bytes, files: e.files}); err != nil {
+		return err
+	}
+	x := errand{order: c.order(target, newName), Copy: id, Entries: e.entries() - 1, Elsewhere: e.elsewhere, Way: []stage{{Source: c.source.id, Copy: id}}}
+	x.Unlocked = c.actor.Unlocked
+	*made, err = c.queue(job.New{ID: jobID, Type: CopyJob, Payload: x.text(), TotalBytes: x.work()})
+	return err
+}

@@ -1,0 +1,385 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"larder/internal/access"
+	"larder/internal/crash"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/job"
+	"larder/internal/quota"
+	"larder/internal/vpath"
+)
+
+// CopyJob is the type of the job that copies a large folder, or brings the content of a copy to its provider; RunCopy does it.
+const CopyJob = "copy"
+
+// perEntry is what an entry counts for, in bytes, where the progress of a copy is told.
+const perEntry = 4 << 10
+
+// errand is the payload of a copy: what was asked for, and how far it is. Its Entry is the source; once the copy has its place, the copy.
+type errand struct {
+	order
+	Copy      string  // the copied folder, below the staging root
+	Entries   int64   // how many are to be made, as far as is known
+	Made      int64   // how many are
+	Elsewhere int64   // bytes to be brought to the target's provider afterwards
+	Way       []stage // down to where the copying is, from the source on
+}
+
+// stage is a folder that is being copied.
+type stage struct {
+	Source, Copy string
+	Files        bool   // its files are done, its folders under way
+	Fold, Name   string // of the last one that was copied
+}
+
+func (s *stage) last() rank { return rank{s.Fold, s.Name} }
+
+func (x errand) text() string {
+	text, err := json.Marshal(x)
+	if err != nil {
+		panic(err) // strings, numbers and a bool
+	}
+	return string(text)
+}
+
+// work is what is left to do, in bytes.
+func (x *errand) work() int64 { return max(x.Entries-x.Made, 0)*perEntry + x.Elsewhere }
+
+// publish turns the errand into the rest of a move: the copy lies in its place, and its content is still to follow.
+func (x *errand) publish(copied, provider string) {
+	x.Entry, x.Moved, x.Provider, x.Way = copied, true, provider, nil
+}
+
+// RunCopy makes the copy of a large folder below the staging root, a piece in each transaction, so that nothing of it is seen before it is
+// complete. What is in a folder is copied as it is when its piece is read, by the rights that the actor has then; what comes, goes or changes
+// before or behind that is no reason to fail. Then the copy is judged once more, gets its place and is charged, in one transaction. Last comes what a
+// move does as well: content is brought to the target's provider. Each piece records where it ended, so after a crash at any line the job goes on
+// there; when the job fails for good, DropCopy takes down what it has made.
+//
+// Faults are those of Copy, and Unverified as for RunMove, when the copy has its place already.
+func (t *Tree) RunCopy(ctx context.Context, run *job.Run) error {
+	x := copier{transfer: transfer{Tree: t, run: run}}
+	if err := json.Unmarshal([]byte(run.Payload), &x.errand); err != nil {
+		return fmt.Errorf("read the payload of a copy: %w", err)
+	}
+	x.order = x.errand.order
+	if !x.errand.Moved {
+		if err := x.stage(ctx); err != nil {
+			return err
+		}
+		if err := x.publish(ctx); err != nil {
+			return err
+		}
+	}
+	return x.gather(ctx)
+}
+
+// DropCopy gives back what a copy that fails for good has reserved, and buries what it has made; nothing was charged for that. A copy that has its
+// place stays.
+func (t *Tree) DropCopy(tx *db.Tx, jobID string) error {
+	if err := tx.LockTree(false); err != nil {
+		return fmt.Errorf("lock the tree: %w", err)
+	}
+	s, found, err := takeStaged(tx, jobID)
+	if err != nil || !found {
+		return err
+	}
+	if err := quota.Release(tx, s.user, s.bytes, s.files); err != nil {
+		return err
+	}
+	return t.DropStaged(tx, s.entry)
+}
+
+// DropStaged buries an entry that lies below the staging root, and that no job goes on with.
+func (t *Tree) DropStaged(tx *db.Tx, id string) error {
+	if err := buryStaged(tx, id); err != nil {
+		return fmt.Errorf("bury a copy: %w", err)
+	}
+	return nil
+}
+
+// copier is one call of RunCopy.
+type copier struct {
+	transfer
+	errand errand
+}
+
+// stage copies what is in the source, piece by piece.
+func (x *copier) stage(ctx context.Context) error {
+	x.run.Plan(x.errand.work())
+	for len(x.errand.Way) > 0 {
+		before := x.errand.Made
+		if err := x.piece(ctx); err != nil {
+			return err
+		}
+		x.run.Moved((x.errand.Made - before) * perEntry)
+		crash.Point("copy.staged")
+	}
+	return nil
+}
+
+// piece copies the next entries, in one transaction.
+func (x *copier) piece(ctx context.Context) error {
+	actor, version, err := x.actor(ctx)
+	if err != nil {
+		return err
+	}
+	var next errand
+	err = x.write(ctx, false, func(tx *db.Tx) error {
+		next = x.errand
+		next.Way = slices.Clone(x.errand.Way)
+		b := batch{copier: x, tx: tx, actor: actor, version: version, errand: &next, shared: shares{}}
+		if err := b.fill(); err != nil {
+			if b.outdated {
+				return &db.Again{Prepare: func(ctx context.Context) (err error) {
+					actor, version, err = x.actor(ctx)
+					return err
+				}}
+			}
+			return err
+		}
+		return b.record()
+	})
+	if err != nil {
+		return err
+	}
+	x.errand = next
+	return nil
+}
+
+// publish judges the copy by what holds now, gives it its place, and charges it.
+func (x *copier) publish(ctx context.Context) error {
+	target, err := vpath.Parse(x.errand.Target)
+	if err != nil {
+		return err
+	}
+	height, err := heightOf(x.DB.Read(ctx), x.errand.Copy) // of what nobody changes any more
+	if err != nil {
+		return err
+	}
+	actor, version, err := x.actor(ctx)
+	if err != nil {
+		return err
+	}
+	var looked *extent
+	done := x.errand
+	err = x.write(ctx, false, func(tx *db.Tx) error {
+		c := copying{move: move{Tree: x.Tree, tx: tx, actor: actor}}
+		if err := c.find(x.errand.Entry, target, x.errand.Name); err != nil {
+			return err
+		}
+		if c.view.version != version {
+			return &db.Again{Prepare: func(ctx context.Context) (err error) {
+				actor, version, err = x.actor(ctx)
+				return err
+			}}
+		}
+		if err := c.judge(target); err != nil {
+			return err
+		}
+		if looked == nil {
+			return c.survey(&looked)
+		}
+		e := *looked
+		e.height = height
+		if err := c.allowed(e); err != nil {
+			return err
+		}
+		if c.dest.id != x.errand.Folder {
+			return fault.New(fault.Conflict, "The target folder has been moved or replaced meanwhile.")
+		}
+		done = x.errand
+		done.publish(x.errand.Copy, c.dest.mount.ProviderID)
+		return x.settle(&c, done)
+	})
+	if err != nil {
+		return moved(err)
+	}
+	x.errand, x.order = done, done.order
+	crash.Point("copy.published")
+	return nil
+}
+
+// settle gives the copy its place, turns its reservation into a charge, and records that.
+func (x *copier) settle(c *copying, done errand) error {
+	s, found, err := takeStaged(c.tx, x.run.ID)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return noStaged()
+	}
+	at := row{id: s.entry, parent: staging, name: string(unique(s.entry))}
+	if err := x.relocate(c.tx, &at, c.dest.id, c.name, x.now()); err != nil {
+		return err
+	}
+	if err := quota.Release(c.tx, s.user, s.bytes, s.files); err != nil {
+		return err
+	}
+	if err := quota.Charge(c.tx, s.user, s.madeBytes, s.madeFiles); err != nil {
+		return err
+	}
+	return x.run.Save(c.tx, done.text())
+}
+
+func noStaged() error {
+	return fault.New(fault.NotFound, "What was copied so far has been removed.")
+}
+
+// batch is one piece of a copy.
+type batch struct {
+	*copier
+	tx       *db.Tx
+	actor    access.Actor
+	version  int64   // of the actor's rights
+	outdated bool    // they are of another config version than what was read
+	errand   *errand // goes forward
+	spent    int
+	view     *view
+	way      []*node // the sources of errand.Way, nil where they were not looked up yet
+
+	bytes, files int64
+	shared       shares
+}
+
+// fill copies entries until the piece is full, or nothing is left. Where much has to be looked up for few entries, it ends early.
+func (b *batch) fill() error {
+	b.way = make([]*node, len(b.errand.Way))
+	for b.spent < b.batch && len(b.errand.Way) > 0 {
+		if err := b.step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step copies the next files of the folder that the way ends in, or else its next folder, which the way then goes down to.
+func (b *batch) step() error {
+	n, err := b.folder()
+	if err != nil {
+		return err
+	}
+	here := &b.errand.Way[len(b.errand.Way)-1]
+	if n == nil {
+		b.up()
+		return nil
+	}
+	kind, limit := fileKind, b.batch-b.spent
+	if here.Files {
+		kind, limit = folderKind, 1
+	}
+	found, err := childrenAfter(b.tx, here.Source, kind, here.last(), limit)
+	if err != nil {
+		return err
+	}
+	b.spent += 1 + len(found)
+	facts := n.facts(b.actor)
+	for i := range found {
+		if err := b.take(n, facts, &found[i]); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(found) == limit: // there may be more
+	case here.Files:
+		b.up()
+	default:
+		here.Files, here.Fold, here.Name = true, "", ""
+	}
+	return nil
+}
+
+// folder returns the source that the way ends in, nil when it is gone or does not lie in what is copied any more.
+func (b *batch) folder() (*node, error) {
+	end := len(b.way) - 1
+	if b.way[end] != nil {
+		return b.way[end], nil
+	}
+	n, v, err := b.lookUpInside(b.tx, b.errand.Way[end].Source)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case v.version != b.version:
+		b.outdated = true
+		return nil, fmt.Errorf("the rights of who copies are of version %d, the tree of %d", b.version, v.version)
+	case !n.within(b.errand.Entry):
+		return nil, nil
+	}
+	b.view, b.way[end] = v, &n
+	return &n, nil
+}
+
+// up ends the folder that the way ends in.
+func (b *batch) up() {
+	end := len(b.way) - 1
+	b.way, b.errand.Way = b.way[:end], b.errand.Way[:end]
+}
+
+// take judges an entry in the folder n and copies it. A name that the copy has already, of what lay there before under this name, is passed over.
+func (b *batch) take(n *node, facts access.Target, r *row) error {
+	here := &b.errand.Way[len(b.errand.Way)-1]
+	here.Fold, here.Name = vpath.Fold(r.name), r.name
+	if r.password != "" {
+		return forbidden()
+	}
+	target := child(facts, b.actor, r)
+	for _, p := range []access.Permission{access.Read, access.Download} {
+		if err := b.view.allow(b.actor, target, p); err != nil {
+			return err
+		}
+	}
+	made := replica(r, here.Copy, b.IDs.UUID(), b.actor.UserID, b.now())
+	done, err := insertReplica(b.tx, &made)
+	if err != nil || !done {
+		return err
+	}
+	b.errand.Made++
+	b.shared.add(&made)
+	if !r.folder {
+		b.bytes, b.files = b.bytes+r.size, b.files+1
+		return nil
+	}
+	if len(b.way) > vpath.MaxDepth { // only when it is moved about meanwhile
+		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
+	}
+	down := *n
+	down.row, down.path = *r, n.path.Child(vpath.Name(r.name))
+	down.trail = append(slices.Clip(n.trail), level{id: r.id, owner: r.owner})
+	b.way = append(b.way, &down)
+	b.errand.Way = append(b.errand.Way, stage{Source: r.id, Copy: made.id})
+	return nil
+}
+
+// record counts what the piece has made, reserves what was not foreseen, and notes where it ended.
+func (b *batch) record() error {
+	if err := b.shared.write(b.tx); err != nil {
+		return err
+	}
+	s, found, err := addStaged(b.tx, b.run.ID, b.bytes, b.files)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return noStaged()
+	}
+	if bytes, files := max(s.madeBytes-s.bytes, 0), max(s.madeFiles-s.files, 0); bytes > 0 || files > 0 {
+		if err := quota.Reserve(b.tx, s.user, bytes, files); err != nil {
+			return err
+		}
+		if err := reserveStaged(b.tx, b.run.ID, bytes, files); err != nil {
+			return err
+		}
+	}
+	if err := b.run.Save(b.tx, b.errand.text()); err != nil {
+		return err
+	}
+	return b.run.Record(b.tx, (b.errand.Made-b.copier.errand.Made)*perEntry)
+}

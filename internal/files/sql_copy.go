@@ -1,0 +1,247 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"larder/internal/db"
+	"larder/internal/vpath"
+)
+
+// lodger is an entry at or below a source.
+type lodger struct {
+	row
+	depth int // levels below the source
+}
+
+// entriesBelow lists a folder with what is in it at any depth, at most limit of them; the folder comes first.
+func entriesBelow(q db.Querier, folder string, limit int) ([]lodger, error) {
+	rows, err := q.Query(`
+		WITH RECURSIVE sub (id, n) AS (
+			SELECT e.id, 0
+			FROM entries e
+			WHERE e.id = $1
+			UNION ALL
+			SELECT e.id, s.n + 1
+			FROM sub s JOIN entries e ON e.parent_id = s.id
+		),
+		few (id, n) AS (
+			SELECT id, n
+			FROM sub
+			LIMIT $2
+		)
+		SELECT s.n, `+entryColumns+`
+		FROM few s JOIN entries e ON e.id = s.id LEFT JOIN objects o ON o.id = e.object_id
+		ORDER BY s.n`, folder, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list what is to be copied: %w", err)
+	}
+	defer rows.Close()
+	var found []lodger
+	for rows.Next() {
+		var depth int
+		var s rowScan
+		if err := rows.Scan(append([]any{&depth}, s.columns()...)...); err != nil {
+			return nil, fmt.Errorf("list what is to be copied: %w", err)
+		}
+		found = append(found, lodger{s.done(), depth})
+	}
+	return found, rows.Err()
+}
+
+// childrenAfter lists the next entries of a kind directly in a folder.
+func childrenAfter(q db.Querier, folder string, kind int, after rank, limit int) ([]row, error) {
+	rows, err := q.Query(`
+		SELECT `+entryColumns+`
+		FROM entries e LEFT JOIN objects o ON o.id = e.object_id
+		WHERE e.parent_id = $1 AND e.kind = $2 AND (e.name_fold, e.name) > ($3, $4)
+		ORDER BY e.name_fold, e.name
+		LIMIT $5`, folder, kind, after.fold, after.name, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list what is to be copied: %w", err)
+	}
+	defer rows.Close()
+	var found []row
+	for rows.Next() {
+		var s rowScan
+		if err := rows.Scan(s.columns()...); err != nil {
+			return nil, fmt.Errorf("list what is to be copied: %w", err)
+		}
+		found = append(found, s.done())
+	}
+	return found, rows.Err()
+}
+
+// What makes a folder impossible to copy, whoever's it is; the first is asked first, as for anyGuarded.
+const (
+	anyPassword   = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL)"
+	passwordBelow = foldersBelow + `
+	SELECT EXISTS (
+		SELECT 1 FROM sub s
+		WHERE EXISTS (SELECT 1 FROM entries e WHERE e.parent_id = s.id AND e.password_hash IS NOT NULL))`
+)
+
+// extentOf looks through a folder on behalf of a user. The parts of it need not be of one moment: whatever is copied is judged by itself.
+func extentOf(q db.Querier, folder, userID string) (e extent, err error) {
+	var sums []sum
+	if e.folders, sums, err = sumBelow(q, folder); err != nil {
+		return extent{}, err
+	}
+	for _, s := range sums {
+		e.files, e.bytes = e.files+s.files, e.bytes+s.bytes
+	}
+	if e.height, err = heightOf(q, folder); err != nil {
+		return extent{}, err
+	}
+	if err := q.QueryRow(foreignBelow, folder, userID).Scan(&e.foreign); err != nil {
+		return extent{}, fmt.Errorf("look through a folder: %w", err)
+	}
+	if err := q.QueryRow(anyPassword).Scan(&e.guarded); err != nil {
+		return extent{}, fmt.Errorf("look for passwords: %w", err)
+	}
+	if e.guarded {
+		if err := q.QueryRow(passwordBelow, folder).Scan(&e.guarded); err != nil {
+			return extent{}, fmt.Errorf("look through a folder: %w", err)
+		}
+	}
+	return e, nil
+}
+
+// bytesElsewhere sums up the files in a folder, at any depth, whose content lies with another provider.
+func bytesElsewhere(q db.Querier, folder, provider string) (bytes int64, err error) {
+	err = q.QueryRow(foldersBelow+`
+		SELECT CAST(COALESCE(SUM(o.size), 0) AS BIGINT)
+		FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 1 JOIN objects o ON o.id = e.object_id
+		WHERE o.provider_id <> $2`, folder, provider).Scan(&bytes)
+	if err != nil {
+		return 0, fmt.Errorf("sum up what lies elsewhere: %w", err)
+	}
+	return bytes, nil
+}
+
+// insertReplica makes the copy of an entry, with the metadata of the original and without a password, unless its name is taken.
+func insertReplica(tx *db.Tx, r *row) (done bool, err error) {
+	kind := fileKind
+	if r.folder {
+		kind = folderKind
+	}
+	n, err := tx.Exec(`
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id,
+			custom_title, custom_color, cover_url, icon_emoji, manual_position, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+		ON CONFLICT (parent_id, name) DO NOTHING`,
+		r.id, r.parent, r.name, vpath.Fold(r.name), kind, r.size, r.mimeType, r.owner, nullable(r.object),
+		r.title, r.color, r.cover, r.emoji, r.position, r.created, r.updated)
+	if err != nil {
+		return false, fmt.Errorf("insert the copy of an entry: %w", err)
+	}
+	return n == 1, nil
+}
+
+// copyPassword gives one entry the password of another.
+func copyPassword(tx *db.Tx, from, to string) error {
+	_, err := tx.Exec(`
+		UPDATE entries
+		SET password_hash = (SELECT s.password_hash FROM entries s WHERE s.id = $1), password_id = (SELECT s.password_id FROM entries s WHERE s.id = $1)
+		WHERE id = $2`, from, to)
+	if err != nil {
+		return fmt.Errorf("copy a password: %w", err)
+	}
+	return nil
+}
+
+// shares counts how many more files each object is to have.
+type shares map[string]int64
+
+func (s shares) add(r *row) {
+	if !r.folder {
+		s[r.object]++
+	}
+}
+
+// write adds the references. An object that is gone was replaced or deleted since its file was read: then the transaction runs again.
+func (s shares) write(tx *db.Tx) error {
+	byCount := map[int64][]string{}
+	for _, id := range slices.Sorted(maps.Keys(s)) {
+		byCount[s[id]] = append(byCount[s[id]], id)
+	}
+	for _, count := range slices.Sorted(maps.Keys(byCount)) {
+		var changed int64
+		err := eachChunk(byCount[count], func(args []any) error {
+			n, err := tx.Exec("UPDATE objects SET refs = refs + CAST("+extra+" AS BIGINT) WHERE id "+inChunk, args...)
+			changed += n
+			return err
+		}, count)
+		if err != nil {
+			return fmt.Errorf("share objects: %w", err)
+		}
+		if changed != int64(len(byCount[count])) {
+			return elsewhere()
+		}
+	}
+	return nil
+}
+
+// staged is a copy that a job is making.
+type staged struct {
+	job, entry, user     string
+	bytes, files         int64 // reserved
+	madeBytes, madeFiles int64
+}
+
+const stagedColumns = "job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, made_files"
+
+func scanStaged(row db.Row) (s staged, found bool, err error) {
+	err = row.Scan(&s.job, &s.entry, &s.user, &s.bytes, &s.files, &s.madeBytes, &s.madeFiles)
+	if errors.Is(err, db.ErrNoRows) {
+		return staged{}, false, nil
+	}
+	return s, err == nil, err
+}
+
+func insertStaged(tx *db.Tx, s staged) error {
+	_, err := tx.Exec("INSERT INTO copies ("+stagedColumns+") VALUES ($1, $2, $3, $4, $5, 0, 0)", s.job, s.entry, s.user, s.bytes, s.files)
+	if err != nil {
+		return fmt.Errorf("note a copy: %w", err)
+	}
+	return nil
+}
+
+// addStaged counts what was made for a copy.
+func addStaged(tx *db.Tx, jobID string, bytes, files int64) (s staged, found bool, err error) {
+	s, found, err = scanStaged(tx.QueryRow(`
+		UPDATE copies
+		SET made_storage = made_storage + $2, made_files = made_files + $3
+		WHERE job_id = $1
+		RETURNING `+stagedColumns, jobID, bytes, files))
+	if err != nil {
+		return staged{}, false, fmt.Errorf("count what was copied: %w", err)
+	}
+	return s, found, nil
+}
+
+// reserveStaged notes that more is reserved for a copy.
+func reserveStaged(tx *db.Tx, jobID string, bytes, files int64) error {
+	_, err := tx.Exec("UPDATE copies SET reserved_storage = reserved_storage + $2, reserved_files = reserved_files + $3 WHERE job_id = $1", jobID, bytes, files)
+	if err != nil {
+		return fmt.Errorf("note what is reserved for a copy: %w", err)
+	}
+	return nil
+}
+
+// takeStaged ends the record of a copy: its job has done it, or given it up.
+func takeStaged(tx *db.Tx, jobID string) (s staged, found bool, err error) {
+	s, found, err = scanStaged(tx.QueryRow("DELETE FROM copies WHERE job_id = $1 RETURNING "+stagedColumns, jobID))
+	if err != nil {
+		return staged{}, false, fmt.Errorf("end a copy: %w", err)
+	}
+	return s, found, nil
+}
+
+// buryStaged moves an entry from the staging root to the graveyard.
+func buryStaged(tx *db.Tx, id string) error {
+	_, err := tx.Exec("UPDATE entries SET parent_id = $1 WHERE id = $2 AND parent_id = $3", graveyard, id, staging)
+	return err
+}
