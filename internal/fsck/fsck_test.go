@@ -213,6 +213,61 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	})
 }
 
+// A copy under way is neither lost nor charged, and what is reserved for it counts. What is left of one that no job goes on with is found, and taken
+// down with the other leftovers.
+func TestCopiesUnderWayAndLeftOver(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		alice := s.text("SELECT id FROM users WHERE username = 'alice'")
+		far := s.l.Clock.Now().Add(24 * time.Hour).UnixMilli()
+		begin := func() {
+			s.exec(`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
+				VALUES ('half', 'staging', 'half', 'half', 0, 0, '', $1, 0, 0)`, alice)
+			s.exec(`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
+				SELECT 'copied', 'half', 'photo.jpg', 'photo.jpg', 1, size, mime_type, owner_id, object_id, 0, 0 FROM entries WHERE id = $1`, s.photo)
+			s.exec("UPDATE objects SET refs = refs + 1 WHERE key = $1", s.key)
+			s.exec("UPDATE quotas SET reserved_storage = 100, reserved_files = 3 WHERE user_id = $1", alice)
+			s.exec("INSERT INTO copies (job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, made_files) VALUES ('j', 'half', $1, 100, 3, 12, 1)", alice)
+			s.exec(`INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due, holder)
+				VALUES ('j', 'copy', $1, 'running', 0, 0, '{}', $2, 'somebody')`, alice, far)
+		}
+		mend := fsck.Options{Mend: fsck.Mend{Orphans: true}}
+		for name, lose := range map[string]func(){
+			"a job that failed":  func() { s.exec("UPDATE jobs SET status = 'failed', completed_at = 1 WHERE id = 'j'") },
+			"a job that is gone": func() {},
+			"no record": func() {
+				s.exec("DELETE FROM copies")
+				s.exec("UPDATE quotas SET reserved_storage = 0, reserved_files = 0 WHERE user_id = $1", alice)
+			},
+		} {
+			begin()
+			s.finds(mend, "") // while the job is under way
+			s.l.Sweep()
+			s.finds(deep, "")
+			lose()
+			if name != "a job that failed" {
+				s.exec("DELETE FROM jobs")
+			}
+			s.finds(deep, "half", fsck.StrayCopy)
+			s.l.Sweep()
+			s.finds(mend, "half", fsck.StrayCopy)
+			s.l.Sweep()
+			s.finds(deep, "")
+			if n := s.number("SELECT COUNT(*) FROM entries WHERE id IN ('half', 'copied')") + s.number("SELECT COUNT(*) FROM copies"); n != 0 {
+				t.Errorf("%s: %d rows are left", name, n)
+			}
+			s.exec("DELETE FROM jobs")
+		}
+		s.exec("UPDATE quotas SET reserved_storage = 100, reserved_files = 3 WHERE user_id = $1", alice)
+		s.exec("INSERT INTO copies (job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, made_files) VALUES ('j', 'none', $1, 40, 1, 0, 0)", alice)
+		s.exec(`INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due, holder)
+			VALUES ('j', 'copy', $1, 'running', 0, 0, '{}', $2, 'somebody')`, alice, far)
+		s.finds(fsck.Options{Mend: fsck.Mend{Quota: true}}, "alice", fsck.WrongQuota)
+		if n := s.number("SELECT reserved_storage + reserved_files FROM quotas WHERE user_id = $1", alice); n != 41 {
+			t.Errorf("reserved %d after the repair, want 40 bytes and a file", n)
+		}
+	})
+}
+
 // A store that is not there says nothing about its objects.
 func TestObjectsOfAStoreThatIsAwayAreNotCalledMissing(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {

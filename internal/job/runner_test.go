@@ -144,6 +144,62 @@ func TestFaultEndsAJob(t *testing.T) {
 	})
 }
 
+// What a job holds is given back in the transaction that says that it has failed for good, and in no other: not when it is tried again, not when it
+// is done. Where that cannot be done, the job has not failed.
+func TestWhatAFailedJobHoldsIsGivenBack(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		var outcome, trouble error
+		undone := 0
+		r := f.runner(func(context.Context, *job.Run) error { return outcome })
+		r.Undo("move", func(tx *db.Tx, run *job.Run) error {
+			if run.ID == "" || run.OwnerID != "ann" {
+				t.Errorf("asked to undo %+v", run)
+			}
+			if trouble == nil {
+				undone++
+			}
+			return trouble
+		})
+		broken := errors.New("broken")
+		for _, c := range []struct {
+			id      string
+			outcome error
+			undo    int
+			status  string
+		}{
+			{"done", nil, 0, job.Completed},
+			{"refused", fault.New(fault.Forbidden, "You may not."), 1, job.Failed},
+			{"broken", broken, 0, job.Pending},
+		} {
+			f.insert(c.id)
+			outcome, undone = c.outcome, 0
+			f.once(r, true)
+			if got := f.job(c.id); got.Status != c.status || undone != c.undo {
+				t.Errorf("%s: %s, and undone %d times; want %s and %d", c.id, got.Status, undone, c.status, c.undo)
+			}
+		}
+		for f.job("broken").Status == job.Pending {
+			f.pass(time.Hour)
+			f.once(r, true)
+			if gone := f.job("broken").Status == job.Failed; gone != (undone == 1) {
+				t.Errorf("given up: %v, and undone %d times", gone, undone)
+			}
+		}
+		f.insert("late")
+		outcome, trouble = fault.New(fault.Forbidden, "You may not."), broken
+		f.once(r, true)
+		if got := f.job("late"); got.Status == job.Failed {
+			t.Error("failed without giving anything back")
+		}
+		trouble, undone = nil, 0
+		f.pass(time.Minute)
+		f.once(r, true)
+		if got := f.job("late"); got.Status != job.Failed || undone != 1 {
+			t.Errorf("%s, and undone %d times", got.Status, undone)
+		}
+	})
+}
+
 // What fails as a store or a database does is tried again, later each time, and not for ever. A panic is such a failure.
 func TestFailuresAreTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, f *floor) {

@@ -91,6 +91,7 @@ func TestQuotaNeverDrifts(t *testing.T) {
 					"mkdir":  m.mkdir,
 					"rename": m.rename,
 					"move":   m.move,
+					"copy":   m.copy,
 					"delete": m.delete,
 					"wait":   m.wait,
 					"sweep":  func(*rapid.T) { w.chores() },
@@ -510,6 +511,57 @@ func (m *machine) move(r *rapid.T) {
 	} else if !taken && !fault.Is(err, fault.Invalid) {
 		r.Fatalf("%s is free: %v", to, err)
 	}
+}
+
+func (m *machine) copy(r *rapid.T) {
+	p, id, owner := m.entry(r)
+	dir, name := m.dir(r, owner), vpath.Name(m.name(r))
+	to := dir + "/" + string(name)
+	taken := m.folders[to] != "" || m.files[to].id != "" || path(dir).Within(path(p))
+	var size int64
+	var count int
+	for at, f := range m.files {
+		if path(at).Within(path(p)) {
+			size, count = size+int64(len(f.content)), count+1
+		}
+	}
+	bytes, left := m.left(owner.UserID)
+	full := size > bytes || count > left
+	made, err := m.tree.Copy(ctx, owner, id, path(dir), &name)
+	switch {
+	case err == nil && (taken || full || made.Status != "completed"):
+		r.Fatalf("%s was copied to %s: taken %v, full %v, job %+v", p, to, taken, full, made)
+	case err != nil && !taken && !full && !fault.Is(err, fault.Invalid):
+		r.Fatalf("%s cannot be copied to %s: %v", p, to, err)
+	}
+	if !m.settle(r, err, false, fault.Conflict, fault.Invalid, fault.QuotaExceeded) {
+		return
+	}
+	for _, at := range slices.Sorted(maps.Keys(m.folders)) {
+		if rest, ok := path(at).Below(path(p)); ok {
+			m.folders[below(to, rest)] = m.idOf(r, owner, below(to, rest))
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(m.files)) {
+		if rest, ok := path(at).Below(path(p)); ok {
+			m.files[below(to, rest)] = modelFile{id: m.idOf(r, owner, below(to, rest)), owner: owner.UserID, content: m.files[at].content}
+		}
+	}
+}
+
+// idOf looks an entry up that must be there.
+func (m *machine) idOf(r *rapid.T, owner access.Actor, p string) string {
+	list, err := m.tree.List(ctx, owner, files.ListQuery{Path: path(p).Parent(), Page: 1, Limit: 1000})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, e := range list.Items {
+		if e.Path() == path(p) {
+			return e.ID
+		}
+	}
+	r.Fatalf("%s is not there", p)
+	return ""
 }
 
 func (m *machine) delete(r *rapid.T) {
