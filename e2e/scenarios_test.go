@@ -369,7 +369,7 @@ func (w *wreck) finishJobs(t *testing.T, p *process) {
 		w.admin.do(t, "GET", "/api/files/jobs", nil).data(t, 200, &list)
 		for _, j := range list.Jobs {
 			if j.Status == "failed" {
-				t.Fatal("a move failed")
+				t.Fatal("a job failed")
 			}
 			if j.Status != "completed" {
 				return false

@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+)
+
+// copyCommitted loses the answer to a copy that is done within the request, and not the copy.
+func copyCommitted(t *testing.T, w *wreck) attempt {
+	content := w.content(small(w))
+	path, id := w.put(t, w.fresh(), content)
+	name := w.fresh()
+	order := object{"targetPath": "/uploads", "newName": name}
+	return attempt{
+		run: func() (reply, error) { return w.admin.send("POST", "/api/files/"+id+"/copy", order) },
+		may: map[string][]string{path: {content}, "/uploads/" + name: {content}},
+		again: func(t *testing.T) { // it lies there already
+			w.admin.do(t, "POST", "/api/files/"+id+"/copy", order).fails(t, 409, "OPERATION_FAILED")
+		},
+	}
+}
+
+// copying copies a folder that takes a job, and is killed during that. Nothing of the copy is seen before all of it is; the job is resumed and comes
+// to its end.
+func copying(t *testing.T, w *wreck) attempt {
+	source, target := w.fresh(), w.fresh()
+	id := w.admin.mkdir(t, "/uploads", source)
+	w.thicket(t, "/uploads/"+source)
+	may := map[string][]string{}
+	for range 3 {
+		name, content := w.fresh(), w.content(small(w))
+		r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "X-Path", "/uploads/"+source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.want(t, 200)
+		w.kept["/uploads/"+source+"/"+name] = content
+		may["/uploads/"+target+"/"+name] = []string{content}
+	}
+	run := func() (reply, error) {
+		r, err := w.admin.send("POST", "/api/files/"+id+"/copy", object{"targetPath": "/uploads", "newName": target})
+		for deadline := time.Now().Add(patience); err == nil && r.status == 200 && time.Now().Before(deadline); {
+			r, err = w.admin.send("GET", "/api/files/jobs", nil) // until the job has come to the point
+		}
+		return r, err
+	}
+	below := func(t *testing.T) (total int, id string) {
+		r := w.admin.do(t, "GET", "/api/files?limit=1&path=/uploads/"+target, nil)
+		if r.status == 404 {
+			return 0, ""
+		}
+		var list struct {
+			Pagination struct{ Total int }
+			Folder     entry
+		}
+		r.data(t, 200, &list)
+		return list.Pagination.Total, list.Folder.ID
+	}
+	first := func(t *testing.T) {
+		if n, _ := below(t); n != 0 && n != 4 {
+			t.Errorf("%d of 4 entries of the copy are seen", n)
+		}
+	}
+	again := func(t *testing.T) { // either goes without the other
+		_, copied := below(t)
+		w.admin.do(t, "DELETE", "/api/files/"+id, nil).want(t, 200)
+		for path, content := range may {
+			if got := w.admin.do(t, "GET", path, nil).want(t, 200); string(got.body) != content[0] {
+				t.Errorf("%s has %d bytes of %d", path, len(got.body), len(content[0]))
+			}
+		}
+		w.admin.do(t, "DELETE", "/api/files/"+copied, nil).want(t, 200)
+		for path := range w.kept {
+			if parent := path[:len(path)-len("/f0000.bin")]; parent == "/uploads/"+source || parent == "/uploads/"+target {
+				delete(w.kept, path)
+			}
+		}
+	}
+	return attempt{may: may, run: run, first: first, again: again}
+}
+
+// thicket makes more folders below a folder than are copied within a request, by copying them.
+func (w *wreck) thicket(t *testing.T, at string) {
+	t.Helper()
+	id := w.admin.mkdir(t, at, "1")
+	for n := 1; n <= 1000; n = 2*n + 1 {
+		name := w.fresh()
+		grown := w.admin.mkdir(t, at, name)
+		for _, twin := range []string{"1", "2"} {
+			w.admin.do(t, "POST", "/api/files/"+id+"/copy", object{"targetPath": at + "/" + name, "newName": twin}).want(t, 200)
+		}
+		w.admin.do(t, "DELETE", "/api/files/"+id, nil).want(t, 200)
+		id = grown
+	}
+}
