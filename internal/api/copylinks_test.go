@@ -159,7 +159,7 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 			needs(bob, id, false, false)
 			needs(admin, id, false, false)
 			guarded := map[string]string{file: file, inside: dir}[id]
-			guard(t, l, guarded, true)
+			guard(admin, guarded, "open sesame")
 			needs(admin, id, true, true)
 			shut(admin, id, before)
 			switch id {
@@ -172,7 +172,7 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 				equal(t, "needsPassword of the folder", copyLinks(bob, dir, "").OK(200).Value("needsPassword"), true)
 				equal(t, "needsPassword of the folder, for an administrator", copyLinks(admin, dir, "").OK(200).Value("needsPassword"), true)
 			}
-			guard(t, l, guarded, false)
+			guard(admin, guarded, nil)
 			visitor.Get(before).OK(200) // it has not ended
 			needs(bob, id, false, false)
 		}
@@ -376,7 +376,7 @@ func TestCopyManyLinks(t *testing.T) {
 		foreign := bob.Upload("/home/bob", "what is bob's alone.txt", []byte("bob's"))
 		dir := mkdir(admin, "/public", "dir")
 		locked := admin.Upload("/public/dir", "behind a password.txt", []byte("locked"))
-		guard(t, l, dir, true)
+		guard(admin, dir, "open sesame")
 		many := func(c *apptest.Client, body m) *apptest.Reply { return c.Post("/api/files/copy-links", body) }
 
 		for _, signed := range []bool{false, true} {
@@ -471,9 +471,9 @@ func TestAccessMode(t *testing.T) {
 		mode(alice, private, "private_gateway")
 		mode(alice, folder, "private_gateway")
 		equal(t, "direct", copyLinks(alice, public, "").OK(200).Value("formats.direct"), apptest.BaseURL+"/public/p.txt") // the path in every mode
-		guard(t, l, public, true)
+		guard(admin, public, "open sesame")
 		mode(alice, public, "private_gateway")
-		guard(t, l, public, false)
+		guard(admin, public, nil)
 		mode(alice, public, "public_cdn")
 		setGuestAccess(t, l, false)
 		mode(alice, public, "private_gateway")
