@@ -28,7 +28,9 @@ func (p pace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(r.Context()) // a copy: by the body of its own request the server sees how much was left unread, and answers before it comes
 		r.Body = body
 	}
-	p.next.ServeHTTP(&pacedWriter{ResponseWriter: w, pace: p, conn: conn}, r)
+	reply := &pacedWriter{ResponseWriter: w, pace: p, conn: conn}
+	p.next.ServeHTTP(reply, r)
+	reply.extend() // for what the server sends by itself at the end
 }
 
 // pacedBody is a request's body.
@@ -58,21 +60,42 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 type pacedWriter struct {
 	http.ResponseWriter
 	pace
-	conn *http.ResponseController
+	conn   *http.ResponseController
+	waited time.Duration // for the client, beyond what the bytes that went out are worth
 }
 
 // Unwrap serves http.ResponseController.
 func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w *pacedWriter) extend() { _ = w.conn.SetWriteDeadline(time.Now().Add(w.grace)) }
+func (w *pacedWriter) extend() { _ = w.conn.SetWriteDeadline(time.Now().Add(w.grace - w.waited)) }
+
+// step has send send up to writeStep bytes. An answer may consist of many small pieces (an archive does), so that it is the average that counts;
+// what was taken fast gains nothing for later. What passes between two pieces is the server's own: the deadline of the one before may be long over,
+// and must not cut whoever has taken everything in time.
+func (w *pacedWriter) step(send func() (int64, error)) (n int64, err error) {
+	began := time.Now()
+	w.extend()
+	n, err = send()
+	worth := time.Duration(n) * w.grace / writeStep
+	w.waited = max(0, w.waited+time.Since(began)-worth)
+	return n, err
+}
+
+// FlushError serves http.ResponseController: it waits for the client as a write does.
+func (w *pacedWriter) FlushError() error {
+	_, err := w.step(func() (int64, error) { return 0, w.conn.Flush() })
+	return err
+}
 
 // Write implements io.Writer.
 func (w *pacedWriter) Write(p []byte) (written int, err error) {
 	for {
 		step := p[:min(len(p), writeStep)]
-		w.extend()
-		n, err := w.ResponseWriter.Write(step)
-		written += n
+		n, err := w.step(func() (int64, error) {
+			n, err := w.ResponseWriter.Write(step)
+			return int64(n), err
+		})
+		written += int(n)
 		if p = p[len(step):]; err != nil || len(p) == 0 {
 			return written, err
 		}
@@ -87,8 +110,7 @@ func (w *pacedWriter) ReadFrom(r io.Reader) (written int64, err error) {
 	}
 	for limited.N > 0 {
 		step := &io.LimitedReader{R: limited.R, N: min(limited.N, writeStep)}
-		w.extend()
-		n, err := io.Copy(w.ResponseWriter, step)
+		n, err := w.step(func() (int64, error) { return io.Copy(w.ResponseWriter, step) })
 		written += n
 		limited.N -= n
 		if err != nil || step.N > 0 {

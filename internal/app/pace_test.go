@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -155,5 +156,72 @@ func TestReplies(t *testing.T) {
 		conn := dial(t, hasty)
 		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", name)
 		<-served // comes only when the server gives up, since nobody reads
+	}
+}
+
+// An answer that is put together on the way, with long pauses of the server's own in it, reaches whoever takes it; flushing is no trap.
+func TestTheServersPausesInAReplyDoNotCount(t *testing.T) {
+	t.Parallel()
+	const grace = 50 * time.Millisecond
+	server := paced(t, grace, 1<<20, func(w http.ResponseWriter, r *http.Request) {
+		for range 3 {
+			fmt.Fprint(w, "words ") // waits in the server's own buffer
+			<-time.After(3 * grace)
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Error(err)
+			}
+			<-time.After(3 * grace)
+		}
+	})
+	reply, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if text, err := io.ReadAll(reply.Body); string(text) != "words words words " || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// Taking a little now and then is not enough, in however small pieces an answer is written.
+func TestAClientThatCreepsIsCut(t *testing.T) {
+	t.Parallel()
+	const little = 64 << 10
+	served := make(chan error, 1)
+	server := httptest.NewUnstartedServer(pace{grace: 500 * time.Millisecond, rate: 1, next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		piece, err := make([]byte, little/2), error(nil)
+		for range 100 { // seconds, for this client; each piece waits for a fraction of the grace
+			if _, err = w.Write(piece); err != nil {
+				break
+			}
+		}
+		served <- err
+	})})
+	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		if err := conn.(*net.TCPConn).SetWriteBuffer(little); err != nil { // what the system buffers is no time of the client's
+			t.Error(err)
+		}
+		return ctx
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	conn := dial(t, server)
+	if err := conn.(*net.TCPConn).SetReadBuffer(little); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	beat := time.NewTicker(100 * time.Millisecond)
+	defer beat.Stop()
+	taken := make([]byte, little/2)
+	for {
+		select {
+		case err := <-served:
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the answer ends with %v", err)
+			}
+			return
+		case <-beat.C:
+			_, _ = io.ReadFull(conn, taken)
+		}
 	}
 }
