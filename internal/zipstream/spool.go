@@ -1,0 +1,55 @@
+package zipstream
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+)
+
+// spoolMemory is how many bytes of a directory stay in memory: that of some thousand entries.
+const spoolMemory = 1 << 20
+
+// spool keeps the directory until the end of the archive.
+type spool struct {
+	open   func() (*os.File, error)
+	memory bytes.Buffer // what comes after what is in the file
+	file   *os.File
+}
+
+func (s *spool) add(p []byte) error {
+	s.memory.Write(p)
+	if s.memory.Len() <= spoolMemory {
+		return nil
+	}
+	if s.file == nil {
+		var err error
+		if s.file, err = s.open(); err != nil {
+			return fmt.Errorf("spool the directory of an archive: %w", err)
+		}
+	}
+	if _, err := s.memory.WriteTo(s.file); err != nil {
+		return fmt.Errorf("spool the directory of an archive: %w", err)
+	}
+	return nil
+}
+
+func (s *spool) writeTo(out io.Writer) error {
+	if s.file != nil {
+		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+			return fmt.Errorf("read the directory of an archive: %w", err)
+		}
+		if _, err := io.Copy(out, s.file); err != nil {
+			return fmt.Errorf("copy the directory of an archive: %w", err)
+		}
+	}
+	_, err := s.memory.WriteTo(out)
+	return err
+}
+
+func (s *spool) close() {
+	if s.file != nil {
+		_ = s.file.Close() // it has no name any more: closing it frees it
+		s.file = nil
+	}
+}
