@@ -41,6 +41,10 @@ func (v *Viewer) Enter(folder Target) Outcome {
 // Barred reports whether a password stands between the actor and what is inside the entry that g is about.
 func (v *Viewer) Barred(g *Guard) bool { return v.Actor.barred(g, Read) }
 
+// Sealed reports whether the password that g is about stands between the actor and the bytes inside the entry: it asks everybody who has not
+// given it, whoever may list them.
+func (v *Viewer) Sealed(g *Guard) bool { return v.Actor.barred(g, Download) }
+
 func (v *Viewer) may(t *Target, p Permission) bool {
 	return v.Policy.decide(&v.Actor, t, p, nil).Outcome == Allowed
 }

@@ -82,6 +82,18 @@ func (f *Found) For(a access.Actor) (Content, error) {
 	return f.tree.content(f.view, &f.node, target, f.view.public(target)), nil
 }
 
+// Folder reports whether it is a folder.
+func (f *Found) Folder() bool { return f.node.isFolder() }
+
+// FolderFor decides whether the actor may download the folder, with what they may download of what is in it. Faults: NotFound (no such folder),
+// Forbidden, PasswordRequired.
+func (f *Found) FolderFor(a access.Actor) error {
+	if !f.node.isFolder() {
+		return noEntry()
+	}
+	return f.view.allow(a, f.node.facts(a), access.Download)
+}
+
 func (f *Found) atPath(a access.Actor) (Content, error) {
 	n, v := &f.node, f.view
 	if !n.mounted() {

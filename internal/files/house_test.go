@@ -36,6 +36,7 @@ type house struct {
 	ids   *ident.Source
 
 	root            string // entry
+	objects         string // directory of the stores
 	admin, ann, bob access.Actor
 	visitor         access.Actor
 
@@ -67,7 +68,8 @@ func newHouse(t testing.TB, d *db.DB) *house {
 	h.bob = access.Actor{UserID: "bob", Role: access.User, IP: ip}
 	h.visitor = access.Actor{Role: access.Guest, IP: ip}
 	h.rules = access.NewStore(d, h.clock, func(context.Context, int64) (bool, error) { return h.guests, nil })
-	h.reg = provider.New(provider.Config{DB: d, ObjectDir: t.TempDir(), Now: h.clock})
+	h.objects = t.TempDir()
+	h.reg = provider.New(provider.Config{DB: d, ObjectDir: h.objects, Now: h.clock})
 	t.Cleanup(func() {
 		if err := h.reg.Close(); err != nil {
 			t.Error(err)

@@ -1,0 +1,292 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// ArchiveQuery asks for an archive of files and folders.
+type ArchiveQuery struct {
+	IDs []string // what does not exist, or is not the caller's to have, is left out
+	// Who tells who asks for it, as they are by a config version; it is asked again whenever that has changed. Its error ends the walk.
+	Who func(ctx context.Context, version int64) (access.Actor, error)
+	// Bounds on the files in it and on their bytes, 0 for none.
+	MaxFiles, MaxBytes int64
+}
+
+// Archive is a walk over files and folders with all that lies below, in pages: memory does not grow with their number, and between two calls
+// nothing in the database is held. Not for concurrent use.
+//
+// Everything is judged when its turn comes, a folder again for each page of it: a file is in the archive when it shows and may be downloaded by
+// then, a folder when it may be listed and no password that was not given lies on it. What may not be had, what has gone and what has left the
+// folder that was asked for is left out without a word. Mounts below count as in listings.
+type Archive struct {
+	tree  *Tree
+	query ArchiveQuery
+	tops  []candidate // what was asked for and is the caller's to have
+	title string
+
+	measured bool
+	walk     walk
+}
+
+// ArchiveEntry is a file or a folder in an archive.
+type ArchiveEntry struct {
+	Name     string // the path in the archive: segments with slashes between them
+	Modified time.Time
+	// Body is the content of a file, nil for a folder. Reading ends with an error unless it was, to the last byte, what had been stored; it is to
+	// be closed.
+	Body io.ReadCloser
+}
+
+// Archive begins an archive. A folder that is asked for alone gives what is in it; of several each lies under its own name, with a number where
+// two have the same. Fault: NotFound when nothing is left; and those of Who.
+func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
+	a := &Archive{tree: t, query: q}
+	a.walk = walk{Archive: a}
+	names := map[string]bool{}
+	for _, id := range q.IDs {
+		top, found, err := a.walk.judge(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		name := top.name
+		for number := 1; names[top.name]; number++ {
+			top.name = string(numbered(vpath.Name(name), number))
+		}
+		names[top.name] = true
+		a.tops = append(a.tops, top)
+	}
+	switch len(a.tops) {
+	case 0:
+		return nil, fault.New(fault.NotFound, "There is nothing here that you may download.")
+	case 1:
+		a.title = a.tops[0].name
+	}
+	if len(q.IDs) == 1 && a.tops[0].folder {
+		a.tops[0].name = ""
+	}
+	a.walk.rest = a.tops
+	return a, nil
+}
+
+// Title is the name of the only file or folder in it, "" where there are several.
+func (a *Archive) Title() string { return a.title }
+
+// Next returns the next entry; there is none after the last. Faults: TooLarge when it is more than was asked for at most, as a rule before the first
+// entry; Unavailable when a store fails; those of Who.
+func (a *Archive) Next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
+	if !a.measured && (a.query.MaxFiles > 0 || a.query.MaxBytes > 0) {
+		dry := walk{Archive: a, rest: a.tops, dry: true}
+		for there = true; there; {
+			if _, there, err = dry.next(ctx); err != nil {
+				return ArchiveEntry{}, false, err
+			}
+		}
+	}
+	a.measured = true
+	return a.walk.next(ctx)
+}
+
+// walk is one way through an archive; dry for one that only counts, and opens nothing.
+type walk struct {
+	*Archive
+	dry   bool
+	rest  []candidate // of what was asked for
+	top   string      // id of the one that the walk is in
+	way   []*stop     // from there down
+	eye   *eye        // of the actor, by the config version that was judged by last
+	files int64
+	bytes int64
+}
+
+// next returns the next entry. That there is none is no error, so that no end of a stream is ever taken for the end of the archive.
+func (w *walk) next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
+	for !there {
+		c, more, err := w.candidate(ctx)
+		if err != nil || !more {
+			return ArchiveEntry{}, false, err
+		}
+		if c.folder {
+			e, there, err = w.descend(ctx, c)
+		} else {
+			e, there, err = w.file(ctx, c)
+		}
+		if err != nil {
+			return ArchiveEntry{}, false, err
+		}
+	}
+	return e, there, nil
+}
+
+// candidate takes what comes next out of the folder that the walk is in, or of what was asked for.
+func (w *walk) candidate(ctx context.Context) (c candidate, more bool, err error) {
+	for len(w.way) > 0 {
+		at := w.way[len(w.way)-1]
+		if len(at.page) > 0 {
+			c = at.page[0]
+			at.page = at.page[1:]
+			c.name = at.name + c.name
+			return c, true, nil
+		}
+		if at.stage == atEnd {
+			w.way = w.way[:len(w.way)-1]
+			continue
+		}
+		if _, err := w.turn(ctx, at); err != nil {
+			return candidate{}, false, err
+		}
+	}
+	if len(w.rest) == 0 {
+		return candidate{}, false, nil
+	}
+	c = w.rest[0]
+	w.rest, w.top = w.rest[1:], c.id
+	return c, true, nil
+}
+
+// descend goes on in a folder, if that still shows; the entry is its own, which a folder that was asked for alone does not have.
+func (w *walk) descend(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
+	at := &stop{id: c.id, path: c.path, name: c.name}
+	if c.name != "" {
+		at.name += "/"
+	}
+	there, err := w.turn(ctx, at)
+	if err != nil || !there {
+		return ArchiveEntry{}, false, err
+	}
+	w.way = append(w.way, at)
+	return ArchiveEntry{Name: c.name, Modified: at.modified}, c.name != "", nil
+}
+
+// file judges a file and opens it.
+func (w *walk) file(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
+	if w.dry {
+		return ArchiveEntry{}, true, w.count(c.size)
+	}
+	refused := ""
+	for {
+		content, sum, err := w.content(ctx, c)
+		if err != nil || content.Open == nil {
+			return ArchiveEntry{}, false, err
+		}
+		object, err := content.Open(ctx)
+		if errors.Is(err, blob.ErrNotFound) && content.ETag != refused { // other content has come in its place, or the file has gone
+			refused = content.ETag
+			continue
+		}
+		if err != nil {
+			return ArchiveEntry{}, false, err
+		}
+		if err := w.count(content.Entry.Size); err != nil {
+			return ArchiveEntry{}, false, errors.Join(err, object.Close())
+		}
+		return ArchiveEntry{Name: c.name, Modified: content.Modified, Body: asStored(object, content.Entry.Size, sum)}, true, nil
+	}
+}
+
+// content judges a file; there is nothing to open when it is not the caller's to have now.
+func (w *walk) content(ctx context.Context, c candidate) (Content, string, error) {
+	f, err := w.tree.FindID(ctx, c.id)
+	if err != nil || !f.node.exists() || !f.node.within(w.top) {
+		return Content{}, "", err
+	}
+	e, err := w.see(ctx, f.view)
+	if err != nil {
+		return Content{}, "", err
+	}
+	if c.id != w.top && !e.Shows(f.node.facts(e.Actor), false) { // else whoever asked for it has its name
+		return Content{}, "", nil
+	}
+	content, err := f.For(e.Actor)
+	switch fault.KindOf(err) {
+	case fault.NotFound, fault.Forbidden, fault.PasswordRequired:
+		return Content{}, "", nil
+	}
+	if err != nil || c.object == f.node.object {
+		return content, c.sum, err
+	}
+	sum, err := sumOf(w.tree.DB.Read(ctx), f.node.object)
+	return content, sum, err
+}
+
+// count adds a file to what is in the archive. Fault: TooLarge.
+func (w *walk) count(size int64) error {
+	w.files++
+	w.bytes += size
+	switch {
+	case w.query.MaxFiles > 0 && w.files > w.query.MaxFiles:
+		return fault.Newf(fault.TooLarge, "An archive holds at most %d files here.", w.query.MaxFiles)
+	case w.query.MaxBytes > 0 && w.bytes > w.query.MaxBytes:
+		return fault.Newf(fault.TooLarge, "An archive holds at most %d bytes here.", w.query.MaxBytes)
+	}
+	return nil
+}
+
+// see returns the actor's eye under a view.
+func (w *walk) see(ctx context.Context, v *view) (*eye, error) {
+	if w.eye != nil && w.eye.version == v.version {
+		return w.eye, nil
+	}
+	actor, err := w.query.Who(ctx, v.version)
+	if err != nil {
+		return nil, err
+	}
+	w.eye, err = w.tree.eye(ctx, v, actor)
+	return w.eye, err
+}
+
+// ask is Tree.ask, with the actor's eye under the view of the answer.
+func (w *walk) ask(ctx context.Context, question asking) (*eye, error) {
+	v, err := w.tree.ask(ctx, question)
+	if err != nil {
+		return nil, err
+	}
+	return w.see(ctx, v)
+}
+
+// enters reports whether a folder is in the archive: it may be listed, and no password bars the bytes in it.
+func (e *eye) enters(facts access.Target) bool {
+	return e.Enter(facts) == access.Allowed && !e.Sealed(facts.Guard)
+}
+
+// judge judges one of what was asked for, before the walk.
+func (w *walk) judge(ctx context.Context, id string) (c candidate, found bool, err error) {
+	var n node
+	e, err := w.ask(ctx, func(v *view) (version int64, err error) {
+		n, version, err = v.findID(w.tree.DB.Read(ctx), id)
+		return version, err
+	})
+	if err != nil || !n.exists() {
+		return candidate{}, false, err
+	}
+	facts := n.facts(e.Actor)
+	if n.folder {
+		found = e.enters(facts)
+	} else {
+		found = e.policy.Decide(e.Actor, facts, access.Download).Outcome == access.Allowed
+	}
+	return candidate{id: id, name: archiveName(&n), folder: n.folder, size: n.size}, found, nil
+}
+
+// archiveName is what an entry that was asked for is called; the root of the tree has no name of its own, but its mount does.
+func archiveName(n *node) string {
+	if !n.path.IsRoot() {
+		return string(n.path.Base())
+	}
+	name, err := vpath.ParseName(n.mount.Name)
+	if err != nil {
+		return "files"
+	}
+	return string(name)
+}

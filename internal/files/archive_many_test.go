@@ -1,0 +1,145 @@
+package files_test
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/files"
+	"larder/internal/vpath"
+	"larder/internal/zipstream"
+)
+
+// manyFiles puts so many files of one content into a folder, at once.
+func (h *house) manyFiles(folder string, count int) {
+	h.t.Helper()
+	first := h.file(h.ann, "/home/ann/shared", "x")
+	h.write(func(tx *db.Tx) error {
+		_, err := tx.Exec(fmt.Sprintf(`
+			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
+			SELECT 'many' || n.i, CAST($1 AS TEXT), 'Photo ' || n.i, 'photo ' || n.i, 1, 1, 'text/plain', 'ann', e.object_id, 0, 0
+			FROM n CROSS JOIN entries e
+			WHERE e.id = $2`, count), folder, first.ID)
+		return err
+	})
+}
+
+// zipped writes a whole archive to a file and returns what is in it, and how much the heap grew on the way at most.
+func (h *house) zipped(archive *files.Archive) (names map[string]bool, grown int64) {
+	h.t.Helper()
+	dir := h.t.TempDir()
+	open := func() (*os.File, error) { return os.CreateTemp(dir, "") }
+	out, err := open()
+	h.must(err)
+	defer out.Close()
+	w := zipstream.New(out, open)
+	defer w.Close()
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for written := 1; ; written++ {
+		e, there, err := archive.Next(h.t.Context())
+		h.must(err)
+		if !there {
+			break
+		}
+		body, err := w.File(e.Name, e.Modified)
+		h.must(err)
+		_, err = io.Copy(body, e.Body)
+		h.must(errors.Join(err, e.Body.Close()))
+		if written%20_000 == 0 {
+			grown = max(grown, heap()-before)
+		}
+	}
+	h.must(w.Finish())
+	size, err := out.Seek(0, io.SeekEnd)
+	h.must(err)
+	r, err := zip.NewReader(out, size)
+	h.must(err)
+	names = map[string]bool{}
+	for _, f := range r.File {
+		names[f.Name] = true
+	}
+	if len(names) != len(r.File) {
+		h.t.Errorf("%d names of %d entries", len(names), len(r.File))
+	}
+	return names, grown
+}
+
+// More files than the old directory of an archive can number, in memory that stays flat. It is of one engine: what it measures is not the database.
+func TestArchiveOfManyFiles(t *testing.T) {
+	h := newHouse(t, dbtest.Open(t, "sqlite"))
+	folder := h.folder(h.ann, "/home/ann/many")
+	h.manyFiles(folder.ID, 66_000)
+	names, grown := h.zipped(h.archive(h.ann, folder.ID))
+	if len(names) != 66_000 || !names["Photo 1"] || !names["Photo 66000"] || grown > 8<<20 {
+		t.Errorf("%d entries, the heap grew by %d bytes", len(names), grown)
+	}
+}
+
+// Nothing is lost or told twice where one page follows another.
+func TestArchivePages(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		folder := h.folder(h.ann, "/home/ann/many")
+		last := 0
+		for _, count := range []int{255, 256, 257, 512, 513} {
+			h.write(func(tx *db.Tx) error {
+				for ; last < count; last++ {
+					if _, err := h.tree.InsertFolder(tx, folder.ID, vpath.Name(fmt.Sprintf("folder %d", last)), "ann"); err != nil {
+						return err
+					}
+				}
+				_, err := tx.Exec("DELETE FROM entries WHERE parent_id = $1 AND kind = 1", folder.ID)
+				return err
+			})
+			h.manyFiles(folder.ID, count)
+			h.write(func(tx *db.Tx) error {
+				_, err := tx.Exec("DELETE FROM entries WHERE name = 'shared'")
+				return err
+			})
+			got := h.rest(h.archive(h.ann, folder.ID))
+			slices.Sort(got)
+			if len(got) != 2*count || len(slices.Compact(got)) != 2*count {
+				t.Errorf("%d files and folders: %d entries", count, len(got))
+			}
+		}
+	})
+}
+
+// BenchmarkArchive measures a file of an archive.
+func BenchmarkArchive(b *testing.B) {
+	for _, engine := range dbtest.Engines {
+		b.Run(engine, func(b *testing.B) {
+			h := newHouse(b, dbtest.Open(b, engine))
+			folder := h.folder(h.ann, "/home/ann/many")
+			h.manyFiles(folder.ID, 20_000)
+			var archive *files.Archive
+			for b.Loop() {
+				if archive == nil {
+					archive = h.archive(h.ann, folder.ID)
+				}
+				e, there, err := archive.Next(b.Context())
+				h.must(err)
+				if !there {
+					archive = nil
+					continue
+				}
+				h.must(e.Body.Close())
+			}
+		})
+	}
+}

@@ -1,0 +1,208 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/mount"
+	"larder/internal/vpath"
+)
+
+// candidate is what may come next in an archive. When its turn comes it is judged.
+type candidate struct {
+	id     string     // "" for a virtual folder
+	path   vpath.Path // of a virtual folder
+	name   string     // in the archive
+	folder bool
+	size   int64  // of a file
+	object string // of a file, "" where that is not known
+	sum    string // SHA-256 of the object, hexadecimal, "" where that is not known
+}
+
+// stop is a folder on the way, and how far the walk has come in it.
+type stop struct {
+	id       string // "" for a virtual folder
+	path     vpath.Path
+	name     string // in the archive, with a slash at its end; "" for a folder that was asked for alone
+	modified time.Time
+	stage    stage
+	after    rank        // the last entry read of this stage
+	page     []candidate // the rest of what was read
+}
+
+// stage is what of a folder comes next.
+type stage uint8
+
+const (
+	itsFiles stage = iota
+	itsFolders
+	itsMounts // and virtual folders on the way to mounts
+	atEnd
+)
+
+// Entries on a page. There is a page of folders for each level that the walk is deep.
+const (
+	filesOnPage   = 256
+	foldersOnPage = 64
+)
+
+// turn judges a folder anew and reads on in it, up to the next page that holds something. It reports whether the folder still is in the archive;
+// when it is not, the walk is at its end.
+func (w *walk) turn(ctx context.Context, at *stop) (there bool, err error) {
+	q := w.tree.DB.Read(ctx)
+	var n node
+	e, err := w.ask(ctx, func(v *view) (version int64, err error) {
+		if at.id == "" {
+			n, version, err = v.find(q, at.path)
+		} else {
+			n, version, err = v.findID(q, at.id)
+		}
+		return version, err
+	})
+	if err != nil {
+		return false, err
+	}
+	facts, there := w.stands(e, at, &n)
+	if !there {
+		at.stage = atEnd
+		return false, nil
+	}
+	mounts := e.mounts.Within(facts.Path)
+	for full := false; len(at.page) == 0 && !full && at.stage != atEnd; {
+		switch {
+		case at.stage == itsMounts:
+			at.page, err = w.mountsIn(ctx, at, facts.Path, mounts)
+			at.stage = atEnd
+		case at.id == "":
+			at.stage = itsMounts
+		default:
+			full, err = w.readOn(ctx, e, at, facts, mounts)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// stands tells the facts about a folder, and whether it is in the archive: below what was asked for, where it shows and may be entered.
+func (w *walk) stands(e *eye, at *stop, n *node) (facts access.Target, there bool) {
+	switch {
+	case !n.within(w.top):
+		return facts, false
+	case at.id != "":
+		facts, there = n.facts(e.Actor), n.isFolder()
+		at.modified = time.UnixMilli(n.updated)
+	default:
+		facts, there = n.virtual(e.Actor, at.path), !n.exists() && len(e.mounts.Within(at.path)) > 0
+	}
+	if !there || at.id != w.top && !e.Shows(facts, true) {
+		return facts, false
+	}
+	return facts, e.enters(facts)
+}
+
+// readOn reads the next page of files or folders and keeps what may be in the archive. It reports whether there may be more of them.
+func (w *walk) readOn(ctx context.Context, e *eye, at *stop, facts access.Target, mounts []mount.Mount) (full bool, err error) {
+	kind, limit := fileKind, filesOnPage
+	if at.stage == itsFolders {
+		kind, limit = folderKind, foldersOnPage
+	}
+	rows, err := pageOfFolder(w.tree.DB.Read(ctx), at.id, kind, at.after, limit)
+	if err != nil {
+		return false, err
+	}
+	for i := range rows {
+		r := &rows[i]
+		target := child(facts, e.Actor, &r.row)
+		at.after = rank{r.fold, r.name}
+		if e.keeps(&r.row, target) && !slices.ContainsFunc(mounts, func(m mount.Mount) bool { return m.Path == target.Path }) {
+			at.page = append(at.page, candidate{id: r.id, name: r.name, folder: r.folder, size: r.size, object: r.object, sum: r.sum})
+		}
+	}
+	if full = len(rows) == limit; !full {
+		at.stage, at.after = at.stage+1, rank{}
+	}
+	return full, nil
+}
+
+// keeps reports whether an entry of a folder is in the archive, as far as can be told from its row.
+func (e *eye) keeps(r *row, target access.Target) bool {
+	if !e.Shows(target, r.folder) {
+		return false
+	}
+	if r.folder {
+		return e.enters(target)
+	}
+	return e.policy.Decide(e.Actor, target, access.Download).Outcome == access.Allowed
+}
+
+// mountsIn lists the mounts directly in a folder, and the virtual folders there. There are few.
+func (w *walk) mountsIn(ctx context.Context, at *stop, path vpath.Path, mounts []mount.Mount) ([]candidate, error) {
+	found := map[vpath.Name]candidate{}
+	for _, m := range mounts {
+		names, _ := m.Path.Below(path)
+		name := names[0]
+		if len(names) == 1 {
+			found[name] = candidate{id: m.RootID, name: string(name), folder: true}
+		} else if _, seen := found[name]; !seen {
+			found[name] = candidate{path: path.Child(name), name: string(name), folder: true}
+		}
+	}
+	names := slices.Sorted(maps.Keys(found))
+	var stored map[vpath.Name]row
+	if at.id != "" && len(names) > 0 {
+		var err error
+		if stored, err = childrenNamed(w.tree.DB.Read(ctx), at.id, names); err != nil {
+			return nil, err
+		}
+	}
+	var list []candidate
+	for _, name := range names {
+		if c := found[name]; c.id != "" || stored[name].id == "" { // what is stored there has had its turn
+			list = append(list, c)
+		}
+	}
+	return list, nil
+}
+
+// asStored is an object that ends well only when it was what had been stored; sum is its SHA-256, "" where nobody knows it.
+func asStored(object blob.Object, size int64, sum string) io.ReadCloser {
+	v := &verified{Object: object, left: size, sum: sum}
+	if sum != "" {
+		v.hash = sha256.New()
+	}
+	return v
+}
+
+type verified struct {
+	blob.Object
+	left int64
+	sum  string
+	hash hash.Hash // nil where there is nothing to compare
+}
+
+// Read implements io.Reader.
+func (v *verified) Read(p []byte) (int, error) {
+	n, err := v.Object.Read(p)
+	v.left -= int64(n)
+	if v.hash != nil {
+		v.hash.Write(p[:n])
+	}
+	switch {
+	case v.left < 0, err == io.EOF && v.left > 0:
+		return 0, fmt.Errorf("a stored object has another length than when it was stored, by %d bytes", -v.left)
+	case err == io.EOF && v.hash != nil && hex.EncodeToString(v.hash.Sum(nil)) != v.sum:
+		return 0, fmt.Errorf("a stored object has other bytes than when it was stored: their SHA-256 is not %s", v.sum)
+	}
+	return n, err
+}

@@ -1,0 +1,494 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// always has the same actor ask for an archive, whatever the config.
+func always(a access.Actor) func(context.Context, int64) (access.Actor, error) {
+	return func(context.Context, int64) (access.Actor, error) { return a, nil }
+}
+
+// archive begins one, and fails the test when that is refused.
+func (h *house) archive(a access.Actor, ids ...string) *files.Archive {
+	h.t.Helper()
+	archive, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, Who: always(a)})
+	h.must(err)
+	return archive
+}
+
+// next returns the next entry as `name=content`, or `name/`; "" at the end.
+func (h *house) next(archive *files.Archive) string {
+	h.t.Helper()
+	e, there, err := archive.Next(h.t.Context())
+	h.must(err)
+	if !there {
+		return ""
+	}
+	if e.Body == nil {
+		return e.Name + "/"
+	}
+	content, err := io.ReadAll(e.Body)
+	h.must(err)
+	h.must(e.Body.Close())
+	return e.Name + "=" + string(content)
+}
+
+func (h *house) rest(archive *files.Archive) []string {
+	h.t.Helper()
+	all := []string{}
+	for e := h.next(archive); e != ""; e = h.next(archive) {
+		all = append(all, e)
+	}
+	return all
+}
+
+// holds compares what is in an archive with what is wanted, which is in the order of the walk: files by name, then folders by name, then mounts.
+func (h *house) holds(what string, archive *files.Archive, want ...string) {
+	h.t.Helper()
+	if got := h.rest(archive); !slices.Equal(got, want) {
+		h.t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
+func (h *house) refused(what string, a access.Actor, ids ...string) {
+	h.t.Helper()
+	_, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, Who: always(a)})
+	h.wantFault(what, err, fault.NotFound)
+}
+
+func TestArchiveOfFolders(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		trip := h.folder(h.ann, "/home/ann/trip")
+		h.file(h.ann, "/home/ann/trip/b.txt", "b")
+		h.file(h.ann, "/home/ann/trip/A.txt", "a")
+		h.file(h.ann, "/home/ann/trip/空.txt", "")
+		h.folder(h.ann, "/home/ann/trip/empty")
+		h.folder(h.ann, "/home/ann/trip/照片")
+		h.folder(h.ann, "/home/ann/trip/照片/🦀")
+		h.file(h.ann, "/home/ann/trip/照片/🦀/deep.txt", "deep")
+		other := h.folder(h.ann, "/home/ann/other")
+		h.folder(h.ann, "/home/ann/other/trip")
+		same := h.folder(h.ann, "/home/ann/other/trip/trip")
+		h.file(h.ann, "/home/ann/other/trip/trip/c.txt", "c")
+		one, two := h.file(h.ann, "/home/ann/cat.jpg", "1"), h.file(h.ann, "/home/ann/other/cat.jpg", "2")
+		three := h.file(h.ann, "/home/ann/cat (1).jpg", "3")
+		foreign := h.file(h.bob, "/home/bob/x.txt", "of bob")
+		all := []string{"A.txt=a", "b.txt=b", "空.txt=", "empty/", "照片/", "照片/🦀/", "照片/🦀/deep.txt=deep"}
+		below := func(name string) (under []string) {
+			under = []string{name + "/"}
+			for _, e := range all {
+				under = append(under, name+"/"+e)
+			}
+			return under
+		}
+
+		a := h.archive(h.ann, trip.ID)
+		if a.Title() != "trip" {
+			t.Errorf("title %q", a.Title())
+		}
+		h.holds("a folder alone", a, all...)
+		a = h.archive(h.ann, trip.ID, same.ID)
+		if a.Title() != "" {
+			t.Errorf("title %q", a.Title())
+		}
+		h.holds("two of one name", a, append(below("trip"), "trip (1)/", "trip (1)/c.txt=c")...)
+		h.holds("files of one name", h.archive(h.ann, one.ID, three.ID, two.ID), "cat.jpg=1", "cat (1).jpg=3", "cat (2).jpg=2")
+		h.holds("a number that is given", h.archive(h.ann, one.ID, two.ID, three.ID), "cat.jpg=1", "cat (1).jpg=2", "cat (1) (1).jpg=3")
+		a = h.archive(h.ann, foreign.ID, trip.ID, "none", "", "path:/home")
+		if a.Title() != "trip" {
+			t.Errorf("title %q", a.Title())
+		}
+		h.holds("what is foreign or not there is left out", a, below("trip")...)
+		a = h.archive(h.ann, one.ID)
+		if a.Title() != "cat.jpg" {
+			t.Errorf("title %q", a.Title())
+		}
+		h.holds("a file alone", a, "cat.jpg=1")
+		h.holds("an empty folder", h.archive(h.ann, h.folder(h.ann, "/home/ann/void").ID))
+		h.refused("foreign", h.ann, foreign.ID)
+		h.refused("a foreign folder", h.bob, trip.ID, other.ID)
+		h.refused("nothing", h.ann)
+		h.refused("a visitor", h.visitor, trip.ID, one.ID)
+
+		a = h.archive(h.admin, h.root)
+		if a.Title() != "Files" {
+			t.Errorf("title of the root %q", a.Title())
+		}
+		if got := h.rest(a); !slices.Contains(got, "home/bob/x.txt=of bob") || !slices.Contains(got, "home/ann/trip/照片/🦀/deep.txt=deep") || slices.Contains(got, "/") {
+			t.Errorf("the root: %q", got)
+		}
+		if got := h.rest(h.archive(h.admin, h.root, one.ID)); got[0] != "Files/" || !slices.Contains(got, "Files/home/bob/x.txt=of bob") {
+			t.Errorf("the root beside another: %q", got)
+		}
+	})
+}
+
+// Each is judged as listings and downloads judge it: what does not show is not told by its name either.
+func TestArchiveLeavesOut(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		album := h.folder(h.admin, "/public/album")
+		h.file(h.admin, "/public/album/a.txt", "a")
+		h.file(h.admin, "/public/album/b.key", "b")
+		h.file(h.admin, "/public/album/hidden.txt", "h")
+		for _, name := range []string{"denied", "denied/but", "listed", "protected", "protected/deeper", "from afar"} {
+			h.folder(h.admin, "/public/album/"+name)
+			h.file(h.admin, "/public/album/"+name+"/x.txt", "x")
+		}
+		deny := func(pattern string, p access.Permission, more ...func(*access.Rule)) {
+			r := access.Rule{Pattern: pattern, Effect: access.Deny, Role: access.User, Permissions: access.Set(p), Priority: 1}
+			for _, change := range more {
+				change(&r)
+			}
+			h.rule(r)
+		}
+		deny("/public/album/*.key", access.Download)
+		deny("/public/album/hidden.txt", access.Read) // its bytes may be had by whoever knows its name
+		deny("/public/album/denied/**", access.Read)
+		deny("/public/album/listed/**", access.Download)
+		protected := h.names(h.admin, files.ListQuery{Path: path("/public/album"), Search: "protected"})
+		if len(protected) != 1 {
+			t.Fatal(protected)
+		}
+		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: path("/public/album/protected"), Page: 1, Limit: 9})
+		h.must(err)
+		lock := l.Folder.ID
+		h.protect(lock)
+
+		h.holds("what a user gets", h.archive(h.ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x", "listed/")
+		ann := h.ann
+		ann.Unlocked = []string{lock}
+		opened := []string{"a.txt=a", "from afar/", "from afar/x.txt=x", "listed/", "protected/", "protected/x.txt=x", "protected/deeper/", "protected/deeper/x.txt=x"}
+		h.holds("with the password", h.archive(ann, album.ID), opened...)
+		ann.Unlocked = []string{"another"}
+		h.holds("with another", h.archive(ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x", "listed/")
+		// Bytes behind a password ask everybody for it, administrators and the owner too, and keys can't give it.
+		everything := []string{"a.txt=a", "b.key=b", "hidden.txt=h", "denied/", "denied/x.txt=x", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/", "listed/x.txt=x"}
+		h.holds("the owner", h.archive(h.admin, album.ID), everything...)
+		h.refused("the folder itself", h.admin, lock)
+		key := h.admin
+		key.Key, key.Unlocked = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Download)}, []string{lock}
+		h.holds("a key", h.archive(key, album.ID), everything...)
+
+		h.rule(access.Rule{Pattern: "/public/album/denied/but/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read | access.Download), Priority: 2})
+		h.holds("a folder on the way to what is allowed", h.archive(h.ann, album.ID),
+			"a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/")
+		afar := netip.MustParsePrefix("198.51.100.0/24")
+		h.rule(access.Rule{Pattern: "/public/album/from afar/**", Effect: access.Deny, Role: access.User, Priority: 3, AllowedIPs: []netip.Prefix{afar}})
+		h.holds("from another address", h.archive(h.ann, album.ID), "a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "listed/")
+		away := h.ann
+		away.IP = afar.Addr()
+		h.holds("from the address", h.archive(away, album.ID),
+			"a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/")
+
+		// A rule with a password, which is named as the one that was given.
+		rule := h.rule(access.Rule{Pattern: "/uploads/vip/**", Effect: access.Allow, Role: access.User, RequirePassword: true, Priority: 5})
+		vip := h.folder(h.admin, "/uploads/vip")
+		h.file(h.admin, "/uploads/vip/v.txt", "v")
+		h.holds("without the rule's password", h.archive(h.ann, vip.ID)) // /uploads is there for everybody to write, and so lists, but just their own
+		all, err := h.rules.All(t.Context())
+		h.must(err)
+		for _, r := range all {
+			if r.ID == rule {
+				ann.Unlocked = []string{r.ID}
+				if r.PasswordID != "" {
+					ann.Unlocked = []string{r.PasswordID}
+				}
+			}
+		}
+		h.holds("with the rule's password", h.archive(ann, vip.ID), "v.txt=v")
+	})
+}
+
+// What a mount shows is in the archive in the place of what lies under it, and so are virtual folders on the way to one.
+func TestArchiveTakesMountsAlong(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		photos := h.folder(h.admin, "/photos")
+		for _, name := range []string{"2026", "2026/old", "real"} {
+			h.folder(h.admin, "/photos/"+name)
+		}
+		h.file(h.admin, "/photos/2026/shadowed.jpg", "x")
+		h.file(h.admin, "/photos/note.txt", "a file that a mount hides")
+		h.file(h.admin, "/photos/outer.jpg", "outer")
+		h.file(h.admin, "/photos/real/r.jpg", "r")
+		h.mounted("/photos/2026", 0)
+		h.mounted("/photos/note.txt", 0)
+		h.mounted("/photos/hidden", -1) // the mount at the root covers it
+		h.mounted("/photos/real/inner", 0)
+		h.mounted("/photos/virtual/far/off", 0)
+		h.folder(h.admin, "/photos/2026/sub")
+		h.file(h.admin, "/photos/2026/sub/sun.jpg", "sun")
+		h.file(h.admin, "/photos/note.txt/n.txt", "n")
+		h.file(h.admin, "/photos/real/inner/i.txt", "i")
+		h.file(h.admin, "/photos/virtual/far/off/v.txt", "v")
+		h.holds("all of it", h.archive(h.admin, photos.ID), "outer.jpg=outer", "real/", "real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
+			"2026/", "2026/sub/", "2026/sub/sun.jpg=sun", "note.txt/", "note.txt/n.txt=n", "virtual/", "virtual/far/", "virtual/far/off/", "virtual/far/off/v.txt=v")
+
+		counted, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{photos.ID}, Who: always(h.admin), MaxFiles: 6})
+		h.must(err)
+		if got := h.next(counted); got != "outer.jpg=outer" { // what lies under a mount is not counted either
+			t.Errorf("got %q", got)
+		}
+
+		h.rule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read | access.Download)})
+		h.rule(access.Rule{Pattern: "/**", MountID: "mount of /photos/2026", Effect: access.Deny, Role: access.User, Priority: 1})
+		h.rule(access.Rule{Pattern: "/photos/virtual/**", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read), Priority: 1})
+		h.holds("by the rules of each mount", h.archive(h.ann, photos.ID), "outer.jpg=outer", "real/", "real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
+			"note.txt/", "note.txt/n.txt=n")
+		h.protect(photos.ID) // what is mounted below lies behind it too
+		h.refused("behind a password", h.ann, photos.ID)
+		ann := h.ann
+		ann.Unlocked = []string{photos.ID}
+		if got := h.rest(h.archive(ann, photos.ID)); !slices.Contains(got, "real/inner/i.txt=i") {
+			t.Errorf("with the password: %q", got)
+		}
+	})
+}
+
+// The tree and the rules change while a walk is under way; the clock stands still.
+func TestArchiveJudgesEachWhenItsTurnComes(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		base := h.folder(h.ann, "/home/ann/base")
+		var ids []string
+		for _, name := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"} {
+			ids = append(ids, h.file(h.ann, "/home/ann/base/"+name, "content of "+name).ID)
+		}
+		var folders []string
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			folders = append(folders, h.folder(h.ann, "/home/ann/base/"+name).ID)
+			h.file(h.ann, "/home/ann/base/"+name+"/x", name)
+		}
+		outside := h.folder(h.ann, "/home/ann/outside")
+		archive := h.archive(h.ann, base.ID)
+		want := func(what, want string) {
+			t.Helper()
+			if got := h.next(archive); got != want {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+		}
+		want("first", "1=content of 1")
+		_, _, err := h.tree.Delete(t.Context(), h.ann, ids[1])
+		h.must(err)
+		want("2 was deleted", "3=content of 3")
+		h.rule(access.Rule{Pattern: "/home/ann/base/4", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
+		want("4 is denied", "5=content of 5")
+		_, err = h.put(h.ann, "/home/ann/base/6", "other content", files.Replace)
+		h.must(err)
+		h.pass(2 * grace)
+		h.collect() // the content that 6 had is gone
+		h.protect(ids[6])
+		want("6 was replaced", "6=other content")
+		h.rule(access.Rule{Pattern: "/home/ann/base/8", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Read)})
+		_, err = h.tree.Move(t.Context(), h.admin, ids[8], outside.Path(), nil)
+		h.must(err)
+		want("7 is protected, 8 does not show, 9 has left", "a/")
+		_, err = h.tree.Rename(t.Context(), h.admin, base.ID, "renamed")
+		h.must(err)
+		want("the folder has another name", "a/x=a")
+		_, err = h.tree.Move(t.Context(), h.admin, folders[1], outside.Path(), nil)
+		h.must(err)
+		want("b has left", "c/")
+		h.rule(access.Rule{Pattern: "/home/ann/renamed/c/**", Effect: access.Deny, UserID: "ann"})
+		want("c is denied", "d/")
+		h.protect(folders[4])
+		want("d", "d/x=d")
+		want("e is protected", "")
+	})
+}
+
+// Who asks is asked about anew when the config has changed, and what they may do ends the walk.
+func TestArchiveEndsWithWhoAsked(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.file(h.ann, "/home/ann/1", "1")
+		h.file(h.ann, "/home/ann/2", "2")
+		asked := map[int64]int{}
+		banned := fault.New(fault.InvalidToken, "Banned.")
+		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{h.ann.HomeID}, Who: func(_ context.Context, version int64) (access.Actor, error) {
+			if asked[version]++; len(asked) > 1 {
+				return access.Actor{}, banned
+			}
+			return h.ann, nil
+		}})
+		h.must(err)
+		if got := h.next(archive); got != "1=1" || len(asked) != 1 {
+			t.Errorf("%q, asked %v", got, asked)
+		}
+		h.rule(access.Rule{Pattern: "/nowhere", Effect: access.Deny, UserID: "ann"}) // whatever changes
+		if _, _, err := archive.Next(t.Context()); !errors.Is(err, banned) {
+			t.Errorf("then %v", err)
+		}
+	})
+}
+
+// A content that is gone or changed on the disk is never passed on as if it were whole.
+func TestArchiveOfDamagedContent(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		damage := map[string]func(file string) error{
+			"gone":    os.Remove,
+			"cut":     func(file string) error { return os.Truncate(file, 3) },
+			"longer":  func(file string) error { return os.WriteFile(file, []byte("contentX"), 0o600) },
+			"changed": func(file string) error { return os.WriteFile(file, []byte("kontent"), 0o600) },
+		}
+		damage["cut, of no known sum"], damage["longer, of no known sum"] = damage["cut"], damage["longer"] // as of uploads in parts
+		for name, fn := range damage {
+			e := h.file(h.ann, "/home/ann/"+name, "content")
+			var key string
+			h.must(h.db.Read(t.Context()).QueryRow("SELECT o.key FROM entries e JOIN objects o ON o.id = e.object_id WHERE e.id = $1", e.ID).Scan(&key))
+			h.write(func(tx *db.Tx) error { // as the upload of a real client records it
+				_, err := tx.Exec("UPDATE objects SET sha256 = 'ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73' WHERE key = $1 AND $2 = 0", key, strings.Count(name, "no known sum"))
+				return err
+			})
+			if got := h.rest(h.archive(h.ann, e.ID)); !slices.Equal(got, []string{name + "=content"}) {
+				t.Errorf("before: %q", got)
+			}
+			h.must(fn(h.objectFile(key)))
+			archive := h.archive(h.ann, h.ann.HomeID) // read by its page, and alone
+			if e.Name != name {
+				t.Fatal(e.Name)
+			}
+			for _, archive := range []*files.Archive{archive, h.archive(h.ann, e.ID)} {
+				next, _, err := archive.Next(t.Context())
+				if err == nil {
+					_, err = io.ReadAll(next.Body)
+					h.must(next.Body.Close())
+				}
+				if err == nil || name == "gone" && !fault.Is(err, fault.Unavailable) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			_, _, err := h.tree.Delete(t.Context(), h.ann, e.ID)
+			h.must(err)
+		}
+	})
+}
+
+// objectFile is where an object of the house lies on the disk.
+func (h *house) objectFile(key string) (found string) {
+	h.t.Helper()
+	h.must(filepath.WalkDir(h.objects, func(file string, _ os.DirEntry, err error) error {
+		if strings.HasSuffix(filepath.ToSlash(file), key) {
+			found = file
+		}
+		return err
+	}))
+	if found == "" {
+		h.t.Fatalf("no object %s", key)
+	}
+	return found
+}
+
+// Both bounds, on both sides of their edges; nothing is begun that can't be ended.
+func TestArchiveBounds(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		f := h.folder(h.ann, "/home/ann/f")
+		h.folder(h.ann, "/home/ann/f/sub")
+		h.file(h.ann, "/home/ann/f/1", "12345")
+		h.file(h.ann, "/home/ann/f/sub/2", "12345")
+		denied := h.file(h.bob, "/home/bob/denied", "12345")
+		for _, name := range []string{"denied", "hidden", "sub/protected"} { // counts for nothing
+			e := h.file(h.ann, "/home/ann/f/"+name, "12345")
+			if name == "sub/protected" {
+				h.protect(e.ID)
+			}
+		}
+		h.rule(access.Rule{Pattern: "/home/ann/f/denied", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
+		h.rule(access.Rule{Pattern: "/home/ann/f/hidden", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Read)})
+		single := h.file(h.ann, "/home/ann/single", "12345")
+		for _, test := range []struct {
+			files, bytes int64
+			fits         bool
+		}{{3, 0, true}, {2, 0, false}, {0, 15, true}, {0, 14, false}, {3, 15, true}, {3, 14, false}, {2, 15, false}, {0, 0, true}} {
+			q := files.ArchiveQuery{IDs: []string{f.ID, denied.ID, single.ID}, Who: always(h.ann), MaxFiles: test.files, MaxBytes: test.bytes}
+			archive, err := h.tree.Archive(t.Context(), q)
+			h.must(err)
+			if !test.fits {
+				_, _, err := archive.Next(t.Context())
+				h.wantFault(fmt.Sprintf("%d files, %d bytes", test.files, test.bytes), err, fault.TooLarge)
+				continue
+			}
+			h.holds(fmt.Sprintf("%d files, %d bytes", test.files, test.bytes), archive, "f/", "f/1=12345", "f/sub/", "f/sub/2=12345", "single=12345")
+		}
+		// What comes in meanwhile doesn't get past a bound.
+		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{f.ID}, Who: always(h.ann), MaxFiles: 2})
+		h.must(err)
+		if got := h.next(archive); got != "1=12345" {
+			t.Errorf("got %q", got)
+		}
+		h.file(h.ann, "/home/ann/f/sub/3", "x")
+		if got := h.next(archive) + " " + h.next(archive); got != "sub/ sub/2=12345" {
+			t.Errorf("got %q", got)
+		}
+		_, _, err = archive.Next(t.Context())
+		h.wantFault("one more than the bound", err, fault.TooLarge)
+	})
+}
+
+// A file whose content goes away between being judged and being opened is judged again: deleted, it is left out; replaced, it has the new content.
+func TestArchiveOfWhatGoesAwayWhenOpened(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		h.file(h.ann, "/home/ann/1", "1")
+		deleted := h.file(h.ann, "/home/ann/2", "2")
+		h.file(h.ann, "/home/ann/3", "3")
+		h.file(h.ann, "/home/ann/4", "4")
+		between := func() {}
+		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{h.ann.HomeID}, Who: func(context.Context, int64) (access.Actor, error) {
+			between() // by a new config this is asked after a file was looked up, and before it is opened
+			h.pass(2 * grace)
+			h.collect()
+			return h.ann, nil
+		}})
+		h.must(err)
+		next := func(want string) {
+			t.Helper()
+			if got := h.next(archive); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			h.rule(access.Rule{Pattern: "/nowhere", Effect: access.Deny, UserID: "ann"})
+		}
+		next("1=1")
+		between = func() {
+			between = func() {}
+			_, _, err := h.tree.Delete(t.Context(), h.ann, deleted.ID)
+			h.must(err)
+		}
+		next("3=3")
+		between = func() {
+			between = func() {}
+			_, err := h.put(h.ann, "/home/ann/4", "other", files.Replace)
+			h.must(err)
+		}
+		next("4=other")
+		next("")
+	})
+}
