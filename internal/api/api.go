@@ -74,6 +74,7 @@ type API struct {
 	routes  []route
 	openapi func() ([]byte, error) // made on the first request, since it takes longer than the whole rest of a start
 	recent  recent
+	zips    turnstile
 }
 
 // New builds the handler; it fails when the route table is inconsistent.
@@ -94,10 +95,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := a.Now()
 	c := &call{a: a, w: rec, r: r}
 	defer func() {
-		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler {
-				panic(p)
-			}
+		p := recover()
+		if p != nil && p != http.ErrAbortHandler {
 			a.Log.Error("panic while serving", "method", r.Method, "path", logged(r), "panic", p, "stack", stack())
 			if rec.status == 0 {
 				c.fail(fault.New(fault.Internal, internalMessage))
@@ -105,6 +104,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.Log.Info("request", "method", r.Method, "path", logged(r), "status", rec.status, "bytes", rec.written,
 			"ms", a.Now().Sub(began).Milliseconds(), "ip", c.ip.String(), "user", c.actor.UserID)
+		if p == http.ErrAbortHandler {
+			panic(p)
+		}
 	}()
 	c.ip = a.clientIP(r)
 	a.dispatch(c)

@@ -166,7 +166,7 @@ func TestCopyOfFiveThousandEntries(t *testing.T) {
 		equal(t, "references", count(t, l, "SELECT refs FROM objects"), all)
 		bodyIs(t, alice.Get(home+"/copy/folder7/623.txt").OK(200), "words")
 		equal(t, "found", int(alice.Get("/api/files?path="+home+"/copy&search=.txt&limit=1").OK(200).Int("pagination.total")), folders*each+1)
-		for _, gone := range []string{box, alice.Get("/api/files?path="+home+"&search=copy&limit=1").OK(200).Text("items.0.id")} {
+		for _, gone := range []string{box, alice.Get("/api/files?path=" + home + "&search=copy&limit=1").OK(200).Text("items.0.id")} {
 			alice.Delete("/api/files/" + gone).OK(200)
 		}
 		l.Sweep()

@@ -17,3 +17,6 @@ func Lines() []Line {
 
 // Disposition is how a file is named to a client.
 func Disposition(inline bool, name string) string { return disposition(inline, name) }
+
+// Turnstile returns how zips enter a new one.
+func Turnstile() func(who string) (leave func(), err error) { return new(turnstile).enter }

@@ -7,16 +7,24 @@ import (
 )
 
 // gateway redeems a token (specification: Download gateway). The object is opened first, then the token is used up if it serves once, and only by a
-// GET that is answered with a body.
+// GET that is answered with a body. A token for a folder is redeemed for a zip of it.
 func (a *API) gateway(c *call) error {
 	token := c.r.PathValue("token")
 	redemption, err := a.Downloads.Look(c.ctx(), token, c.ip, c.actor.Unlocked...)
 	if err != nil {
 		return err
 	}
+	spend := func() error { return a.Downloads.Consume(c.ctx(), token) }
+	if redemption.Folder != nil {
+		who := "ip:" + addressKey(c.ip)
+		if redemption.UserID != "" {
+			who = "user:" + redemption.UserID
+		}
+		return c.serveZip(*redemption.Folder, who, spend)
+	}
 	how := manner{attach: redemption.Purpose != download.Preview}
 	if redemption.Purpose == download.Save {
-		how.spend = func() error { return a.Downloads.Consume(c.ctx(), token) }
+		how.spend = spend
 	}
 	return c.serveContent(redemption.Content, how)
 }

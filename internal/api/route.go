@@ -23,7 +23,7 @@ type route struct {
 	summary  string
 	status   int            // of success
 	faults   []fault.Kind   // those the specification lists, beyond what the credential, the limit and the body can give
-	in, out  reflect.Type   // nil for streams
+	in, out  reflect.Type   // nil for streams, but for the query of some
 	body     bool           // a JSON body is read
 	stream   string         // what is streamed out, for the document
 	takes    map[string]any // streamed bodies by media type, for the document

@@ -29,6 +29,7 @@ func (a *API) table() []route {
 		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).finds((*call).findEmbedded).tell(envelope[downloadReply]{}).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
 		post("/api/files/{id}/move", op(200, a.moveFile)).by(bySessionOrKey).says("Move or rename").may(fault.Forbidden, fault.NotFound, fault.Conflict),
 		post("/api/files/{id}/copy", op(200, a.copyFile)).by(bySessionOrKey).says("Copy a file or folder").may(fault.Forbidden, fault.PasswordRequired, fault.NotFound, fault.Conflict, fault.QuotaExceeded).extra(),
+		get("/api/files/zip", stream("application/zip", a.zipFiles)).asks(zipInput{}).by(bySessionOrKey).within(forBytes).says("A zip of what the caller may download of some files and folders").may(fault.Invalid, fault.Forbidden, fault.NotFound).extra(),
 		get("/api/files/jobs", op(200, a.listJobs)).by(bySessionOrKey).says("The caller's newest jobs").extra(),
 		get("/api/files/jobs/{jobId}", op(200, a.jobDetails)).by(bySessionOrKey).says("A job of the caller's").may(fault.NotFound),
 		post("/api/files/batch", op(200, a.batch)).by(bySessionOrKey).says("Delete or move up to 100 files and folders, each on its own").may(fault.Forbidden),
@@ -107,6 +108,7 @@ func (r route) within(b bucket) route           { r.bucket = b; return r }
 func (r route) says(summary string) route       { r.summary = summary; return r }
 func (r route) may(faults ...fault.Kind) route  { r.faults = faults; return r }
 func (r route) tell(json any) route             { r.tells = reflect.TypeOf(json); return r }
+func (r route) asks(input any) route            { r.in = reflect.TypeOf(input); return r }
 func (r route) finds(find func(*call) (*files.Found, error)) route {
 	r.find = find
 	return r

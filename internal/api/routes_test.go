@@ -78,6 +78,7 @@ var matrix = []line{
 	{"POST", "/api/files/batch", cookieOrKey, func(f fixture) (string, any) {
 		return "/api/files/batch", M{"action": "delete", "fileIds": []string{f.file}}
 	}, "401 200 200 200 200 403 403 200 403 401 401 401", false}, // who may not do it is told so beside the id
+	{"GET", "/api/files/zip", cookieOrKey, func(f fixture) (string, any) { return "/api/files/zip?ids=" + f.file, nil }, "401 200 404 200 404 200 403 403 403 401 401 401", true},
 	{"GET", "/api/files/jobs", cookieOrKey, at("/api/files/jobs", nil), "401 200 200 200 200 200 200 200 403 401 401 401", true},
 	{"GET", "/api/files/jobs/{jobId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/jobs/" + f.job, nil }, "401 200 404 404 404 200 200 200 403 401 401 401", false},
 	{"GET", "/api/files/{id}/copy-links", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file + "/copy-links?signed=true", nil }, "401 200 403 200 403 200 403 403 403 401 401 401", false},
@@ -296,7 +297,7 @@ func TestAuthorisation(t *testing.T) {
 
 func (row line) needsFixture() bool {
 	switch row.pattern {
-	case "/api/files/upload-complete", "/api/files/copy-links", "/api/files/batch":
+	case "/api/files/upload-complete", "/api/files/copy-links", "/api/files/batch", "/api/files/zip":
 		return true
 	case "/api/admin/mounts":
 		return row.method == "POST"

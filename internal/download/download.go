@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 
 	"larder/internal/access"
@@ -80,14 +79,23 @@ func New(cfg Config) *Service {
 	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, keys: cfg.Keys, ids: cfg.IDs, now: cfg.Now}
 }
 
-// Issue makes a token for a file that the actor may download; what passwords they have given goes along as its proof. Faults: NotFound, Forbidden,
-// PasswordRequired.
+// Issue makes a token for a file that the actor may download, or to save a folder that they may download; what passwords they have given goes along
+// as its proof. Faults: NotFound, Forbidden, PasswordRequired.
 func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string, purpose Purpose) (token string, expiresAt time.Time, err error) {
-	if _, err := s.tree.ByID(ctx, a, entryID); err != nil {
+	found, err := s.tree.FindID(ctx, entryID)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	if purpose == Save && found.Folder() {
+		err = found.FolderFor(a)
+	} else {
+		_, err = found.For(a)
+	}
+	if err != nil {
 		return "", time.Time{}, err
 	}
 	token, expiresAt = s.ids.Base62(length), s.now().Add(Lifetime)
-	r := row{entryID: entryID, userID: a.UserID, purpose: purpose, proof: strings.Join(a.Unlocked, ","), expiresAt: expiresAt.UnixMilli()}
+	r := row{entryID: entryID, userID: a.UserID, purpose: purpose, proof: a.Unlocked, expiresAt: expiresAt.UnixMilli()}
 	if a.Key != nil {
 		r.keyID = a.Key.ID
 	}
@@ -101,6 +109,8 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string, pur
 type Redemption struct {
 	Content files.Content
 	Purpose Purpose
+	Folder  *files.ArchiveQuery // for a folder, which has no Content: what its archive is asked for with
+	UserID  string              // whom it was issued to, "" for a visitor
 }
 
 // Look finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask, and given are passwords that
@@ -120,12 +130,24 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given .
 	if now := s.now().UnixMilli(); r.consumed || now >= r.expiresAt || r.expiresAt > latest(now, r.purpose) {
 		return Redemption{}, invalid()
 	}
+	r.proof = append(r.proof, given...)
 	a, err := s.actor(ctx, r, ip)
 	if err != nil {
 		return Redemption{}, err
 	}
-	a.Unlocked = append(a.Unlocked, given...)
-	content, err := s.tree.ByID(ctx, a, r.entryID)
+	found, err := s.tree.FindID(ctx, r.entryID)
+	if err != nil {
+		return Redemption{}, err
+	}
+	redemption := Redemption{Purpose: r.purpose, UserID: r.userID}
+	if r.purpose == Save && found.Folder() {
+		redemption.Folder = &files.ArchiveQuery{IDs: []string{r.entryID}, Who: func(ctx context.Context, version int64) (access.Actor, error) {
+			return s.actorAt(ctx, r, ip, version)
+		}}
+		err = found.FolderFor(a)
+	} else {
+		redemption.Content, err = found.For(a)
+	}
 	switch fault.KindOf(err) {
 	case fault.Forbidden, fault.Unauthorized:
 		return Redemption{}, invalid().Because(err)
@@ -137,25 +159,30 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given .
 	if err != nil {
 		return Redemption{}, err
 	}
-	if r.purpose == Signed && content.ID != r.content {
+	if r.purpose == Signed && redemption.Content.ID != r.content {
 		return Redemption{}, invalid()
 	}
-	return Redemption{Content: content, Purpose: r.purpose}, nil
+	return redemption, nil
 }
 
 // actor returns whom a token was issued to, as they are now. Fault: InvalidToken for an account that is not active and for a key that is
 // revoked or expired. From where a key may be used is not asked: what fetches the bytes is often another machine than the key's.
 func (s *Service) actor(ctx context.Context, r row, ip netip.Addr) (access.Actor, error) {
-	a := access.Actor{Role: access.Guest, IP: ip}
-	if r.proof != "" {
-		a.Unlocked = strings.Split(r.proof, ",")
-	}
 	if r.userID == "" {
-		return a, nil
+		return s.actorAt(ctx, r, ip, 0)
 	}
 	version, err := db.ConfigVersion(s.db.Read(ctx))
 	if err != nil {
 		return access.Actor{}, fmt.Errorf("read the config version: %w", err)
+	}
+	return s.actorAt(ctx, r, ip, version)
+}
+
+// actorAt is actor by a config version.
+func (s *Service) actorAt(ctx context.Context, r row, ip netip.Addr, version int64) (access.Actor, error) {
+	a := access.Actor{Role: access.Guest, IP: ip, Unlocked: r.proof}
+	if r.userID == "" {
+		return a, nil
 	}
 	user, err := s.accounts.Cached(ctx, version, r.userID)
 	if err == nil && user.Status != account.Active {

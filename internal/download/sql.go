@@ -2,6 +2,7 @@ package download
 
 import (
 	"database/sql"
+	"strings"
 
 	"larder/internal/db"
 )
@@ -11,9 +12,9 @@ type row struct {
 	entryID       string
 	userID, keyID string // "" for a visitor, for no key
 	purpose       Purpose
-	content       string // signed: what the file had; "" else
-	proof         string // what passwords were verified, joined by commas; "" for none
-	expiresAt     int64  // ms
+	content       string   // signed: what the file had; "" else
+	proof         []string // ids of the passwords that were given
+	expiresAt     int64    // ms
 	consumed      bool
 }
 
@@ -23,7 +24,7 @@ func insert(tx *db.Tx, hash string, r row) error {
 	_, err := tx.Exec(`
 		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, purpose, object_id, proof, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		hash, r.entryID, null(r.userID), null(r.keyID), string(r.purpose), null(r.content), null(r.proof), r.expiresAt)
+		hash, r.entryID, null(r.userID), null(r.keyID), string(r.purpose), null(r.content), null(strings.Join(r.proof, ",")), r.expiresAt)
 	return err
 }
 
@@ -37,7 +38,10 @@ func find(q db.Querier, hash string) (row, error) {
 		FROM download_tokens
 		WHERE hash = $1`, hash).
 		Scan(&r.entryID, &userID, &keyID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed)
-	r.userID, r.keyID, r.content, r.proof = userID.String, keyID.String, content.String, proof.String
+	r.userID, r.keyID, r.content = userID.String, keyID.String, content.String
+	if proof.Valid {
+		r.proof = strings.Split(proof.String, ",")
+	}
 	return r, err
 }
 

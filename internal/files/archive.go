@@ -139,7 +139,7 @@ func (w *walk) candidate(ctx context.Context) (c candidate, more bool, err error
 			c.name = at.name + c.name
 			return c, true, nil
 		}
-		if at.stage == atEnd {
+		if at.next == atEnd {
 			w.way = w.way[:len(w.way)-1]
 			continue
 		}

@@ -34,16 +34,16 @@ type stop struct {
 	path     vpath.Path
 	name     string // in the archive, with a slash at its end; "" for a folder that was asked for alone
 	modified time.Time
-	stage    stage
-	after    rank        // the last entry read of this stage
+	next     turnKind
+	after    rank        // the last entry read of this kind
 	page     []candidate // the rest of what was read
 }
 
-// stage is what of a folder comes next.
-type stage uint8
+// turnKind is what of a folder comes next.
+type turnKind uint8
 
 const (
-	itsFiles stage = iota
+	itsFiles turnKind = iota
 	itsFolders
 	itsMounts // and virtual folders on the way to mounts
 	atEnd
@@ -73,17 +73,17 @@ func (w *walk) turn(ctx context.Context, at *stop) (there bool, err error) {
 	}
 	facts, there := w.stands(e, at, &n)
 	if !there {
-		at.stage = atEnd
+		at.next = atEnd
 		return false, nil
 	}
 	mounts := e.mounts.Within(facts.Path)
-	for full := false; len(at.page) == 0 && !full && at.stage != atEnd; {
+	for full := false; len(at.page) == 0 && !full && at.next != atEnd; {
 		switch {
-		case at.stage == itsMounts:
+		case at.next == itsMounts:
 			at.page, err = w.mountsIn(ctx, at, facts.Path, mounts)
-			at.stage = atEnd
+			at.next = atEnd
 		case at.id == "":
-			at.stage = itsMounts
+			at.next = itsMounts
 		default:
 			full, err = w.readOn(ctx, e, at, facts, mounts)
 		}
@@ -114,7 +114,7 @@ func (w *walk) stands(e *eye, at *stop, n *node) (facts access.Target, there boo
 // readOn reads the next page of files or folders and keeps what may be in the archive. It reports whether there may be more of them.
 func (w *walk) readOn(ctx context.Context, e *eye, at *stop, facts access.Target, mounts []mount.Mount) (full bool, err error) {
 	kind, limit := fileKind, filesOnPage
-	if at.stage == itsFolders {
+	if at.next == itsFolders {
 		kind, limit = folderKind, foldersOnPage
 	}
 	rows, err := pageOfFolder(w.tree.DB.Read(ctx), at.id, kind, at.after, limit)
@@ -130,7 +130,7 @@ func (w *walk) readOn(ctx context.Context, e *eye, at *stop, facts access.Target
 		}
 	}
 	if full = len(rows) == limit; !full {
-		at.stage, at.after = at.stage+1, rank{}
+		at.next, at.after = at.next+1, rank{}
 	}
 	return full, nil
 }

@@ -1,0 +1,305 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/zipstream"
+)
+
+// maxZipped is how many ids one zip is asked for with.
+const maxZipped = 100
+
+type zipInput struct {
+	IDs []string `query:"ids" json:"-" required:"true" description:"1 to 100 files and folders: separated by commas, or the parameter repeated. What may not be downloaded is left out."`
+}
+
+// zipFiles streams a zip of what the caller may download of the files and folders they name.
+func (a *API) zipFiles(c *call) error {
+	if err := c.needs("read"); err != nil {
+		return err
+	}
+	ids, err := idsOf(c.r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	return c.serveZip(files.ArchiveQuery{IDs: ids, Who: c.still}, "user:"+c.user.ID, nil)
+}
+
+// idsOf reads the parameter ids; one that comes twice counts once. Fault: Invalid.
+func idsOf(rawQuery string) ([]string, error) {
+	query, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "The query string is malformed.")
+	}
+	var ids []string
+	seen := map[string]bool{}
+	for _, value := range query["ids"] {
+		for id := range strings.SplitSeq(value, ",") {
+			if !utf8.ValidString(id) || strings.Contains(id, "\x00") {
+				return nil, fault.New(fault.Invalid, "ids must be valid UTF-8 without NUL.")
+			}
+			if id != "" && !seen[id] {
+				ids = append(ids, id)
+				seen[id] = true
+			}
+		}
+	}
+	if len(ids) < 1 || len(ids) > maxZipped {
+		return nil, fault.Newf(fault.Invalid, "ids names 1 to %d files and folders.", maxZipped)
+	}
+	return ids, nil
+}
+
+// still tells who asks, as they are by a config version: a zip takes its time, and what it holds is judged until its end. That a session ends
+// meanwhile stops it as little as any other download.
+func (c *call) still(ctx context.Context, version int64) (access.Actor, error) {
+	if version == c.version {
+		return c.actor, nil
+	}
+	user, err := c.a.Accounts.Cached(ctx, version, c.user.ID)
+	switch {
+	case fault.Is(err, fault.NotFound), err == nil && user.Status != account.Active:
+		return access.Actor{}, fault.New(fault.InvalidToken, "The account is not active any more.")
+	case err != nil:
+		return access.Actor{}, err
+	}
+	actor := c.actor
+	actor.Role, actor.HomeID = user.Role, user.HomeID
+	if c.key == nil {
+		return actor, nil
+	}
+	key, err := c.a.Keys.ByID(ctx, version, c.key.ID)
+	if err == nil && (key.UserID != user.ID || key.Status(c.a.Now()) != "active") {
+		err = fault.New(fault.InvalidToken, "The API key is not valid any more.")
+	}
+	if err == nil {
+		err = key.Allows("api", c.ip)
+	}
+	actor.Key = key.Scope()
+	return actor, err
+}
+
+// zipsEach is how many zips one account, or one address without an account, gets at a time; zipsInAll is how many there are in this process.
+const (
+	zipsEach  = 2
+	zipsInAll = 32
+	zipRetry  = 10 * time.Second // nobody knows when one ends
+)
+
+// turnstile bounds how many are inside at a time. Its zero value is empty.
+type turnstile struct {
+	mu     sync.Mutex
+	inside map[string]int
+	all    int
+}
+
+// enter lets one in, until leave is called. Fault: RateLimited.
+func (t *turnstile) enter(who string) (leave func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.inside[who] >= zipsEach:
+		message := fmt.Sprintf("At most %d zips are sent to one account or address at a time.", zipsEach)
+		return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: zipRetry}
+	case t.all >= zipsInAll:
+		return nil, &fault.Error{Kind: fault.RateLimited, Message: "Too many zips are being sent. Please wait a moment.", RetryAfter: zipRetry}
+	}
+	if t.inside == nil {
+		t.inside = map[string]int{}
+	}
+	t.inside[who]++
+	t.all++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.inside[who]--; t.inside[who] == 0 {
+			delete(t.inside, who)
+		}
+		t.all--
+	}, nil
+}
+
+// serveZip is the one place that sends zips; who is whose they are counted as, and spend is called once, after the first file is open and just before
+// the body goes out. HEAD is answered by what was asked for alone.
+func (c *call) serveZip(q files.ArchiveQuery, who string, spend func() error) error {
+	if runs(c.r) {
+		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
+	}
+	head := c.r.Method == http.MethodHead
+	if !head {
+		leave, err := c.a.zips.enter(who)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	archive, err := c.a.Tree.Archive(c.ctx(), q)
+	if err != nil {
+		return err
+	}
+	z := &zipped{call: c, archive: archive}
+	defer z.close()
+	if !head {
+		if err := z.begin(); err != nil {
+			return err
+		}
+		if spend != nil {
+			if err := spend(); err != nil {
+				return err
+			}
+		}
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "application/zip")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", boxedPolicy)
+	h.Set("Content-Disposition", disposition(false, zipName(archive.Title())))
+	h.Set("Cache-Control", "private, no-store")
+	h.Set("Accept-Ranges", "none")
+	h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
+	c.w.WriteHeader(http.StatusOK)
+	if head {
+		return nil
+	}
+	if err := z.send(); err != nil {
+		if c.ctx().Err() == nil && !z.cut {
+			c.a.Log.Error("a zip was broken off", "method", c.r.Method, "path", logged(c.r), "error", err)
+		}
+		panic(http.ErrAbortHandler) // nobody is to take what came of it for all of it
+	}
+	return nil
+}
+
+func zipName(title string) string {
+	if title == "" {
+		title = "files"
+	}
+	return title + ".zip"
+}
+
+// zipped is a zip on its way to a client.
+type zipped struct {
+	*call
+	archive *files.Archive
+	ahead   []files.ArchiveEntry // read before the body began; only the last may be a file
+	ended   bool                 // ahead is all there is
+	writer  *zipstream.Writer
+	cut     bool // by the client
+	flushed time.Time
+}
+
+// maxAhead bounds how many folders are passed in search of the first file.
+const maxAhead = 100
+
+// begin reads up to the first file and opens it, so that a store that is down is told as such.
+func (z *zipped) begin() error {
+	for len(z.ahead) < maxAhead {
+		e, there, err := z.archive.Next(z.ctx())
+		if err != nil || !there {
+			z.ended = true
+			return err
+		}
+		z.ahead = append(z.ahead, e)
+		if e.Body != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (z *zipped) close() {
+	for _, e := range z.ahead {
+		if e.Body != nil {
+			_ = e.Body.Close() // it was only read
+		}
+	}
+	if z.writer != nil {
+		z.writer.Close()
+	}
+}
+
+// Write implements io.Writer for the archive.
+func (z *zipped) Write(p []byte) (int, error) {
+	n, err := z.w.Write(p)
+	z.cut = z.cut || err != nil
+	return n, err
+}
+
+// send sends the whole archive.
+func (z *zipped) send() error {
+	z.writer = zipstream.New(z, z.spoolFile)
+	for {
+		e, there, err := z.next()
+		if err != nil {
+			return err
+		}
+		if !there {
+			return z.writer.Finish()
+		}
+		if err := z.add(e); err != nil {
+			return err
+		}
+		if err := z.flush(); err != nil {
+			return err
+		}
+	}
+}
+
+func (z *zipped) next() (e files.ArchiveEntry, there bool, err error) {
+	if len(z.ahead) > 0 {
+		e, z.ahead = z.ahead[0], z.ahead[1:]
+		return e, true, nil
+	}
+	if z.ended {
+		return files.ArchiveEntry{}, false, nil
+	}
+	return z.archive.Next(z.ctx())
+}
+
+// add sends one entry.
+func (z *zipped) add(e files.ArchiveEntry) error {
+	if e.Body == nil {
+		return z.writer.Folder(e.Name, e.Modified)
+	}
+	out, err := z.writer.File(e.Name, e.Modified)
+	if err == nil {
+		_, err = io.Copy(out, e.Body)
+	}
+	return errors.Join(err, e.Body.Close())
+}
+
+// flush sends on what has come together, once a second at most: small files would otherwise be a packet each.
+func (z *zipped) flush() error {
+	now := z.a.Now()
+	if now.Sub(z.flushed) < time.Second {
+		return nil
+	}
+	z.flushed = now
+	err := z.writer.Flush()
+	if err == nil {
+		err = http.NewResponseController(z.w).Flush()
+		z.cut = z.cut || err != nil
+	}
+	return err
+}
+
+func (z *zipped) spoolFile() (*os.File, error) {
+	if err := z.a.SpoolRoom(); err != nil {
+		return nil, err
+	}
+	return z.a.Spool()
+}
