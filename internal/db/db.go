@@ -27,6 +27,11 @@ type Config struct {
 	URL  string // postgres://… or empty for SQLite
 	Path string // the SQLite file, used when URL is empty
 	Log  *slog.Logger
+
+	Schema Schema // what Migrate makes; the zero value is the schema of the metadata
+	// Aside is for what may lose its last seconds in a power cut and must take little from the rest: SQLite doesn't sync each commit (it stays
+	// consistent all the same), PostgreSQL is asked over few connections.
+	Aside bool
 }
 
 // DB is an open database. All methods are safe for concurrent use.
@@ -38,6 +43,7 @@ type DB struct {
 	path    string // SQLite only
 	cache   stmtCache
 	writer  *writer // SQLite only
+	schema  Schema
 	log     *slog.Logger
 }
 
@@ -61,7 +67,10 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database file: %w", err)
 	}
-	const common = "?_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)"
+	common := "?_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)&_pragma=synchronous(FULL)"
+	if cfg.Aside {
+		common = strings.Replace(common, "synchronous(FULL)", "synchronous(NORMAL)", 1)
+	}
 	dsn := "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + common
 	writes, err := sql.Open("sqlite", dsn)
 	if err != nil {
@@ -77,7 +86,7 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	reads.SetMaxOpenConns(8)
 	reads.SetMaxIdleConns(8)
-	d := &DB{dialect: sqlite, reads: reads, writes: writes, path: path, log: cfg.Log, cache: stmtCache{pool: reads}}
+	d := &DB{dialect: sqlite, reads: reads, writes: writes, path: path, schema: cfg.Schema.orMetadata(), log: cfg.Log, cache: stmtCache{pool: reads}}
 	d.writer = startWriter(d, newPreparedConn(conn))
 	return d, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"larder/internal/audit"
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
 )
@@ -18,56 +19,77 @@ import (
 // written once, before its release: go test ./internal/db -run TestDumps -update
 var update = flag.Bool("update", false, "write the dump of the newest schema version")
 
-func dumpFile(version int, engine string) string {
-	return filepath.Join("testdata", fmt.Sprintf("schema-%04d.%s.sql", version, engine))
+// schema is a set of migrations with its dumps.
+type schema struct {
+	name   string // of its dumps
+	of     db.Schema
+	sample string // a row for every table of the newest version
+}
+
+var schemas = []schema{{name: "schema", of: db.Metadata, sample: sample}, {name: "audit", of: audit.Schema, sample: auditSample}}
+
+func (s schema) dumpFile(version int, engine string) string {
+	return filepath.Join("testdata", fmt.Sprintf("%s-%04d.%s.sql", s.name, version, engine))
 }
 
 func TestDumpsOfEveryVersionMigrate(t *testing.T) {
 	t.Parallel()
-	newest, err := db.Newest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, engine := range dbtest.Engines {
-		if *update {
-			writeDump(t, engine, newest)
+	for _, s := range schemas {
+		newest, err := db.Newest(s.of)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for version := 1; version <= newest; version++ {
-			t.Run(fmt.Sprintf("%s/%d", engine, version), func(t *testing.T) {
-				t.Parallel()
-				dump, err := os.ReadFile(dumpFile(version, engine))
-				if err != nil {
-					t.Fatalf("every schema version keeps a dump: %v", err)
-				}
-				d := openEmpty(t, engine)
-				exec(t, d, string(dump))
-				before := contents(t, d)
-				if err := d.Migrate(context.Background()); err != nil {
-					t.Fatal(err)
-				}
-				after := contents(t, d)
-				for table, rows := range before {
-					if rows == 0 {
-						t.Errorf("the dump holds no row of %s", table)
-					}
-					if table != "schema_version" && after[table] < rows {
-						t.Errorf("%s had %d rows, has %d after migrating", table, rows, after[table])
-					}
-				}
-				if err := d.Current(context.Background()); err != nil {
-					t.Error(err)
-				}
-				if got, want := columns(t, d, after), columns(t, dbtest.Open(t, engine), after); got != want {
-					t.Errorf("the migrated schema is\n%s\na fresh one\n%s", got, want)
-				}
-			})
+		for _, engine := range dbtest.Engines {
+			if *update {
+				s.writeDump(t, engine, newest)
+			}
+			for version := 1; version <= newest; version++ {
+				t.Run(fmt.Sprintf("%s/%s/%d", s.name, engine, version), func(t *testing.T) {
+					t.Parallel()
+					s.migratesFrom(t, engine, version)
+				})
+			}
 		}
 	}
 }
 
-func openEmpty(t *testing.T, engine string) *db.DB {
+func (s schema) migratesFrom(t *testing.T, engine string, version int) {
+	dump, err := os.ReadFile(s.dumpFile(version, engine))
+	if err != nil {
+		t.Fatalf("every schema version keeps a dump: %v", err)
+	}
+	d := s.openEmpty(t, engine)
+	exec(t, d, string(dump))
+	before := contents(t, d)
+	if err := d.Migrate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	after := contents(t, d)
+	for table, rows := range before {
+		if rows == 0 {
+			t.Errorf("the dump holds no row of %s", table)
+		}
+		if table != s.of.Table && after[table] < rows {
+			t.Errorf("%s had %d rows, has %d after migrating", table, rows, after[table])
+		}
+	}
+	if err := d.Current(context.Background()); err != nil {
+		t.Error(err)
+	}
+	fresh := s.openEmpty(t, engine)
+	if err := fresh.Migrate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := columns(t, d, after), columns(t, fresh, after); got != want {
+		t.Errorf("the migrated schema is\n%s\na fresh one\n%s", got, want)
+	}
+}
+
+func (s schema) openEmpty(t *testing.T, engine string) *db.DB {
 	t.Helper()
-	d, err := db.Open(context.Background(), dbtest.Config(t, engine))
+	cfg := dbtest.Config(t, engine)
+	cfg.Schema = s.of
+	d, err := db.Open(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,19 +173,27 @@ func columns(t *testing.T, d *db.DB, tables map[string]int) string {
 }
 
 // writeDump freezes the schema of a version with a row in every table.
-func writeDump(t *testing.T, engine string, version int) {
+func (s schema) writeDump(t *testing.T, engine string, version int) {
 	t.Helper()
-	d := openEmpty(t, engine)
-	schema, err := d.DDL(version)
+	d := s.openEmpty(t, engine)
+	ddl, err := d.DDL(version)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := "CREATE TABLE schema_version (version BIGINT NOT NULL);\n" + fmt.Sprintf("INSERT INTO schema_version (version) VALUES (%d);\n", version) + schema + sample
+	text := fmt.Sprintf("CREATE TABLE %[1]s (version BIGINT NOT NULL);\nINSERT INTO %[1]s (version) VALUES (%[2]d);\n%[3]s%[4]s", s.of.Table, version, ddl, s.sample)
 	exec(t, d, text)
-	if err := os.WriteFile(dumpFile(version, engine), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(s.dumpFile(version, engine), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
+
+// auditSample is sample for the access log; its size has a row already.
+const auditSample = `
+INSERT INTO access_log (user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at)
+    VALUES ('u1', 'pk_1', '192.0.2.1', 'download', '/home/Alice/猫.jpg', '/home/alice/猫.jpg', 5, 200, 1, 1700000000000);
+UPDATE access_log_size SET size = 1;
+INSERT INTO request_minutes VALUES (28333333, 7);
+`
 
 // sample is a row for every table of the newest version.
 const sample = `

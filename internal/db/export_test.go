@@ -5,15 +5,18 @@ import "context"
 // MigrateTo is Migrate up to a version, for the tests of dumps.
 func (d *DB) MigrateTo(ctx context.Context, version int) error { return d.migrateTo(ctx, version) }
 
-// Newest is the version of this binary's schema.
-func Newest() (int, error) {
-	all, err := readMigrations()
+// Metadata is the schema of a Config that names none.
+var Metadata = metadata
+
+// Newest is the version of a schema in this binary.
+func Newest(s Schema) (int, error) {
+	all, err := s.migrations()
 	return len(all), err
 }
 
 // DDL is the text of all migrations up to version as the dialect runs them.
 func (d *DB) DDL(version int) (string, error) {
-	all, err := readMigrations()
+	all, err := d.schema.migrations()
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,22 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// Schema is a set of tables with migrations of its own. Several may lie in one database.
+type Schema struct {
+	Files fs.FS  // migrations/NNNN_name.sql, from 0001 without a gap
+	Table string // holds the version
+}
+
+// metadata is the schema of a Config that names none.
+var metadata = Schema{Files: migrations, Table: "schema_version"}
+
+func (s Schema) orMetadata() Schema {
+	if s.Files == nil {
+		return metadata
+	}
+	return s
+}
+
 // migration is one file `NNNN_name.sql`.
 type migration struct {
 	version int
@@ -26,12 +42,12 @@ func (d *DB) Migrate(ctx context.Context) error {
 
 // Current returns an error unless the schema is exactly the one of this binary; nothing is changed.
 func (d *DB) Current(ctx context.Context) error {
-	all, err := readMigrations()
+	all, err := d.schema.migrations()
 	if err != nil {
 		return err
 	}
 	var have int
-	if err := d.Read(ctx).QueryRow("SELECT version FROM schema_version").Scan(&have); err != nil {
+	if err := d.Read(ctx).QueryRow("SELECT version FROM " + d.schema.Table).Scan(&have); err != nil {
 		return fmt.Errorf("the database is empty: start `larder serve` once (%w)", err)
 	}
 	if newest := all[len(all)-1].version; have != newest {
@@ -42,7 +58,7 @@ func (d *DB) Current(ctx context.Context) error {
 
 // migrateTo stops after version last, 0 for the newest.
 func (d *DB) migrateTo(ctx context.Context, last int) error {
-	all, err := readMigrations()
+	all, err := d.schema.migrations()
 	if err != nil {
 		return err
 	}
@@ -64,7 +80,7 @@ func (d *DB) migrateTo(ctx context.Context, last int) error {
 			if _, err := tx.Exec(d.dialect.ddl(m.text)); err != nil {
 				return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
 			}
-			if _, err := tx.Exec("UPDATE schema_version SET version = $1", m.version); err != nil {
+			if _, err := tx.Exec("UPDATE "+d.schema.Table+" SET version = $1", m.version); err != nil {
 				return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
 			}
 		}
@@ -79,22 +95,23 @@ func schemaVersion(tx *Tx) (int, error) {
 			return 0, fmt.Errorf("lock the schema: %w", err)
 		}
 	}
-	if _, err := tx.Exec("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)"); err != nil {
+	table := tx.db.schema.Table
+	if _, err := tx.Exec("CREATE TABLE IF NOT EXISTS " + table + " (version BIGINT NOT NULL)"); err != nil {
 		return 0, fmt.Errorf("read the schema version: %w", err)
 	}
-	if _, err := tx.Exec("INSERT INTO schema_version (version) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM schema_version)"); err != nil {
+	if _, err := tx.Exec("INSERT INTO " + table + " (version) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM " + table + ")"); err != nil {
 		return 0, fmt.Errorf("read the schema version: %w", err)
 	}
 	var version int
-	if err := tx.QueryRow("SELECT version FROM schema_version").Scan(&version); err != nil {
+	if err := tx.QueryRow("SELECT version FROM " + table).Scan(&version); err != nil {
 		return 0, fmt.Errorf("read the schema version: %w", err)
 	}
 	return version, nil
 }
 
-// readMigrations returns the embedded migrations in order; their versions run from 1 without a gap.
-func readMigrations() ([]migration, error) {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
+// migrations returns them in order; their versions run from 1 without a gap.
+func (s Schema) migrations() ([]migration, error) {
+	files, err := fs.Glob(s.Files, "migrations/*.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +122,7 @@ func readMigrations() ([]migration, error) {
 		if err != nil || version != i+1 {
 			return nil, fmt.Errorf("migration %s: expected number %d", file, i+1)
 		}
-		text, err := migrations.ReadFile(file)
+		text, err := fs.ReadFile(s.Files, file)
 		if err != nil {
 			return nil, err
 		}

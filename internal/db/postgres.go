@@ -12,15 +12,20 @@ import (
 const (
 	readConns  = 8
 	writeConns = 16
+	asideConns = 2 // of each, for a Config with Aside
 )
 
 func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
-	d := &DB{dialect: postgres, log: cfg.Log}
+	d := &DB{dialect: postgres, schema: cfg.Schema.orMetadata(), log: cfg.Log}
+	reads, writes := readConns, writeConns
+	if cfg.Aside {
+		reads, writes = asideConns, asideConns
+	}
 	var err error
-	if d.reads, err = postgresPool(cfg.URL, readConns); err != nil {
+	if d.reads, err = postgresPool(cfg.URL, reads); err != nil {
 		return nil, err
 	}
-	if d.writes, err = postgresPool(cfg.URL, writeConns); err != nil {
+	if d.writes, err = postgresPool(cfg.URL, writes); err != nil {
 		return nil, errors.Join(err, d.reads.Close())
 	}
 	if err := d.askDurability(ctx); err != nil {

@@ -1,0 +1,202 @@
+package audit
+
+import (
+	"database/sql"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"larder/internal/db"
+	"larder/internal/vpath"
+)
+
+func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
+
+// folded is a text with its case folded, null where that changes nothing: most paths are stored once.
+func folded(path string) sql.NullString {
+	fold := vpath.Fold(path)
+	return sql.NullString{String: fold, Valid: fold != path}
+}
+
+const insertColumns = "user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at"
+
+// inserts are statements for some numbers of rows, the largest first: whatever the number of entries, these few texts stay prepared.
+var inserts = func() (all []struct {
+	rows int
+	text string
+}) {
+	for _, n := range []int{64, 8, 1} {
+		values, marks := make([]string, n), 0
+		for i := range values {
+			row := make([]string, strings.Count(insertColumns, ",")+1)
+			for j := range row {
+				marks++
+				row[j] = "$" + strconv.Itoa(marks)
+			}
+			values[i] = "(" + strings.Join(row, ", ") + ")"
+		}
+		all = append(all, struct {
+			rows int
+			text string
+		}{n, "INSERT INTO access_log (" + insertColumns + ")\nVALUES " + strings.Join(values, ",\n\t")})
+	}
+	return all
+}()
+
+func insert(tx *db.Tx, entries []Entry) error {
+	if err := grow(tx, int64(len(entries))); err != nil {
+		return err
+	}
+	for _, statement := range inserts {
+		for len(entries) >= statement.rows {
+			args := make([]any, 0, statement.rows*10)
+			for _, e := range entries[:statement.rows] {
+				args = append(args, null(e.UserID), null(e.KeyID), null(e.IP), string(e.Action), e.Path, folded(e.Path), e.Bytes, int64(e.Status), e.Count, e.CreatedAt)
+			}
+			if _, err := tx.Exec(statement.text, args...); err != nil {
+				return err
+			}
+			entries = entries[statement.rows:]
+		}
+	}
+	return nil
+}
+
+// grow notes that rows were added, or with a negative number deleted.
+func grow(tx *db.Tx, rows int64) error {
+	_, err := tx.Exec("UPDATE access_log_size SET size = size + $1", rows)
+	return err
+}
+
+// where is the condition of a query, with its arguments.
+func (q Query) where(d db.Dialect) (text string, args []any) {
+	var all []string
+	add := func(condition string, value any) {
+		args = append(args, value)
+		all = append(all, strings.ReplaceAll(condition, "?", "$"+strconv.Itoa(len(args))))
+	}
+	if q.UserID != "" {
+		add("user_id = ?", q.UserID)
+	}
+	if q.Action != "" {
+		add("action = ?", string(q.Action))
+	}
+	if q.From != nil {
+		add("created_at >= ?", *q.From)
+	}
+	if q.To != nil {
+		add("created_at <= ?", *q.To)
+	}
+	if q.Search != "" {
+		add(d.At("COALESCE(path_fold, path)", "?")+" > 0", vpath.Fold(q.Search))
+	}
+	if all == nil {
+		return "", nil
+	}
+	return "\nWHERE " + strings.Join(all, " AND "), args
+}
+
+func count(q db.Querier, d db.Dialect, query Query) (n int64, err error) {
+	where, args := query.where(d)
+	if where == "" {
+		err = q.QueryRow("SELECT size FROM access_log_size").Scan(&n)
+		return n, err
+	}
+	err = q.QueryRow("SELECT COUNT(*)\nFROM access_log"+where, args...).Scan(&n)
+	return n, err
+}
+
+func list(q db.Querier, d db.Dialect, query Query) ([]Entry, error) {
+	where, args := query.where(d)
+	limit, offset := "$"+strconv.Itoa(len(args)+1), "$"+strconv.Itoa(len(args)+2)
+	found, err := q.Query(`
+		SELECT id, user_id, key_id, ip, action, path, bytes, status, count, created_at
+		FROM access_log`+where+`
+		ORDER BY created_at DESC, id DESC
+		LIMIT `+limit+` OFFSET `+offset, append(args, query.Limit, (query.Page-1)*query.Limit)...)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	var entries []Entry
+	for found.Next() {
+		var e Entry
+		var userID, keyID, ip sql.NullString
+		if err := found.Scan(&e.ID, &userID, &keyID, &ip, &e.Action, &e.Path, &e.Bytes, &e.Status, &e.Count, &e.CreatedAt); err != nil {
+			return nil, err
+		}
+		e.UserID, e.KeyID, e.IP = userID.String, keyID.String, ip.String
+		entries = append(entries, e)
+	}
+	return entries, found.Err()
+}
+
+// state returns how many rows there are, and the time (ms) of the oldest, 0 for none.
+func state(q db.Querier) (size, oldest int64, err error) {
+	err = q.QueryRow("SELECT size, COALESCE((SELECT MIN(created_at) FROM access_log), 0) FROM access_log_size").Scan(&size, &oldest)
+	return size, oldest, err
+}
+
+// lockSize returns the number of rows and keeps it as it is until the transaction ends. Whoever deletes does this first: of two replicas that sweep
+// together the second finds what the first has left.
+func lockSize(tx *db.Tx) (size int64, err error) {
+	err = tx.QueryRow("UPDATE access_log_size SET size = size RETURNING size").Scan(&size)
+	return size, err
+}
+
+// deleteBefore deletes some of the rows from before a time (ms), and returns how many.
+func deleteBefore(tx *db.Tx, before int64) (int64, error) {
+	if _, err := lockSize(tx); err != nil {
+		return 0, err
+	}
+	n, err := tx.Exec(`
+		DELETE FROM access_log
+		WHERE id IN (SELECT id FROM access_log WHERE created_at < $1 ORDER BY created_at, id LIMIT $2)`, before, sweepStep)
+	if err != nil {
+		return 0, err
+	}
+	return n, grow(tx, -n)
+}
+
+// deleteBeyond deletes some of the oldest rows while there are more than most, and returns how many.
+func deleteBeyond(tx *db.Tx, most int64) (int64, error) {
+	size, err := lockSize(tx)
+	if err != nil || size <= most {
+		return 0, err
+	}
+	n, err := tx.Exec(`
+		DELETE FROM access_log
+		WHERE id IN (SELECT id FROM access_log ORDER BY created_at, id LIMIT $1)`, min(size-most, sweepStep))
+	if err != nil {
+		return 0, err
+	}
+	return n, grow(tx, -n)
+}
+
+// addMinutes adds to the counters in the order of their minutes, so that two replicas never wait for each other in a circle.
+func addMinutes(tx *db.Tx, minutes map[int64]int64) error {
+	for _, at := range slices.Sorted(maps.Keys(minutes)) {
+		_, err := tx.Exec(`
+			INSERT INTO request_minutes (minute, requests) VALUES ($1, $2)
+			ON CONFLICT (minute) DO UPDATE SET requests = request_minutes.requests + excluded.requests`, at, minutes[at])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countRequests sums the minutes after one, up to another.
+func countRequests(q db.Querier, after, until int64) (n int64, err error) {
+	err = q.QueryRow(`
+		SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT)
+		FROM request_minutes
+		WHERE minute > $1 AND minute <= $2`, after, until).Scan(&n)
+	return n, err
+}
+
+func forgetMinutes(tx *db.Tx, until int64) error {
+	_, err := tx.Exec("DELETE FROM request_minutes WHERE minute <= $1", until)
+	return err
+}

@@ -1,0 +1,175 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"larder/internal/db"
+)
+
+const (
+	// batch is how many entries go into one transaction.
+	batch = 1000
+	// pause is the time between two writes, unless a whole batch waits.
+	pause = time.Second
+	// retryPause is the time after one that failed.
+	retryPause = 5 * time.Second
+	// writeTime bounds what a stop waits for a write under way: one that was given up may have been done, and would be done twice.
+	writeTime = 15 * time.Second
+)
+
+// Run writes what was noted, about once a second, until ctx ends. Finish is to follow.
+func (l *Log) Run(ctx context.Context) {
+	for {
+		wait, enough := pause, l.enough
+		if err := l.flushInTime(ctx); err != nil {
+			l.tellTrouble(err)
+			wait, enough = retryPause, nil
+		}
+		l.tellDropped(l.Now())
+		select {
+		case <-ctx.Done():
+			return
+		case <-enough:
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (l *Log) flushInTime(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+	defer cancel()
+	return l.Flush(ctx)
+}
+
+// tellTrouble warns of a database that fails, once a minute at most.
+func (l *Log) tellTrouble(err error) {
+	now := l.Now()
+	l.mu.Lock()
+	again := now.Sub(l.troubled).Abs() >= time.Minute
+	if again {
+		l.troubled = now
+	}
+	waiting := len(l.waiting)
+	l.mu.Unlock()
+	if again {
+		l.Log.Error("write the access log; it is tried again", "error", err, "waiting", waiting)
+	}
+}
+
+// Flush writes what was noted so far, except the sums of the running hour.
+func (l *Log) Flush(ctx context.Context) error { return l.flush(ctx, false) }
+
+// Finish writes all that is left, when nothing more is noted. What can't be written by the end of ctx is lost, and that is logged.
+func (l *Log) Finish(ctx context.Context) {
+	err := l.flush(ctx, true)
+	l.mu.Lock()
+	lost := l.dropped + int64(len(l.waiting)+len(l.reads))
+	l.mu.Unlock()
+	if err != nil || lost > 0 {
+		l.Log.Error("the end of the access log is lost", "error", err, "entries", lost)
+	}
+}
+
+func (l *Log) flush(ctx context.Context, stopping bool) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	for {
+		p := l.take(stopping)
+		if p.empty() {
+			return nil
+		}
+		err := l.DB.Write(ctx, func(tx *db.Tx) error { return p.write(tx) })
+		l.settle(p, err == nil)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// pack is what goes into one transaction.
+type pack struct {
+	entries []Entry
+	sums    map[hourPath]sum
+	minutes map[int64]int64
+}
+
+func (p pack) empty() bool { return len(p.entries)+len(p.sums)+len(p.minutes) == 0 }
+
+// take collects a pack. The entries stay where they are until settle, so that they count against the bound; sums and minutes are taken away.
+func (l *Log) take(stopping bool) pack {
+	now := l.Now().UnixMilli()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(l.waiting), batch)
+	p := pack{entries: l.waiting[:n:n], sums: l.over(now, stopping), minutes: l.minutes}
+	l.minutes = map[int64]int64{}
+	return p
+}
+
+// settle forgets what was written, or keeps it for the next time.
+func (l *Log) settle(p pack, written bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if written {
+		l.waiting = append([]Entry(nil), l.waiting[len(p.entries):]...)
+		return
+	}
+	for at, s := range p.sums {
+		l.add(at, s)
+	}
+	for at, n := range p.minutes {
+		l.minutes[at] += n
+	}
+}
+
+func (p pack) write(tx *db.Tx) error {
+	entries := append(rows(p.sums), p.entries...)
+	if len(entries) > 0 {
+		if err := insert(tx, entries); err != nil {
+			return fmt.Errorf("insert into the access log: %w", err)
+		}
+	}
+	if err := addMinutes(tx, p.minutes); err != nil {
+		return fmt.Errorf("count requests: %w", err)
+	}
+	return nil
+}
+
+// sweepStep is how many rows one transaction deletes.
+const sweepStep = 5000
+
+// Sweep deletes what is older than the retention, and the oldest beyond the most rows that are kept, in steps that hold nobody up for long.
+func (l *Log) Sweep(ctx context.Context) error {
+	now := l.Now()
+	before := now.Add(-l.Retention).UnixMilli()
+	size, oldest, err := state(l.DB.Read(ctx))
+	if err == nil && size > 0 && oldest < before {
+		err = l.inSteps(ctx, func(tx *db.Tx) (int64, error) { return deleteBefore(tx, before) })
+	}
+	if err == nil && size > l.MaxRows {
+		err = l.inSteps(ctx, func(tx *db.Tx) (int64, error) { return deleteBeyond(tx, l.MaxRows) })
+	}
+	if err == nil {
+		err = l.DB.Write(ctx, func(tx *db.Tx) error { return forgetMinutes(tx, now.UnixMilli()/minute-window) })
+	}
+	if err := errors.Join(err, l.DB.Tidy(ctx)); err != nil {
+		return fmt.Errorf("sweep the access log: %w", err)
+	}
+	return nil
+}
+
+// inSteps repeats a step until it deletes less than a whole one.
+func (l *Log) inSteps(ctx context.Context, step func(tx *db.Tx) (int64, error)) error {
+	for {
+		var deleted int64
+		if err := l.DB.Write(ctx, func(tx *db.Tx) (err error) { deleted, err = step(tx); return err }); err != nil {
+			return err
+		}
+		if deleted < sweepStep {
+			return nil
+		}
+	}
+}
