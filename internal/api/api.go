@@ -18,6 +18,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/account"
 	"larder/internal/apikey"
+	"larder/internal/audit"
 	"larder/internal/db"
 	"larder/internal/download"
 	"larder/internal/fault"
@@ -45,6 +46,7 @@ type Config struct {
 	Lifecycle *lifecycle.Service
 	Counters  kv.Store
 	Secrets   *secret.Keyring // signs the cookie of passwords that were given
+	Audit     *audit.Log
 	IDs       *ident.Source
 
 	BaseURL         string // scheme, host, port; no trailing slash
@@ -94,6 +96,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	began := a.Now()
 	c := &call{a: a, w: rec, r: r}
+	defer c.audited()
 	defer func() {
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler {

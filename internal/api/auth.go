@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"larder/internal/account"
+	"larder/internal/audit"
 	"larder/internal/fault"
 	"larder/internal/quota"
 	"larder/internal/secret"
@@ -74,6 +75,7 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	}
 	user, err := a.Accounts.Login(c.ctx(), *in.Username, secret.Text(*in.Password), settings.RequireEmailVerification)
 	if err != nil {
+		c.auditLoginFailed(*in.Username)
 		return sessionReply{}, err
 	}
 	token, _, err := a.Accounts.Issue(user)
@@ -86,6 +88,7 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	}
 	c.user = user
 	c.actor.UserID = user.ID
+	c.notes = append(c.notes, note{action: audit.Login, path: "/api/auth/login"})
 	http.SetCookie(c.w, a.sessionCookie(token, account.SessionLifetime))
 	return sessionReply{viewUser(user), used}, nil
 }

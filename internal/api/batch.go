@@ -1,6 +1,9 @@
 package api
 
 import (
+	"net/http"
+
+	"larder/internal/audit"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
@@ -31,16 +34,29 @@ type batchJob struct {
 
 // batch deletes or moves entries one by one; what an entry fails with is told beside its id, in the words of the operation for a single one.
 func (a *API) batch(c *call, in batchInput) (batchReply, error) {
-	outcomes, err := a.batchOutcomes(c, in)
+	ids := make([]string, len(in.FileIDs))
+	for i, id := range in.FileIDs {
+		ids[i] = string(id)
+	}
+	paths := c.pathsOf(ids) // as long as they lie there
+	outcomes, err := a.batchOutcomes(c, in, ids)
 	if err != nil {
 		return batchReply{}, err
 	}
 	reply := batchReply{Succeeded: []string{}, Failed: []batchError{}, Jobs: []batchJob{}}
+	action := map[string]audit.Action{"delete": audit.Delete, "move": audit.Move}[*in.Action]
 	for _, o := range outcomes {
+		path, known := paths[o.ID]
 		if o.Err != nil {
 			told := c.told(o.Err)
+			if known {
+				c.auditOne(action, path, told.status)
+			}
 			reply.Failed = append(reply.Failed, batchError{o.ID, told.message, told.code})
 			continue
+		}
+		if known {
+			c.auditOne(action, path, http.StatusOK)
 		}
 		reply.Succeeded = append(reply.Succeeded, o.ID)
 		if o.Job != nil {
@@ -50,11 +66,7 @@ func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 	return reply, nil
 }
 
-func (a *API) batchOutcomes(c *call, in batchInput) ([]files.Outcome, error) {
-	ids := make([]string, len(in.FileIDs))
-	for i, id := range in.FileIDs {
-		ids[i] = string(id)
-	}
+func (a *API) batchOutcomes(c *call, in batchInput, ids []string) ([]files.Outcome, error) {
 	if *in.Action == "delete" {
 		if err := c.needs("delete"); err != nil {
 			return nil, err

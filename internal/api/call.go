@@ -32,6 +32,7 @@ type call struct {
 	session *account.Session // nil unless the cookie is the credential
 	key     *apikey.Key      // nil unless an API key is the credential
 	refused error            // byAnyone: why the credential that came along does not count, or does not do
+	notes   []note           // for the access log; see audited
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }

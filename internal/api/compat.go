@@ -12,6 +12,7 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 
 	"larder/internal/apikey"
+	"larder/internal/audit"
 	"larder/internal/fault"
 	"larder/internal/upload"
 	"larder/internal/vpath"
@@ -80,12 +81,14 @@ func (c *call) store(in incoming) error {
 	if err != nil {
 		return err
 	}
+	c.audit(audit.Upload, dir.Child(name))
 	result, err := c.a.Uploads.Put(c.ctx(), c.actor, upload.OneShot{
 		Dir: dir, Name: name, Size: in.size, MimeType: in.mimeType, Conflict: "rename", Links: c.key.PublicLinks, Body: body,
 	})
 	if err != nil {
 		return err
 	}
+	c.auditUpload(result.File)
 	c.answer(http.StatusOK, c.viewUpload(result))
 	return nil
 }

@@ -1,6 +1,9 @@
 package api
 
-import "larder/internal/vpath"
+import (
+	"larder/internal/audit"
+	"larder/internal/vpath"
+)
 
 type copyFileInput struct {
 	ID         string  `path:"id" json:"-"`
@@ -27,6 +30,7 @@ func (a *API) copyFile(c *call, in copyFileInput) (moveFileReply, error) {
 		}
 		newName = &name
 	}
+	c.audit(audit.Upload, target)
 	made, err := a.Tree.Copy(c.ctx(), c.actor, in.ID, target, newName)
 	return moveFileReply{made.ID, "pending"}, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"larder/internal/audit"
 	"larder/internal/download"
 	"larder/internal/fault"
 	"larder/internal/files"
@@ -150,6 +151,7 @@ func (a *API) createFolder(c *call, in createFolderInput) (fileReply, error) {
 	if err != nil {
 		return fileReply{}, err
 	}
+	c.audit(audit.Folder, parent.Child(name))
 	entry, err := a.Tree.CreateFolder(c.ctx(), c.actor, parent, name)
 	if err != nil {
 		return fileReply{}, err
@@ -216,6 +218,9 @@ func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 			change.Password.Hash = func(ctx context.Context) (string, error) { return a.Accounts.HashPassword(ctx, secret.Text(*password)) }
 		}
 	}
+	if change.Name != nil {
+		c.auditEntry(audit.Rename, in.ID)
+	}
 	entry, err := a.Tree.Update(c.ctx(), c.actor, in.ID, change)
 	if err != nil {
 		return fileReply{}, err
@@ -234,6 +239,7 @@ func (a *API) deleteFile(c *call, in idInput) (deleteFileReply, error) {
 	if err := c.needs("delete"); err != nil {
 		return deleteFileReply{}, err
 	}
+	c.auditEntry(audit.Delete, in.ID)
 	rows, bytes, err := a.Tree.Delete(c.ctx(), c.actor, in.ID)
 	return deleteFileReply{rows, bytes}, err
 }
@@ -266,6 +272,7 @@ func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
 		}
 		newName = &name
 	}
+	c.auditEntry(audit.Move, in.ID)
 	moved, err := a.Tree.Move(c.ctx(), c.actor, in.ID, target, newName)
 	return moveFileReply{moved.ID, "pending"}, err
 }
@@ -322,6 +329,7 @@ func (a *API) fileDownload(c *call) error {
 		if err != nil {
 			return err
 		}
+		c.auditFound(found)
 		content, err := found.For(c.actor)
 		if err != nil {
 			return c.publishedInstead(id, err)
@@ -330,6 +338,7 @@ func (a *API) fileDownload(c *call) error {
 	case signedIn:
 		token, expires, err := a.Downloads.Issue(c.ctx(), c.actor, id, download.Save)
 		if err != nil {
+			c.auditEntry(audit.Download, id)
 			return err
 		}
 		c.answer(http.StatusOK, downloadReply{c.url("/api/gateway/download/" + token), expires.UnixMilli()})

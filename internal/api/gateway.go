@@ -14,6 +14,7 @@ func (a *API) gateway(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.auditRedemption(redemption)
 	spend := func() error { return a.Downloads.Consume(c.ctx(), token) }
 	if redemption.Folder != nil {
 		who := "ip:" + addressKey(c.ip)
@@ -36,5 +37,6 @@ func (a *API) permanentLink(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.auditRead(content.Entry.Path())
 	return c.serveContent(content, manner{public: true})
 }

@@ -100,6 +100,7 @@ func (a *API) createKey(c *call, in createKeyInput) (createKeyReply, error) {
 	if err != nil {
 		return createKeyReply{}, err
 	}
+	c.auditKey(key.ID)
 	token := key.ID + "." + secret.Reveal()
 	return createKeyReply{
 		Key: newKeyReply{viewKeyFields(key), secret.Reveal(), token},
@@ -166,10 +167,12 @@ func (a *API) changeKey(c *call, in changeKeyInput) (changeKeyReply, error) {
 	if in.ExpiresIn.set {
 		change.ExpiresIn = &in.ExpiresIn.value
 	}
+	c.auditKey(in.ID)
 	key, err := a.Keys.Change(c.ctx(), c.user.ID, in.ID, change)
 	return changeKeyReply{viewKey(key, a.Now())}, err
 }
 
 func (a *API) revokeKey(c *call, in idInput) (none, error) {
+	c.auditKey(in.ID)
 	return none{}, a.Keys.Revoke(c.ctx(), c.user.ID, in.ID)
 }

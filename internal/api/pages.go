@@ -94,6 +94,7 @@ func (c *call) publicPath() error {
 	if found == nil {
 		return fault.New(fault.NotFound, "There is no such file.")
 	}
+	c.auditFound(found)
 	content, err := found.For(c.actor)
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ type route struct {
 	who      who
 	bucket   bucket
 	addition bool // not in the specification: x-addition in the OpenAPI document
+	probe    bool // for machines that watch: no request to be counted
+	asks     bool // changes nothing although it is no GET
 	summary  string
 	status   int            // of success
 	faults   []fault.Kind   // those the specification lists, beyond what the credential, the limit and the body can give

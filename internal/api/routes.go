@@ -29,7 +29,7 @@ func (a *API) table() []route {
 		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).finds((*call).findEmbedded).tell(envelope[downloadReply]{}).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
 		post("/api/files/{id}/move", op(200, a.moveFile)).by(bySessionOrKey).says("Move or rename").may(fault.Forbidden, fault.NotFound, fault.Conflict),
 		post("/api/files/{id}/copy", op(200, a.copyFile)).by(bySessionOrKey).says("Copy a file or folder").may(fault.Forbidden, fault.PasswordRequired, fault.NotFound, fault.Conflict, fault.QuotaExceeded).extra(),
-		get("/api/files/zip", stream("application/zip", a.zipFiles)).asks(zipInput{}).by(bySessionOrKey).within(forBytes).says("A zip of what the caller may download of some files and folders").may(fault.Invalid, fault.Forbidden, fault.NotFound).extra(),
+		get("/api/files/zip", stream("application/zip", a.zipFiles)).reads(zipInput{}).by(bySessionOrKey).within(forBytes).says("A zip of what the caller may download of some files and folders").may(fault.Invalid, fault.Forbidden, fault.NotFound).extra(),
 		get("/api/files/jobs", op(200, a.listJobs)).by(bySessionOrKey).says("The caller's newest jobs").extra(),
 		get("/api/files/jobs/{jobId}", op(200, a.jobDetails)).by(bySessionOrKey).says("A job of the caller's").may(fault.NotFound),
 		post("/api/files/batch", op(200, a.batch)).by(bySessionOrKey).says("Delete or move up to 100 files and folders, each on its own").may(fault.Forbidden),
@@ -75,7 +75,8 @@ func (a *API) table() []route {
 		post("/api/admin/rules", op(201, a.createRule)).by(byAdmin).says("Create a permission rule"),
 		put("/api/admin/rules/{id}", op(200, a.updateRule)).by(byAdmin).says("Change a permission rule").may(fault.NotFound),
 		del("/api/admin/rules/{id}", op(200, a.deleteRule)).by(byAdmin).says("Delete a permission rule").may(fault.NotFound),
-		post("/api/admin/rules/explain", op(200, a.explainRules)).by(byAdmin).says("What the permission decision says, and why").may(fault.NotFound).extra(),
+		post("/api/admin/rules/explain", op(200, a.explainRules)).by(byAdmin).onlyAsks().says("What the permission decision says, and why").may(fault.NotFound).extra(),
+		get("/api/admin/logs", op(200, a.listLogs)).by(byAdmin).says("The access log, newest first"),
 
 		// Download gateway, permanent links
 		get("/api/gateway/download/{token}", stream("*/*", a.gateway)).by(byNobody).within(forBytes).says("Redeem a single-use download token").may(fault.InvalidToken, fault.PasswordRequired, fault.NotFound, fault.ShareLimitReached),
@@ -86,9 +87,9 @@ func (a *API) table() []route {
 		get("/api/public/features", op(200, a.publicFeatures)).by(byNobody).says("Which features are on").extra(),
 		post("/api/public/unlock", op(200, a.unlock)).by(byAnyone).says("Give the password of what lies at a path").may(fault.InvalidPassword, fault.PasswordRequired, fault.Forbidden).extra(),
 		get("/api/public/files", op(200, a.listPublicFiles)).by(byNobody).says("List or search a folder as a visitor without an account").may(fault.Unauthorized, fault.PasswordRequired, fault.NotFound).extra(),
-		get("/api/public/health", stream("application/json", a.health)).tell(healthReply{}).by(byNobody).says("Health"),
-		get("/api/public/health/live", stream("application/json", a.live)).tell(healthReply{}).by(byNobody).says("Liveness"),
-		get("/api/public/health/ready", stream("application/json", a.ready)).tell(healthReply{}).by(byNobody).says("Readiness"),
+		get("/api/public/health", stream("application/json", a.health)).tell(healthReply{}).by(byNobody).watches().says("Health"),
+		get("/api/public/health/live", stream("application/json", a.live)).tell(healthReply{}).by(byNobody).watches().says("Liveness"),
+		get("/api/public/health/ready", stream("application/json", a.ready)).tell(healthReply{}).by(byNobody).watches().says("Readiness"),
 		get("/api/openapi.json", stream("application/json", a.openapiDocument)).tell(map[string]any{}).by(byNobody).says("This document").extra(),
 	}
 }
@@ -108,11 +109,13 @@ func (r route) within(b bucket) route           { r.bucket = b; return r }
 func (r route) says(summary string) route       { r.summary = summary; return r }
 func (r route) may(faults ...fault.Kind) route  { r.faults = faults; return r }
 func (r route) tell(json any) route             { r.tells = reflect.TypeOf(json); return r }
-func (r route) asks(input any) route            { r.in = reflect.TypeOf(input); return r }
+func (r route) reads(input any) route           { r.in = reflect.TypeOf(input); return r }
 func (r route) finds(find func(*call) (*files.Found, error)) route {
 	r.find = find
 	return r
 }
 func (r route) extra() route      { r.addition = true; return r }
+func (r route) watches() route    { r.probe = true; return r }
+func (r route) onlyAsks() route   { r.asks = true; return r }
 func (r route) takesBytes() route { r.takes = rawBody; return r }
 func (r route) takesForm() route  { r.takes = uploadBody; return r }

@@ -138,6 +138,7 @@ var matrix = []line{
 	{"PUT", "/api/admin/rules/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/rules/" + f.rule, M{"priority": 5} }, admins, false},
 	{"DELETE", "/api/admin/rules/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/rules/" + f.rule, nil }, admins, false},
 	{"POST", "/api/admin/rules/explain", adminOnly, at("/api/admin/rules/explain", M{"path": "/a", "permission": "read", "anonymous": true}), admins, true},
+	{"GET", "/api/admin/logs", adminOnly, at("/api/admin/logs", nil), admins, false},
 
 	{"GET", "/api/gateway/download/{token}", public, func(f fixture) (string, any) { return f.gateway, nil }, everybody, false},
 	{"GET", "/api/i/{link}", public, func(f fixture) (string, any) { return f.link, nil }, everybody, true},

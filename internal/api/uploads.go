@@ -1,6 +1,7 @@
 package api
 
 import (
+	"larder/internal/audit"
 	"larder/internal/files"
 	"larder/internal/upload"
 	"larder/internal/vpath"
@@ -51,6 +52,7 @@ func (a *API) createSession(c *call, in createSessionInput) (createSessionReply,
 		IdempotencyKey: or(in.IdempotencyKey, ""), Conflict: files.Conflict(or(in.Conflict, "rename")),
 	})
 	if err != nil {
+		c.audit(audit.Upload, dir.Child(name)) // one that is let in is noted when it is complete
 		return createSessionReply{}, err
 	}
 	return c.viewSession(session), nil
@@ -110,6 +112,9 @@ func (a *API) completeUpload(c *call, in completeUploadInput) (completeUploadRep
 		return completeUploadReply{}, err
 	}
 	file, already, err := a.Uploads.Complete(c.ctx(), c.actor, *in.SessionID, or(in.ETag, ""))
+	if err == nil && !already {
+		c.auditUpload(file)
+	}
 	return completeUploadReply{viewEntry(file), already}, err
 }
 

@@ -36,6 +36,7 @@ func (a *API) zipFiles(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.auditZip(ids)
 	return c.serveZip(files.ArchiveQuery{IDs: ids, Who: c.still}, "user:"+c.user.ID, nil)
 }
 

@@ -22,6 +22,7 @@ import (
 	"larder/internal/account"
 	"larder/internal/api"
 	"larder/internal/apikey"
+	"larder/internal/audit"
 	"larder/internal/config"
 	"larder/internal/db"
 	"larder/internal/download"
@@ -65,8 +66,10 @@ type App struct {
 	Lifecycle *lifecycle.Service
 	Jobs      *job.Runner
 	Fsck      *fsck.Service
+	Audit     *audit.Log // nil after Open: only the server writes it
 
 	deps      Deps
+	auditDB   *db.DB
 	masterKey *secret.Keyring
 	ids       *ident.Source
 	counters  kv.Store
@@ -191,9 +194,12 @@ func (a *App) start(ctx context.Context) (err error) {
 	if err := a.Lifecycle.CheckKey(ctx, a.masterKey.Fingerprint()); err != nil {
 		return err
 	}
+	if err := a.openAudit(ctx); err != nil {
+		return err
+	}
 	handler, err := api.New(api.Config{
 		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Downloads: a.Downloads,
-		Lifecycle: a.Lifecycle, Counters: a.counters, Secrets: a.masterKey, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies,
+		Lifecycle: a.Lifecycle, Counters: a.counters, Secrets: a.masterKey, Audit: a.Audit, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies,
 		AuthRateLimit: a.Config.AuthRateLimit, LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, Development: a.Config.Development,
 		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, SpoolRoom: a.spoolRoom, Started: a.seeded.Load, Ready: a.ready,
 	})
@@ -212,6 +218,19 @@ func (a *App) start(ctx context.Context) (err error) {
 	return nil
 }
 
+// openAudit opens the access log, which lies apart from the metadata.
+func (a *App) openAudit(ctx context.Context) (err error) {
+	a.auditDB, err = db.Open(ctx, db.Config{URL: a.Config.DatabaseURL.Reveal(), Path: a.Config.AuditFile(), Schema: audit.Schema, Aside: true, Log: a.deps.Log})
+	if err == nil {
+		err = a.auditDB.Migrate(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("open the access log: %w", err)
+	}
+	a.Audit = audit.New(audit.Config{DB: a.auditDB, Now: a.deps.Now, Log: a.deps.Log, Retention: a.Config.LogRetention})
+	return nil
+}
+
 // Close frees what Open and New took, for an App that is not running.
 func (a *App) Close() error {
 	var errs []error
@@ -221,6 +240,9 @@ func (a *App) Close() error {
 				errs = append(errs, err)
 			}
 		}
+	}
+	if a.auditDB != nil {
+		errs = append(errs, a.auditDB.Close())
 	}
 	errs = append(errs, a.counters.Close(), a.Providers.Close(), a.DB.Close())
 	if a.unlock != nil {

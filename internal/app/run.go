@@ -19,6 +19,8 @@ const (
 	drainTime = 30 * time.Second
 	// cutTime is how long those that did not may take to tidy up once their connections are cut.
 	cutTime = 5 * time.Second
+	// auditTime is how long the rest of the access log may take to be written.
+	auditTime = 10 * time.Second
 	// sweepEvery keeps what a sweep has to bring about "within a minute".
 	sweepEvery = 15 * time.Second
 	// storesEvery is how often a replica asks whether it is its turn to sweep the stores, which is done once a day.
@@ -48,6 +50,7 @@ func (a *App) Run(ctx context.Context) error {
 			}
 		})
 	}
+	running.Go(func() { a.Audit.Run(background) })
 	err := a.seed(ctx)
 	if err == nil && !a.Config.Postgres() { // then the data directory is this process's alone
 		err = a.Jobs.Orphan(ctx)
@@ -75,7 +78,15 @@ func (a *App) Run(ctx context.Context) error {
 	err = errors.Join(err, ops.Close())
 	stop()
 	running.Wait()
+	a.finishAudit(ctx)
 	return errors.Join(err, a.Keys.Sweep(context.WithoutCancel(ctx)), a.Close())
+}
+
+// finishAudit writes what the last requests have left behind. That the log fails is logged, and fails no stop.
+func (a *App) finishAudit(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
+	defer cancel()
+	a.Audit.Finish(ctx)
 }
 
 // counted has waitForHandlers wait for those that are being served.
@@ -160,7 +171,7 @@ func (a *App) repeat(ctx context.Context, every time.Duration, name string, chor
 
 // Sweep does every chore once: expired sessions and tokens, old jobs, the rows and objects of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
-	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.DB.Tidy(ctx)}
+	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx)}
 	for ctx.Err() == nil {
 		more, err := a.Tree.Collect(ctx)
 		if err != nil {

@@ -35,7 +35,7 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 			}
 			done := make(chan error, 1)
 			go func() { done <- a.Run(ctx) }()
-			token := adminKey(t, a)
+			token := adminKey(t, a, "/uploads")
 			const size, uploads = 1 << 20, 20
 			conns := make([]net.Conn, uploads)
 			for i := range conns {
@@ -76,7 +76,7 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 }
 
 // adminKey waits for the first start and makes a key of the administrator.
-func adminKey(t *testing.T, a *app.App) string {
+func adminKey(t *testing.T, a *app.App, uploadPath string) string {
 	t.Helper()
 	for {
 		user, err := a.Accounts.ByName(a.DB.Read(t.Context()), "admin")
@@ -87,7 +87,7 @@ func adminKey(t *testing.T, a *app.App) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, secret, err := a.Keys.Create(t.Context(), user.ID, apikey.NewKey{Name: "k", Permissions: []string{"read", "write"}, Protocols: []string{"api"}, UploadPath: "/uploads"})
+		key, secret, err := a.Keys.Create(t.Context(), user.ID, apikey.NewKey{Name: "k", Permissions: []string{"read", "write"}, Protocols: []string{"api"}, UploadPath: uploadPath})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"larder/internal/app"
+	"larder/internal/audit"
 	"larder/internal/config"
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
@@ -120,6 +121,27 @@ func (l *Larder) Sweep() {
 	if err := l.Apps[0].Sweep(context.Background()); err != nil {
 		l.t.Fatal(err)
 	}
+}
+
+// FlushLog has every replica write what it has noted for the access log.
+func (l *Larder) FlushLog() {
+	l.t.Helper()
+	for _, a := range l.Apps {
+		if err := a.Audit.Flush(context.Background()); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// AuditDB is a handle of one's own on the database of the access log.
+func (l *Larder) AuditDB(t testing.TB) *db.DB {
+	t.Helper()
+	d, err := db.Open(context.Background(), db.Config{URL: l.cfg.DatabaseURL.Reveal(), Path: l.cfg.AuditFile(), Schema: audit.Schema, Aside: true, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
 }
 
 // ChangeSettings changes the site settings as an administrator would.

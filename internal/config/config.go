@@ -81,6 +81,9 @@ func (c Config) KeyFile() string { return filepath.Join(c.DataDir, "secret.key")
 // DatabaseFile is where SQLite keeps the metadata.
 func (c Config) DatabaseFile() string { return filepath.Join(c.DataDir, "larder.db") }
 
+// AuditFile is where SQLite keeps the access log.
+func (c Config) AuditFile() string { return filepath.Join(c.DataDir, "audit.db") }
+
 // BaseURLAt returns the base URL once the listener is bound to bound, an address as net.Addr.String writes it: BaseURL where that is set, else
 // the host of Listen with the port of bound.
 func (c Config) BaseURLAt(bound string) string {

@@ -23,6 +23,7 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/ident"
+	"larder/internal/vpath"
 )
 
 // Purpose is what a token is for.
@@ -107,10 +108,11 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string, pur
 
 // Redemption is what a valid token stands for.
 type Redemption struct {
-	Content files.Content
-	Purpose Purpose
-	Folder  *files.ArchiveQuery // for a folder, which has no Content: what its archive is asked for with
-	UserID  string              // whom it was issued to, "" for a visitor
+	Content       files.Content
+	Purpose       Purpose
+	Path          vpath.Path          // of what is downloaded
+	Folder        *files.ArchiveQuery // for a folder, which has no Content: what its archive is asked for with
+	UserID, KeyID string              // whom it was issued to; "" for a visitor, for no key
 }
 
 // Look finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask, and given are passwords that
@@ -139,7 +141,8 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given .
 	if err != nil {
 		return Redemption{}, err
 	}
-	redemption := Redemption{Purpose: r.purpose, UserID: r.userID}
+	redemption := Redemption{Purpose: r.purpose, UserID: r.userID, KeyID: r.keyID}
+	redemption.Path, _ = found.Path()
 	if r.purpose == Save && found.Folder() {
 		redemption.Folder = &files.ArchiveQuery{IDs: []string{r.entryID}, Who: func(ctx context.Context, version int64) (access.Actor, error) {
 			return s.actorAt(ctx, r, ip, version)

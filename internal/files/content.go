@@ -63,6 +63,15 @@ func (f *Found) Version() int64 {
 	return f.view.version
 }
 
+// Path is where the entry lies, for the access log and nobody else: it was not asked who may know. False when there is none.
+func (f *Found) Path() (p vpath.Path, exists bool) { return f.node.path, f.node.exists() }
+
+// PathOf is where an entry lies, for the access log and nobody else: it is not asked who may know. Fault: NotFound.
+func (t *Tree) PathOf(ctx context.Context, id string) (vpath.Path, error) {
+	n, _, err := t.lookUp(ctx, id)
+	return n.path, err
+}
+
 // For decides whether the actor may download the file. Faults: NotFound (no such file, a folder), Forbidden, PasswordRequired; by path also
 // NotFound under no mount, and Unauthorized for a visitor, whatever is not public, existing or not.
 func (f *Found) For(a access.Actor) (Content, error) {

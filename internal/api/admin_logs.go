@@ -1,0 +1,77 @@
+package api
+
+import (
+	"strconv"
+
+	"larder/internal/account"
+	"larder/internal/audit"
+	"larder/internal/fault"
+)
+
+// logEntryReply is a row of the access log (specification: Access log entry, with additions).
+type logEntryReply struct {
+	ID               string  `json:"id" required:"true"`
+	UserID           *string `json:"userId" required:"true" description:"null for a visitor."`
+	Username         *string `json:"username" required:"true" description:"null as well when the account is gone."`
+	KeyID            *string `json:"keyId" required:"true" description:"The API key that was used."`
+	IP               *string `json:"ip" required:"true" description:"null for sums."`
+	Action           string  `json:"action" required:"true"`
+	Path             string  `json:"path" required:"true" description:"Of the file or folder, as it was; for what concerns none the endpoint's."`
+	BytesTransferred int64   `json:"bytesTransferred" required:"true"`
+	StatusCode       int     `json:"statusCode" required:"true"`
+	Count            int64   `json:"count" required:"true" description:"Requests it stands for: visitors' reads of a public file are summed by the hour."`
+	CreatedAt        int64   `json:"createdAt" required:"true" description:"Of a sum: the beginning of its hour."`
+}
+
+type listLogsInput struct {
+	Page   *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
+	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"200" default:"50"`
+	UserID *string `query:"userId" json:"-" maxLength:"255"`
+	Action *string `query:"action" json:"-" enum:"login,login_failed,register,upload,download,preview,delete,move,rename,folder,share,share_download,key,admin,webdav,free_mode"`
+	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the path, without case."`
+	From   *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms; included."`
+	To     *int64  `query:"to" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms; included."`
+}
+
+type listLogsReply struct {
+	Logs       []logEntryReply `json:"logs" required:"true"`
+	Pagination pagination      `json:"pagination" required:"true"`
+}
+
+func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
+	page, limit := or(in.Page, 1), or(in.Limit, 50)
+	entries, total, err := a.Audit.List(c.ctx(), audit.Query{
+		UserID: or(in.UserID, ""), Action: audit.Action(or(in.Action, "")), Search: or(in.Search, ""), From: in.From, To: in.To, Page: page, Limit: limit,
+	})
+	if err != nil {
+		return listLogsReply{}, err
+	}
+	reply := listLogsReply{Logs: []logEntryReply{}, Pagination: paginate(total, page, limit)}
+	for _, e := range entries {
+		user, err := c.userNamed(e.UserID)
+		if err != nil {
+			return listLogsReply{}, err
+		}
+		reply.Logs = append(reply.Logs, logEntryReply{
+			ID: strconv.FormatInt(e.ID, 10), UserID: present(e.UserID), Username: present(user.Username), KeyID: present(e.KeyID), IP: present(e.IP),
+			Action: string(e.Action), Path: e.Path, BytesTransferred: e.Bytes, StatusCode: e.Status, Count: e.Count, CreatedAt: e.CreatedAt,
+		})
+	}
+	return reply, nil
+}
+
+// userNamed is an account by its id, the zero value when there is none (any more).
+func (c *call) userNamed(id string) (account.User, error) {
+	if id == "" {
+		return account.User{}, nil
+	}
+	version, err := c.configVersion()
+	if err != nil {
+		return account.User{}, err
+	}
+	user, err := c.a.Accounts.Cached(c.ctx(), version, id)
+	if fault.Is(err, fault.NotFound) {
+		return account.User{}, nil
+	}
+	return user, err
+}
