@@ -14,6 +14,7 @@ import (
 
 	"larder/internal/api"
 	"larder/internal/apptest"
+	"larder/internal/audit"
 	"larder/internal/config"
 )
 
@@ -118,6 +119,7 @@ func TestPanicIsInternalError(t *testing.T) {
 	log := &apptest.Buffer{}
 	handler, err := api.New(api.Config{ // no database: reading the settings panics
 		Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)), Development: true, Started: func() bool { return true },
+		Audit: audit.New(audit.Config{Now: time.Now}),
 	})
 	if err != nil {
 		t.Fatal(err)
