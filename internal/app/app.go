@@ -242,7 +242,9 @@ func (a *App) Close() error {
 		}
 	}
 	if a.auditDB != nil {
-		errs = append(errs, a.auditDB.Close())
+		if err := a.auditDB.Close(); err != nil { // as with every failure of the log
+			a.deps.Log.Error("close the access log", "error", err)
+		}
 	}
 	errs = append(errs, a.counters.Close(), a.Providers.Close(), a.DB.Close())
 	if a.unlock != nil {

@@ -178,7 +178,10 @@ func (l *Log) List(ctx context.Context, q Query) (entries []Entry, total int64, 
 	if total, err = count(read, l.DB.Dialect(), q); err != nil {
 		return nil, 0, fmt.Errorf("count the access log: %w", err)
 	}
-	if entries, err = list(read, l.DB.Dialect(), q); err != nil {
+	if (q.Page-1)*q.Limit >= total {
+		return nil, total, nil
+	}
+	if entries, err = list(read, l.DB.Dialect(), q, total); err != nil {
 		return nil, 0, fmt.Errorf("list the access log: %w", err)
 	}
 	return entries, total, nil

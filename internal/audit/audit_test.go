@@ -176,6 +176,12 @@ func TestSweepsOfReplicasTogether(t *testing.T) {
 			w.Record(upload(fmt.Sprint("/", i)))
 		}
 		w.flush()
+		for search, want := range map[string]int64{"/": 10_100, "/100": 111, "/1": 1211} { // many matches are looked for in another way than few
+			entries, total, err := w.List(t.Context(), audit.Query{Search: search, Page: 1, Limit: 2})
+			if err != nil || total != want || entries[0].Path != "/10099" || entries[1].Path != "/10098" {
+				t.Errorf("search for %s: %v of %d, %v", search, entries, total, err)
+			}
+		}
 		other := w.replica(w.open(), bound)
 		done := make(chan error)
 		go func() { done <- other.Sweep(t.Context()) }()

@@ -72,8 +72,8 @@ func TestDefaults(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("defaults:\n got %+v\nwant %+v", got, want)
 	}
-	if got.KeyFile() != "data/secret.key" || got.DatabaseFile() != "data/larder.db" || got.Postgres() {
-		t.Errorf("files %s and %s, postgres %v", got.KeyFile(), got.DatabaseFile(), got.Postgres())
+	if got.KeyFile() != "data/secret.key" || got.DatabaseFile() != "data/larder.db" || got.AuditFile() != "data/audit.db" || got.Postgres() {
+		t.Errorf("files %s, %s and %s, postgres %v", got.KeyFile(), got.DatabaseFile(), got.AuditFile(), got.Postgres())
 	}
 }
 

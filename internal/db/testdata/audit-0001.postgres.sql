@@ -18,8 +18,8 @@ CREATE TABLE access_log (
 );
 -- the list, newest first, of a span of time; the sweep of the oldest
 CREATE INDEX access_log_time ON access_log (created_at, id);
--- the list of one user, counted without the rows
-CREATE INDEX access_log_user ON access_log (user_id, created_at, id);
+-- the list of one user, of one action too, counted without the rows
+CREATE INDEX access_log_user ON access_log (user_id, created_at, id, action);
 -- the list of one action, counted without the rows
 CREATE INDEX access_log_action ON access_log (action, created_at, id);
 
