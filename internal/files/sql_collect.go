@@ -144,19 +144,20 @@ type garbage struct {
 }
 
 // claim takes the next garbage whose time has come. What is claimed carries the negative of the time at which it is taken up again, should it
-// still be there; Put does not take it off the list any more. A key that an object has is passed over, however it came on the list.
+// still be there; Put does not take it off the list any more. A key that an object has is passed over, however it came on the list. While a hold
+// is valid nothing is claimed: the same statement that would take a key sees the hold, or was begun before it and sees no key that is named later.
 func claim(tx *db.Tx, now, retry int64) ([]garbage, error) {
 	rows, err := tx.Query(`
 		UPDATE garbage
 		SET after = $1
-		WHERE after BETWEEN $2 AND $3 AND (provider_id, key) IN (
+		WHERE after BETWEEN $2 AND $3 AND NOT `+held("$3", "$7")+` AND (provider_id, key) IN (
 			SELECT provider_id, key
 			FROM garbage
 			WHERE after BETWEEN $4 AND $5
 				AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.provider_id = garbage.provider_id AND o.key = garbage.key)
 			ORDER BY after
 			LIMIT $6)
-		RETURNING provider_id, key, upload_id`, -(now + retry), -now, now, -now, now, garbagePiece)
+		RETURNING provider_id, key, upload_id`, -(now + retry), -now, now, -now, now, garbagePiece, now+holdMost.Milliseconds())
 	if err != nil {
 		return nil, err
 	}
