@@ -71,7 +71,7 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Aside {
 		common = strings.Replace(common, "synchronous(FULL)", "synchronous(NORMAL)", 1)
 	}
-	dsn := "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + common
+	dsn := fileName(path) + common
 	writes, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)

@@ -58,42 +58,54 @@ func (d *DB) Current(ctx context.Context) error {
 
 // migrateTo stops after version last, 0 for the newest.
 func (d *DB) migrateTo(ctx context.Context, last int) error {
-	all, err := d.schema.migrations()
+	return d.Write(ctx, func(tx *Tx) error { return migrate(tx, last) })
+}
+
+func migrate(tx *Tx, last int) error {
+	all, err := tx.db.schema.migrations()
 	if err != nil {
 		return err
 	}
+	newest := all[len(all)-1].version
 	if last == 0 {
-		last = all[len(all)-1].version
+		last = newest
 	}
-	return d.Write(ctx, func(tx *Tx) error {
-		have, err := schemaVersion(tx)
-		if err != nil {
-			return err
+	have, err := schemaVersion(tx)
+	if err != nil {
+		return err
+	}
+	if have > newest {
+		return fmt.Errorf("the database has schema version %d, this binary knows up to %d: start the newer Larder that made it", have, newest)
+	}
+	for _, m := range all {
+		if m.version <= have || m.version > last {
+			continue
 		}
-		if newest := all[len(all)-1].version; have > newest {
-			return fmt.Errorf("the database has schema version %d, this binary knows up to %d: start the newer Larder that made it", have, newest)
+		if _, err := tx.Exec(tx.db.dialect.ddl(m.text)); err != nil {
+			return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
 		}
-		for _, m := range all {
-			if m.version <= have || m.version > last {
-				continue
-			}
-			if _, err := tx.Exec(d.dialect.ddl(m.text)); err != nil {
-				return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
-			}
-			if _, err := tx.Exec("UPDATE "+d.schema.Table+" SET version = $1", m.version); err != nil {
-				return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
-			}
+		if _, err := tx.Exec("UPDATE "+tx.db.schema.Table+" SET version = $1", m.version); err != nil {
+			return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+// lockSchema lets one process at a time change the schema.
+func lockSchema(tx *Tx) error {
+	if tx.db.dialect == sqlite {
+		return nil // one writer
+	}
+	if _, err := tx.Exec("SELECT pg_advisory_xact_lock(7302000)"); err != nil {
+		return fmt.Errorf("lock the schema: %w", err)
+	}
+	return nil
 }
 
 // schemaVersion reads the version under the migration lock, making the table that holds it on an empty database.
 func schemaVersion(tx *Tx) (int, error) {
-	if tx.db.dialect == postgres {
-		if _, err := tx.Exec("SELECT pg_advisory_xact_lock(7302000)"); err != nil {
-			return 0, fmt.Errorf("lock the schema: %w", err)
-		}
+	if err := lockSchema(tx); err != nil {
+		return 0, err
 	}
 	table := tx.db.schema.Table
 	if _, err := tx.Exec("CREATE TABLE IF NOT EXISTS " + table + " (version BIGINT NOT NULL)"); err != nil {

@@ -1,0 +1,152 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Snapshot writes the database as it is at one moment into a new SQLite file of this binary's schema at path, mode 0600, durable. The tables named
+// in without are left empty. Reads and writes go on meanwhile.
+func (d *DB) Snapshot(ctx context.Context, path string, without ...string) error {
+	var err error
+	if d.dialect == sqlite {
+		err = snapshotFile(ctx, d.writes, path, without)
+	} else {
+		err = d.exportTo(ctx, path, without)
+	}
+	if err == nil {
+		err = syncFile(path)
+	}
+	if err != nil {
+		return fmt.Errorf("take a snapshot of the database: %w", err)
+	}
+	return nil
+}
+
+// CopyFile is Snapshot for any SQLite database that lies in a file, whoever has it open.
+func CopyFile(ctx context.Context, from, to string) error {
+	pool, err := sql.Open("sqlite", fileName(from)+"?_pragma=busy_timeout(15000)")
+	if err == nil {
+		err = errors.Join(snapshotFile(ctx, pool, to, nil), pool.Close())
+	}
+	if err == nil {
+		err = syncFile(to)
+	}
+	if err != nil {
+		return fmt.Errorf("copy the database %s: %w", from, err)
+	}
+	return nil
+}
+
+// snapshotFile uses a connection of its own: it takes as long as reading everything does.
+func snapshotFile(ctx context.Context, pool *sql.DB, path string, without []string) error {
+	if err := newFile(path); err != nil { // SQLite would make it readable by others
+		return err
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return translate(err)
+	}
+	defer discard(conn)
+	if _, err := conn.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
+		return translate(err)
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	// What is deleted here is overwritten as well.
+	copied, err := sql.Open("sqlite", fileName(path)+"?_pragma=journal_mode(OFF)&_pragma=secure_delete(ON)")
+	if err != nil {
+		return err
+	}
+	for _, table := range without {
+		if _, err := copied.ExecContext(ctx, "DELETE FROM "+quoted(table)); err != nil {
+			return errors.Join(translate(err), copied.Close())
+		}
+	}
+	return copied.Close()
+}
+
+// exportTo copies every table, in one transaction that sees one moment.
+func (d *DB) exportTo(ctx context.Context, path string, without []string) (err error) {
+	if err := newFile(path); err != nil {
+		return err
+	}
+	to, err := openSQLite(ctx, Config{Path: path, Log: d.log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }() // which leaves one file, without a log beside it
+	if err := to.Migrate(ctx); err != nil {
+		return err
+	}
+	at, err := d.reads.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return translate(err)
+	}
+	defer func() { _ = at.Rollback() }() // it has changed nothing
+	from := &Tx{ctx: ctx, on: at, db: d}
+	return to.Write(ctx, func(tx *Tx) error { // nobody else knows this file
+		return copyTables(from, tx, without, func(table string, columns []string, rows *sql.Rows) error {
+			insert := "INSERT INTO " + quoted(table) + " (" + list(columns) + ") VALUES (" + strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", ") + ")"
+			return eachRow(rows, len(columns), func(values []any) error {
+				_, err := tx.Exec(insert, values...)
+				return err
+			})
+		})
+	})
+}
+
+// OpenSnapshot opens a file that Snapshot wrote, to read and nothing else: not even a file beside it is made.
+func OpenSnapshot(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
+	pool, err := sql.Open("sqlite", fileName(path)+"?mode=ro&immutable=1&_pragma=query_only(1)")
+	if err != nil {
+		return nil, fmt.Errorf("open a snapshot: %w", err)
+	}
+	pool.SetMaxOpenConns(4)
+	d := &DB{dialect: sqlite, schema: metadata, reads: pool, writes: pool, path: path, log: log, cache: stmtCache{pool: pool}}
+	if err := d.Ping(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open a snapshot: %w", err), d.Close())
+	}
+	return d, nil
+}
+
+// SchemaVersion is the newest version of the schema that this binary knows.
+func SchemaVersion() (int, error) {
+	all, err := metadata.migrations()
+	if err != nil {
+		return 0, err
+	}
+	return all[len(all)-1].version, nil
+}
+
+func fileName(path string) string {
+	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
+}
+
+func newFile(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func syncFile(path string) error {
+	for _, name := range []string{path, filepath.Dir(path)} {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(file.Sync(), file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

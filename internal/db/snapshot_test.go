@@ -1,0 +1,281 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+)
+
+// filled is a migrated database with the sample rows and some that are hard to copy.
+func filled(t *testing.T, engine string) *db.DB {
+	t.Helper()
+	d := dbtest.Open(t, engine)
+	of := map[string]string{"sqlite": "char", "postgres": "chr"}[engine]
+	exec(t, d, strings.ReplaceAll(sample+`
+INSERT INTO settings VALUES ('', '');
+INSERT INTO settings VALUES ('ünï''code "quoted" \back %percent', '日本語 🐈 ' || chr_or_char(10) || chr_or_char(9) || ' e' || chr_or_char(769));
+INSERT INTO versions VALUES ('least', -9223372036854775808);
+INSERT INTO versions VALUES ('most', 9223372036854775807);
+INSERT INTO csrf_tokens VALUES ('jti2', 'canary-of-a-token', 1700000000000);
+`, "chr_or_char", of))
+	return d
+}
+
+// rowsOf prints every row of every table, sorted, with the type of each value.
+func rowsOf(t *testing.T, d *db.DB) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for table := range contents(t, d) {
+		rows, err := d.Read(context.Background()).Query("SELECT * FROM " + table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, err := rows.Columns()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for rows.Next() {
+			values, left := make([]any, len(columns)), make([]any, len(columns))
+			for i := range values {
+				left[i] = &values[i]
+			}
+			if err := rows.Scan(left...); err != nil {
+				t.Fatal(err)
+			}
+			line := ""
+			for i, value := range values {
+				line += fmt.Sprintf("%s=%T(%#v) ", columns[i], value, value)
+			}
+			lines = append(lines, line)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(lines)
+		all[table] = strings.Join(lines, "\n")
+	}
+	return all
+}
+
+func same(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d tables, want %d", what, len(got), len(want))
+	}
+	for table, rows := range want {
+		if got[table] != rows {
+			t.Errorf("%s, table %s:\n%s\nwant\n%s", what, table, got[table], rows)
+		}
+	}
+}
+
+func openSnapshot(t *testing.T, path string) *db.DB {
+	t.Helper()
+	d, err := db.OpenSnapshot(t.Context(), path, dbtest.Config(t, "sqlite").Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// Every row of every table goes from either engine into a SQLite file, from there into PostgreSQL and back, and is what it was.
+func TestSnapshotKeepsEveryRow(t *testing.T) {
+	t.Parallel()
+	want := rowsOf(t, filled(t, "sqlite"))
+	for table, rows := range want {
+		if rows == "" {
+			t.Errorf("no row of %s is tried", table)
+		}
+	}
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := filled(t, engine)
+			path := filepath.Join(t.TempDir(), "one.db")
+			if err := d.Snapshot(t.Context(), path); err != nil {
+				t.Fatal(err)
+			}
+			alone(t, path)
+			one := openSnapshot(t, path)
+			same(t, "the snapshot", rowsOf(t, one), want)
+			alone(t, path)
+
+			to, err := db.Open(t.Context(), dbtest.Config(t, "postgres"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer to.Close()
+			if empty, err := to.Empty(t.Context()); err != nil || !empty {
+				t.Errorf("empty %v, %v", empty, err)
+			}
+			if err := to.Fill(t.Context(), one); err != nil {
+				t.Fatal(err)
+			}
+			if err := to.Current(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if empty, err := to.Empty(t.Context()); err != nil || empty {
+				t.Errorf("empty %v, %v", empty, err)
+			}
+			if err := to.Fill(t.Context(), one); !errors.Is(err, db.ErrNotEmpty) {
+				t.Errorf("filled twice: %v", err)
+			}
+			path = filepath.Join(t.TempDir(), "two.db")
+			if err := to.Snapshot(t.Context(), path); err != nil {
+				t.Fatal(err)
+			}
+			same(t, "the snapshot of what was filled", rowsOf(t, openSnapshot(t, path)), want)
+		})
+	}
+}
+
+// alone checks that a snapshot is one file that its owner alone may read.
+func alone(t *testing.T, path string) {
+	t.Helper()
+	names, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(names) != 1 {
+		t.Errorf("beside the snapshot there is %v, %v", names, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+// A table that is left out is there, and nothing of what it held: not even in what SQLite has not overwritten yet.
+func TestSnapshotLeavesTablesOut(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, sample+"INSERT INTO csrf_tokens VALUES ('jti2', 'canary-of-a-token', 1700000000000);")
+		path := filepath.Join(t.TempDir(), "snapshot.db")
+		if err := d.Snapshot(t.Context(), path, "csrf_tokens", "download_tokens"); err != nil {
+			t.Fatal(err)
+		}
+		alone(t, path)
+		counts := contents(t, openSnapshot(t, path))
+		for table, rows := range contents(t, d) {
+			if table == "csrf_tokens" || table == "download_tokens" {
+				rows = 0
+			}
+			if counts[table] != rows {
+				t.Errorf("%d rows of %s, want %d", counts[table], table, rows)
+			}
+		}
+		if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "canary") {
+			t.Errorf("the file still holds what was left out (%v)", err)
+		}
+		if err := d.Snapshot(t.Context(), path); !errors.Is(err, os.ErrExist) {
+			t.Errorf("over another file: %v", err)
+		}
+	})
+}
+
+// A snapshot shows one moment, whatever is written meanwhile: here two rows that only ever change together.
+func TestSnapshotIsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, "INSERT INTO versions VALUES ('a', 0); INSERT INTO settings VALUES ('a', '0');")
+		stop, done := make(chan struct{}), make(chan error, 1)
+		go func() {
+			for {
+				select {
+				case <-stop:
+					done <- nil
+					return
+				default:
+				}
+				err := d.Write(context.Background(), func(tx *db.Tx) error {
+					_, err := tx.Exec("UPDATE versions SET value = value + 1 WHERE name = 'a'")
+					if err == nil {
+						_, err = tx.Exec("UPDATE settings SET value = (SELECT CAST(value AS TEXT) FROM versions WHERE name = 'a') WHERE name = 'a'")
+					}
+					return err
+				})
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+		}()
+		for i := range 10 {
+			path := filepath.Join(t.TempDir(), "snapshot.db")
+			if err := d.Snapshot(t.Context(), path); err != nil {
+				t.Fatal(err)
+			}
+			var number, text string
+			err := openSnapshot(t, path).Read(t.Context()).QueryRow(
+				"SELECT CAST(v.value AS TEXT), s.value FROM versions v, settings s WHERE v.name = 'a' AND s.name = 'a'").Scan(&number, &text)
+			if err != nil || number != text {
+				t.Errorf("snapshot %d: %s and %s, %v", i, number, text, err)
+			}
+		}
+		close(stop)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Nothing can be written to an open snapshot, and a file that is none is an error.
+func TestOpenSnapshotReads(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "snapshot.db")
+	if err := filled(t, "sqlite").Snapshot(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	d := openSnapshot(t, path)
+	if err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.BumpConfig() }); err == nil {
+		t.Error("a snapshot was written to")
+	}
+	if _, err := db.OpenSnapshot(t.Context(), path+"-not", nil); err == nil {
+		t.Error("a snapshot that is not there was opened")
+	}
+	if _, err := os.Stat(path + "-not"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("and was made: %v", err)
+	}
+}
+
+// A database of another package that lies in a file is copied whole, its log included.
+func TestCopyFile(t *testing.T) {
+	t.Parallel()
+	cfg := dbtest.Config(t, "sqlite")
+	d, err := db.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	exec(t, d, "CREATE TABLE lines (text TEXT); INSERT INTO lines VALUES ('one'); INSERT INTO lines VALUES ('two');")
+	path := filepath.Join(t.TempDir(), "copy.db")
+	if err := db.CopyFile(t.Context(), cfg.Path, path); err != nil {
+		t.Fatal(err)
+	}
+	alone(t, path)
+	if got := texts(t, openSnapshot(t, path), "SELECT text FROM lines"); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("copied %q", got)
+	}
+}
+
+// Both engines have the same tables with the same columns: what is in the one can be copied into the other, whatever is added to the schema.
+func TestEnginesHaveTheSameTables(t *testing.T) {
+	t.Parallel()
+	describe := func(d *db.DB) string {
+		lines := slices.DeleteFunc(strings.Split(columns(t, d, contents(t, d)), "\n"), func(line string) bool { return !strings.Contains(line, "(") })
+		return strings.Join(lines, "\n")
+	}
+	if lite, pg := describe(dbtest.Open(t, "sqlite")), describe(dbtest.Open(t, "postgres")); lite != pg {
+		t.Errorf("SQLite has\n%s\nPostgreSQL\n%s", lite, pg)
+	}
+}

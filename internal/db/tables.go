@@ -1,0 +1,218 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// ErrNotEmpty is what Fill returns for a database that holds tables already.
+var ErrNotEmpty = errors.New("the database is not empty: it has tables")
+
+// Empty reports whether the database has no table at all.
+func (d *DB) Empty(ctx context.Context) (bool, error) {
+	names, err := tables(d.dialect, d.Read(ctx))
+	if err != nil {
+		return false, fmt.Errorf("look for tables: %w", err)
+	}
+	return len(names) == 0, nil
+}
+
+// Fill gives an empty PostgreSQL database the schema of this binary and the rows of from, a SQLite database of the same schema that nobody changes
+// meanwhile, in one transaction. Error: ErrNotEmpty.
+func (d *DB) Fill(ctx context.Context, from *DB) error {
+	if d.dialect != postgres || from.dialect != sqlite {
+		return errors.New("only a PostgreSQL database is filled, from SQLite")
+	}
+	conn, err := d.writes.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("fill the database: %w", translate(err))
+	}
+	defer conn.Close()
+	to, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return fmt.Errorf("fill the database: %w", translate(err))
+	}
+	tx := &Tx{ctx: ctx, on: to, db: d}
+	if d.sync {
+		_, err = tx.Exec("SET LOCAL synchronous_commit = on")
+	}
+	if err == nil {
+		err = d.fill(ctx, conn, tx, from)
+	}
+	if err != nil {
+		_ = to.Rollback() // the connection may be what failed
+		return fmt.Errorf("fill the database: %w", err)
+	}
+	if err := to.Commit(); err != nil {
+		return fmt.Errorf("fill the database: %w", translate(err))
+	}
+	return nil
+}
+
+func (d *DB) fill(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) error {
+	if err := lockSchema(tx); err != nil {
+		return err
+	}
+	names, err := tables(d.dialect, tx)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return ErrNotEmpty
+	}
+	if err := migrate(tx, 0); err != nil {
+		return err
+	}
+	return copyTables(from.Read(ctx), tx, nil, func(table string, columns []string, rows *sql.Rows) error {
+		truths, err := booleans(tx, table)
+		if err != nil {
+			return err
+		}
+		values, left := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			left[i] = &values[i]
+		}
+		next := func() ([]any, error) {
+			if !rows.Next() {
+				return nil, rows.Err()
+			}
+			if err := rows.Scan(left...); err != nil {
+				return nil, err
+			}
+			for _, i := range truths {
+				if number, ok := values[i].(int64); ok {
+					values[i] = number != 0
+				}
+			}
+			return values, nil
+		}
+		return conn.Raw(func(driver any) error {
+			_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(next))
+			return err
+		})
+	})
+}
+
+// booleans says which columns of a PostgreSQL table are BOOLEAN: SQLite has numbers there.
+func booleans(q Querier, table string) (columns []int, err error) {
+	rows, err := q.Query("SELECT * FROM " + quoted(table) + " LIMIT 0")
+	if err != nil {
+		return nil, fmt.Errorf("look at the table %s: %w", table, err)
+	}
+	defer rows.Close()
+	kinds, err := rows.ColumnTypes()
+	for i, kind := range kinds {
+		if kind.DatabaseTypeName() == "BOOL" {
+			columns = append(columns, i)
+		}
+	}
+	return columns, err
+}
+
+// copyTables empties every table of to and hands its columns and the rows of from to put. Both have the same tables with the same columns. The
+// tables are those of the schema, so that none can be forgotten; of those in without no row is copied.
+func copyTables(from Querier, to *Tx, without []string, put func(table string, columns []string, rows *sql.Rows) error) error {
+	source, target := postgres, to.db.dialect
+	if target == postgres {
+		source = sqlite
+	}
+	here, err := tables(source, from)
+	if err != nil {
+		return err
+	}
+	there, err := tables(target, to)
+	if err != nil {
+		return err
+	}
+	for _, table := range there {
+		if !slices.Contains(here, table) {
+			return fmt.Errorf("there is no table %s to copy from", table)
+		}
+		columns, err := columnsOf(to, table)
+		if err != nil {
+			return err
+		}
+		if _, err := to.Exec("DELETE FROM " + quoted(table)); err != nil {
+			return fmt.Errorf("empty the table %s: %w", table, err)
+		}
+		if slices.Contains(without, table) {
+			continue
+		}
+		rows, err := from.Query("SELECT " + list(columns) + " FROM " + quoted(table))
+		if err != nil {
+			return fmt.Errorf("read the table %s: %w", table, translate(err))
+		}
+		err = put(table, columns, rows)
+		if err = errors.Join(err, rows.Close()); err != nil {
+			return fmt.Errorf("copy the table %s: %w", table, translate(err))
+		}
+	}
+	return nil
+}
+
+// eachRow calls do with the values of each row, as the driver gives them.
+func eachRow(rows *sql.Rows, columns int, do func(values []any) error) error {
+	values, left := make([]any, columns), make([]any, columns)
+	for i := range values {
+		left[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(left...); err != nil {
+			return err
+		}
+		if err := do(values); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// tables lists the tables of the schema, sorted.
+func tables(dialect Dialect, q Querier) ([]string, error) {
+	query := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+	if dialect == postgres {
+		query = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+	}
+	rows, err := q.Query(query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, rows.Err()
+}
+
+func columnsOf(q Querier, table string) ([]string, error) {
+	rows, err := q.Query("SELECT * FROM " + quoted(table) + " LIMIT 0")
+	if err != nil {
+		return nil, fmt.Errorf("look at the table %s: %w", table, err)
+	}
+	defer rows.Close()
+	return rows.Columns()
+}
+
+// quoted writes a name from the schema itself as SQL has it.
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+func list(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = quoted(name)
+	}
+	return strings.Join(all, ", ")
+}
