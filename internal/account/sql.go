@@ -178,3 +178,16 @@ func orNull(s string) *string {
 	}
 	return &s
 }
+
+// Restored ends, in a database that comes from a backup, every session: one that was ended since would go on. The versions become at least the
+// time of the restore (ms), since the original may have counted on and issued sessions under any number that follows.
+func Restored(tx *db.Tx, now int64) error {
+	if _, err := tx.Exec("DELETE FROM csrf_tokens"); err != nil {
+		return fmt.Errorf("drop CSRF tokens: %w", err)
+	}
+	_, err := tx.Exec("UPDATE users SET session_version = CASE WHEN session_version < $1 THEN $1 ELSE session_version + 1 END", now)
+	if err != nil {
+		return fmt.Errorf("end sessions: %w", err)
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package download
 
 import (
 	"database/sql"
+	"fmt"
 	"strings"
 
 	"larder/internal/db"
@@ -66,4 +67,12 @@ func signedBy(tx *db.Tx, userID string, now int64, limit int) (n int, err error)
 func forget(tx *db.Tx, now int64) error {
 	_, err := tx.Exec(`DELETE FROM download_tokens WHERE expires_at <= $1`, now)
 	return err
+}
+
+// Restored ends, in a database that comes from a backup, every download token: one that was used since would open once more.
+func Restored(tx *db.Tx) error {
+	if _, err := tx.Exec("DELETE FROM download_tokens"); err != nil {
+		return fmt.Errorf("drop download tokens: %w", err)
+	}
+	return nil
 }

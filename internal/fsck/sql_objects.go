@@ -102,3 +102,11 @@ func takeTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	_, err = tx.Exec("UPDATE versions SET value = $1 WHERE name = $2 AND value < $3", now, name, now-every-late)
 	return false, err
 }
+
+// Restored begins, in a database that comes from a backup, the day anew after which stores are swept.
+func Restored(tx *db.Tx) error {
+	if _, err := tx.Exec("DELETE FROM versions WHERE name LIKE 'swept %'"); err != nil {
+		return fmt.Errorf("forget when stores were swept: %w", err)
+	}
+	return nil
+}

@@ -153,3 +153,11 @@ func correct(tx *db.Tx, userID string, c Counters) error {
 	}
 	return nil
 }
+
+// Restored gives back, in a database that comes from a backup, what uploads under way had reserved.
+func Restored(tx *db.Tx) error {
+	if _, err := tx.Exec("UPDATE quotas SET reserved_storage = 0, reserved_files = 0 WHERE reserved_storage <> 0 OR reserved_files <> 0"); err != nil {
+		return fmt.Errorf("give reservations back: %w", err)
+	}
+	return nil
+}

@@ -21,7 +21,7 @@ const maxKeyFile = 1024
 // start at once get the same key, since a link never replaces a file. A file that others may read, that is damaged or that holds a weak
 // key is an error, and is left as it is: a fresh key would make everything sealed so far unreadable.
 func LoadOrCreate(path string, random io.Reader) ([]byte, error) {
-	key, err := load(path)
+	key, err := Load(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
@@ -34,14 +34,15 @@ func LoadOrCreate(path string, random io.Reader) ([]byte, error) {
 	}
 	if err := create(path, key); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return load(path)
+			return Load(path)
 		}
 		return nil, fmt.Errorf("write the secret key %s: %w", path, err)
 	}
 	return key, nil
 }
 
-func load(path string) ([]byte, error) {
+// Load returns the master key in the file at path, KeyBytes bytes. Errors are those of LoadOrCreate, and fs.ErrNotExist.
+func Load(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the secret key: %w", err)

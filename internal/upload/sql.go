@@ -249,3 +249,11 @@ func InUse(q db.Querier, providerID string) (in bool, err error) {
 }
 
 func noSession() error { return fault.New(fault.NotFound, "There is no such upload session.") }
+
+// Restored takes out of a database that comes from a backup what speaks of bytes that are not in it: all sessions but the completed ones.
+func Restored(tx *db.Tx) error {
+	if _, err := tx.Exec(`DELETE FROM upload_sessions WHERE status <> 'completed'`); err != nil {
+		return fmt.Errorf("drop uploads under way: %w", err)
+	}
+	return nil
+}
