@@ -25,6 +25,9 @@ const usage = `Larder: image hosting and file storage.
                                                   make an API key and print it, with a ready configuration
   larder fsck [--deep] [--repair orphans,quota,refs,hashes]
                                                   compare the database with the stores, and say what is not as it should be
+  larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
+  larder restore DIR [--snapshot TIME] [--incomplete]
+                                                  make a service of a backup, in an empty place
   larder version
 
 Every command reads the same settings as serve: flags, LARDER_… variables, --config FILE.
@@ -77,6 +80,10 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return serve(ctx, args[1:], environ, out, errs)
 	case args[0] == "fsck":
 		return check(ctx, args[1:], environ, out, errs)
+	case args[0] == "backup":
+		return takeBackup(ctx, args[1:], environ, out, errs)
+	case args[0] == "restore":
+		return restore(ctx, args[1:], environ, out, errs)
 	case len(command) == 2 && command[0] == "admin" && command[1] == "create":
 		return adminCreate(ctx, args[2:], environ, out, errs)
 	case len(command) == 2 && command[0] == "admin" && command[1] == "reset-password":

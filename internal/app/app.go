@@ -87,6 +87,9 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	if err := privateDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
+	if err := whole(cfg.DataDir); err != nil {
+		return nil, err
+	}
 	keys, err := masterKey(cfg, deps.Random)
 	if err != nil {
 		return nil, err

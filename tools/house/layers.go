@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"internal/site", "internal/audit", "internal/quota", "internal/access", "internal/account", "internal/apikey", "internal/provider", "internal/mount"},
 	{"internal/files"},
 	{"internal/upload", "internal/share", "internal/download", "internal/freemode"},
-	{"internal/lifecycle", "internal/fsck"},
+	{"internal/lifecycle", "internal/fsck", "internal/backup"},
 	{"web", "internal/api", "internal/webdav"},
 	{"internal/app"},
 	{"internal/apptest"},

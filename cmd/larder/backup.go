@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"larder/internal/app"
+	"larder/internal/backup"
+	"larder/internal/config"
+)
+
+// takeBackup prints a line for each object that the backup lacks, and what it holds; how far it is goes to errs.
+func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
+	own := flag.NewFlagSet("backup", flag.ContinueOnError)
+	keep := own.Int("keep", 1, "how many snapshots stay")
+	verify := own.Bool("verify", false, "read what the backup holds already, and copy anew what is damaged")
+	a, dir, err := open(ctx, args, environ, own, out, errs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if *keep < 1 {
+		return fmt.Errorf("larder: --keep %d: at least 1 snapshot must stay: %w", *keep, errUsage)
+	}
+	sum, err := a.Backup(ctx, version, backup.Options{Dir: dir, Keep: *keep, Verify: *verify, Report: reporter(out), Progress: progress(errs)})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Snapshot %s in %s: %d objects with %d bytes, of which %d with %d bytes are new.\n", sum.Snapshot, dir, sum.Objects, sum.Bytes, sum.Copied, sum.Added)
+	if sum.Elsewhere > 0 {
+		fmt.Fprintf(out, "%d objects that do not lie on this disk are listed and not copied.\n", sum.Elsewhere)
+	}
+	if sum.Unhashed > 0 {
+		fmt.Fprintf(out, "%d objects have no SHA-256 to compare with yet.\n", sum.Unhashed)
+	}
+	if sum.Pruned > 0 {
+		fmt.Fprintf(out, "Removed %d objects that no snapshot needs any more.\n", sum.Pruned)
+	}
+	if sum.Wrong > 0 {
+		fmt.Fprintf(out, "The backup lacks %d objects, which are not as they should be: `larder fsck --deep` tells which files they belong to.\n", sum.Wrong)
+		return errFindings
+	}
+	return nil
+}
+
+// restore prints a line for each object that can't be had from the backup, and what there is by then.
+func restore(ctx context.Context, args, environ []string, out, errs io.Writer) error {
+	own := flag.NewFlagSet("restore", flag.ContinueOnError)
+	snapshot := own.String("snapshot", "", "which snapshot (default: the newest)")
+	incomplete := own.Bool("incomplete", false, "go on without objects that are missing or damaged in the backup")
+	cfg, words, err := config.LoadCommand(args, environ, own)
+	if err != nil {
+		return err
+	}
+	if len(words) != 1 {
+		return fmt.Errorf("larder: one directory is expected, got %q: %w", words, errUsage)
+	}
+	sum, err := app.Restore(ctx, cfg, deps(cfg, out, errs), backup.RestoreOptions{
+		Dir: words[0], Snapshot: *snapshot, Incomplete: *incomplete, Report: reporter(out), Progress: progress(errs),
+	})
+	if err != nil {
+		return err
+	}
+	m := sum.Manifest
+	fmt.Fprintf(out, "Restored the snapshot %s of %s, taken by Larder %s: %d objects with %d bytes.\n", sum.Snapshot, m.BaseURL, m.Larder, sum.Objects, sum.Bytes)
+	if m.Elsewhere > 0 {
+		fmt.Fprintf(out, "%d objects do not lie on this disk and are used where they are: see the manual before both services run.\n", m.Elsewhere)
+	}
+	fmt.Fprintln(out, "Every session has ended. Now run `larder fsck --deep`, then `larder serve`.")
+	if sum.Wrong > 0 {
+		fmt.Fprintf(out, "%d objects are missing: `larder fsck` tells which files they belong to.\n", sum.Wrong)
+		return errFindings
+	}
+	return nil
+}
+
+func reporter(out io.Writer) func(string) {
+	return func(line string) { fmt.Fprintln(out, line) }
+}
+
+// progress tells now and then how far something is that takes long.
+func progress(errs io.Writer) func(backup.Progress) {
+	const pause = 10 * time.Second
+	told := time.Now()
+	return func(p backup.Progress) {
+		if now := time.Now(); now.Sub(told) >= pause {
+			told = now
+			fmt.Fprintf(errs, "%d of %d objects, %d of %d MiB\n", p.Objects, p.AllObjects, p.Bytes>>20, p.AllBytes>>20)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"larder/internal/backup"
+	"larder/internal/config"
+	"larder/internal/secret"
+)
+
+// Backup copies what there is into a directory, beside a running server or without one.
+func (a *App) Backup(ctx context.Context, larder string, o backup.Options) (backup.Summary, error) {
+	if err := a.Lifecycle.CheckKey(ctx, a.masterKey.Fingerprint()); err != nil {
+		return backup.Summary{}, err
+	}
+	cfg := backup.Config{
+		DB: a.DB, Tree: a.Tree, Providers: a.Providers, Now: a.deps.Now, Log: a.deps.Log, DataDir: a.Config.DataDir, ObjectDir: a.Config.ObjectDir,
+		Fingerprint: a.masterKey.Fingerprint(), BaseURL: a.BaseURL, Larder: larder,
+	}
+	if a.Config.SecretKey == "" {
+		cfg.KeyFile = a.Config.KeyFile()
+	}
+	return backup.New(cfg).Run(ctx, o)
+}
+
+// Restore makes an installation of a backup, in an empty place. Nothing is made but what the backup holds: no key, no first start.
+func Restore(ctx context.Context, cfg config.Config, deps Deps, o backup.RestoreOptions) (sum backup.Restored, err error) {
+	to := backup.Destination{
+		DataDir: cfg.DataDir, ObjectDir: cfg.ObjectDir, DatabaseFile: cfg.DatabaseFile(), DatabaseURL: cfg.DatabaseURL, KeyFile: cfg.KeyFile(),
+		MinFree: cfg.MinFree, Now: deps.Now, Log: deps.Log,
+	}
+	if cfg.SecretKey != "" {
+		if to.Key, err = secret.New([]byte(cfg.SecretKey.Reveal())); err != nil {
+			return backup.Restored{}, err
+		}
+	}
+	if err := privateDir(cfg.DataDir); err != nil {
+		return backup.Restored{}, err
+	}
+	unlock, err := lockDir(cfg.DataDir)
+	if err != nil {
+		return backup.Restored{}, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return backup.Restore(ctx, to, o)
+}
+
+// whole refuses a place into which a restore was begun and not finished.
+func whole(dir string) error {
+	unfinished, err := backup.Unfinished(dir)
+	if err == nil && unfinished {
+		err = fmt.Errorf("a restore into %s was not finished: run `larder restore` again", dir)
+	}
+	return err
+}

@@ -1,0 +1,463 @@
+package backup_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/backup"
+	"larder/internal/config"
+	"larder/internal/db/dbtest"
+	"larder/internal/files"
+)
+
+// What was there when the backup was taken is there in the restored service, on either engine: bytes, links, passwords, quotas. What ended with
+// the original does not come back: sessions, uploads under way, tokens.
+func TestRestoredServiceIsTheSame(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		const cat = "not really a picture of a cat 🐈"
+		alice := s.alice
+		id := alice.Upload("/home/alice", "猫.txt", []byte("first"))
+		alice.Upload("/home/alice", "猫.txt", []byte(cat), M{"conflict": "replace"})
+		alice.Upload("/home/alice/deep/down", "empty", nil)
+		gone := alice.Upload("/home/alice", "gone.txt", []byte("gone"))
+		alice.Delete("/api/files/" + gone).OK(200)
+		link := alice.Post("/api/files/"+id+"/link", nil).OK(200).Text("link.url")
+		session := alice.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "half", "fileSize": 5}).OK(200).Text("sessionId")
+		alice.Put("/api/files/upload/raw/"+session, []byte("bytes")).OK(200)
+		token := alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
+		key := alice.Key(M{})
+		// These would be valid again if versions only rose by one: the original goes on counting after the backup.
+		cookies := []*apptest.Client{alice}
+		then := number(t, s.a.DB, "SELECT value FROM versions WHERE name = 'config'")
+		s.must()
+		for range 3 {
+			c := s.l.SignIn(t, "alice", "password of alice")
+			cookies = append(cookies, c.Fork())
+			c.Post("/api/auth/logout", nil).OK(200)
+		}
+		for _, engine := range dbtest.Engines {
+			t.Run("to "+engine, func(t *testing.T) {
+				t.Parallel()
+				l := s.restored(t, engine)
+				sound(t, l)
+				for i, c := range cookies {
+					old := l.Client(t)
+					for name, value := range c.Cookies {
+						old.Cookies[name] = value
+					}
+					if r := old.Get("/api/auth/me"); r.Status != 401 {
+						t.Errorf("session %d goes on: %d %s", i, r.Status, r.Body)
+					}
+				}
+				again := l.SignIn(t, "alice", "password of alice")
+				reads(t, again, "/home/alice/猫.txt", cat)
+				reads(t, again, "/home/alice/deep/down/empty", "")
+				reads(t, l.Client(t), link, cat)
+				if e := again.Get("/api/files/" + id).OK(200); e.Text("file.name") != "猫.txt" {
+					t.Errorf("by its id: %s", e.Body)
+				}
+				again.Get("/home/alice/gone.txt").Fails(404, "NOT_FOUND")
+				again.Get("/api/files/"+gone).Fails(404, "NOT_FOUND")
+				again.Post("/api/files/upload-complete", M{"sessionId": session, "etag": "x"}).Fails(404, "NOT_FOUND")
+				l.Client(t).Get(token).Fails(401, "INVALID_TOKEN")
+				d := l.Apps[0].DB
+				for what, query := range map[string]string{
+					"reservations":    "SELECT CAST(sum(reserved_storage) + sum(reserved_files) AS BIGINT) FROM quotas",
+					"upload sessions": "SELECT count(*) FROM upload_sessions WHERE status <> 'completed'",
+					"garbage":         "SELECT count(*) FROM garbage",
+					"tokens":          "SELECT count(*) FROM download_tokens",
+					"holds":           "SELECT count(*) FROM versions WHERE name LIKE 'backup %'",
+				} {
+					if n := number(t, d, query); n != 0 {
+						t.Errorf("%d %s are left", n, what)
+					}
+				}
+				if now := number(t, d, "SELECT value FROM versions WHERE name = 'config'"); now <= then {
+					t.Errorf("config version %d, was %d", now, then)
+				}
+				keyed := l.Client(t)
+				keyed.Header = key.Header.Clone()
+				keyed.Post("/api/upload", "a new file", "X-File-Name", "new.txt").OK(200)
+				reads(t, again, "/uploads/new.txt", "a new file")
+				l.Sweep()
+				sound(t, l)
+			})
+		}
+	})
+}
+
+// A second backup copies what is new, and drops what no snapshot needs.
+func TestSecondBackupCopiesWhatIsNew(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		old := s.alice.Upload("/home/alice", "old", []byte("old content"))
+		both := s.alice.Upload("/home/alice", "both", []byte("content of both"))
+		oldKey, bothKey := s.object(old), s.object(both)
+		if sum := s.must(); sum.Objects != 2 || sum.Copied != 2 || sum.Bytes != 26 || sum.Added != 26 || sum.Pruned != 0 {
+			t.Errorf("first: %+v", sum)
+		}
+		before, err := os.Stat(s.kept(bothKey))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.alice.Delete("/api/files/" + old).OK(200)
+		s.alice.Upload("/home/alice", "new", []byte("new"))
+		sum := s.must(func(o *backup.Options) { o.Keep = 2 })
+		if sum.Objects != 2 || sum.Copied != 1 || sum.Added != 3 || sum.Pruned != 0 || len(s.snapshots()) != 2 || s.kept(oldKey) == "" {
+			t.Errorf("second: %+v, snapshots %q, the old object at %q", sum, s.snapshots(), s.kept(oldKey))
+		}
+		if after, err := os.Stat(s.kept(bothKey)); err != nil || !os.SameFile(before, after) {
+			t.Errorf("what was there was copied again (%v)", err)
+		}
+		first := s.snapshots()[0]
+		l := s.restored(t, "sqlite", func(o *backup.RestoreOptions) { o.Snapshot = first })
+		reads(t, l.SignIn(t, "alice", "password of alice"), "/home/alice/old", "old content")
+		sound(t, l)
+
+		if sum = s.must(); sum.Copied != 0 || sum.Pruned != 1 || len(s.snapshots()) != 1 || s.kept(oldKey) != "" || s.kept(bothKey) == "" {
+			t.Errorf("third: %+v, snapshots %q, the old object at %q", sum, s.snapshots(), s.kept(oldKey))
+		}
+		s.restored(t, s.engine)
+	})
+}
+
+// While a backup copies, files are deleted and the collector runs; the backup has what the snapshot names. Later the collector goes on.
+func TestBackupHoldsTheCollector(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		const many = 30
+		var ids, keys []string
+		for i := range many {
+			ids = append(ids, s.alice.Upload("/home/alice", fmt.Sprint("f", i), fmt.Appendf(nil, "content %d", i)))
+			keys = append(keys, s.object(ids[i]))
+		}
+		deleted := false
+		s.must(func(o *backup.Options) {
+			o.Progress = func(backup.Progress) {
+				if deleted {
+					return
+				}
+				deleted = true
+				for _, id := range ids {
+					s.alice.Delete("/api/files/" + id).OK(200)
+				}
+				s.l.Clock.Advance(time.Minute)
+				s.l.Sweep()
+			}
+		})
+		for _, key := range keys {
+			if s.kept(key) == "" {
+				t.Errorf("%s was deleted under the backup", key)
+			}
+		}
+		s.l.Clock.Advance(time.Minute)
+		s.l.Sweep()
+		for _, key := range keys {
+			if _, err := os.Stat(s.stored(key)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s is still there after the backup: %v", key, err)
+			}
+		}
+		l := s.restored(t, s.engine)
+		sound(t, l)
+		reads(t, l.SignIn(t, "alice", "password of alice"), "/home/alice/f7", "content 7")
+	})
+}
+
+// A backup that could not hold the collector back all the time fails, and leaves the one before.
+func TestBackupThatLostItsHoldFails(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.alice.Upload("/home/alice", "a", []byte("a"))
+		s.must()
+		before := s.snapshots()
+		s.alice.Upload("/home/alice", "b", []byte("b"))
+		late := true
+		_, _, err := s.take(func(o *backup.Options) {
+			o.Progress = func(backup.Progress) {
+				if late {
+					late = false
+					s.l.Clock.Advance(5*time.Minute + time.Millisecond)
+				}
+			}
+		})
+		if !errors.Is(err, files.ErrHoldLost) {
+			t.Errorf("got %v", err)
+		}
+		if !slices.Contains(s.snapshots(), before[0]) {
+			t.Errorf("the former snapshot is gone: %q", s.snapshots())
+		}
+		if n := number(t, s.a.DB, "SELECT count(*) FROM versions WHERE name LIKE 'backup %'"); n != 0 {
+			t.Errorf("%d holds are left", n)
+		}
+		if sum := s.must(); sum.Objects != 2 || sum.Copied != 0 {
+			t.Errorf("the next one: %+v", sum)
+		}
+		if names := s.snapshots(); len(names) != 1 || names[0] == before[0] {
+			t.Errorf("snapshots %q", names)
+		}
+	})
+}
+
+// A backup that is broken off leaves what it has copied to the next one.
+func TestInterruptedBackupGoesOn(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		for i := range 50 {
+			s.alice.Upload("/home/alice", fmt.Sprint("f", i), fmt.Appendf(nil, "content %d", i))
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		_, err := s.a.Backup(ctx, "test", backup.Options{Dir: s.dir, Keep: 1, Progress: func(p backup.Progress) {
+			if p.Objects == 20 {
+				stop()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+		if _, _, err := restore(s.emptyPlace(t, "sqlite"), s.dir); err == nil || !strings.Contains(err.Error(), "never finished") {
+			t.Errorf("a restore of what was never finished: %v", err)
+		}
+		if sum := s.must(); sum.Objects != 50 || sum.Copied < 10 || sum.Copied > 30 {
+			t.Errorf("the next one: %+v", sum)
+		}
+		if names := s.snapshots(); len(names) != 1 {
+			t.Errorf("snapshots %q", names)
+		}
+		sound(t, s.restored(t, s.engine))
+	})
+}
+
+// Objects that are not what was recorded are told, by their keys and not by the names of files; the rest is backed up.
+func TestBackupTellsOfDamage(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		damage := map[string]func(path string) error{
+			"missing": os.Remove,
+			"changed": func(path string) error { return os.WriteFile(path, []byte("chanGed!"), 0o600) },
+			"longer":  func(path string) error { return os.WriteFile(path, []byte("changed, and longer"), 0o600) },
+			"shorter": func(path string) error { return os.Truncate(path, 3) },
+		}
+		keys := map[string]string{}
+		for name, harm := range damage {
+			keys[name] = s.object(s.alice.Upload("/home/alice", name+"-secret-name", []byte("original")))
+			if err := harm(s.stored(keys[name])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fine := s.object(s.alice.Upload("/home/alice", "fine", []byte("fine")))
+		unread := s.alice.Upload("/home/alice", "unread", []byte("unread"))
+		s.exec("UPDATE objects SET sha256 = NULL WHERE key = $1", s.object(unread))
+		sum, said, err := s.take()
+		if err != nil || sum.Wrong != 4 || len(said) != 4 || sum.Objects != 6 || sum.Copied != 2 || sum.Unhashed != 1 {
+			t.Errorf("%+v, %q, %v", sum, said, err)
+		}
+		for name, key := range keys {
+			if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, key) }) || s.kept(key) != "" {
+				t.Errorf("%s: the backup says %q, and holds %q", name, said, s.kept(key))
+			}
+		}
+		if all := strings.Join(said, "\n"); strings.Contains(all, "secret-name") || strings.Contains(all, fine) {
+			t.Errorf("it says %s", all)
+		}
+		if _, said, err := restore(s.emptyPlace(t, s.engine), s.dir); !errors.Is(err, backup.ErrIncomplete) || len(said) != 4 {
+			t.Errorf("restore: %q, %v", said, err)
+		}
+		cfg := s.emptyPlace(t, s.engine)
+		back, said, err := restore(cfg, s.dir, func(o *backup.RestoreOptions) { o.Incomplete = true })
+		if err != nil || back.Wrong != 4 || len(said) != 4 || back.Objects != 2 {
+			t.Errorf("incomplete: %+v, %q, %v", back, said, err)
+		}
+		l := start(t, s.engine, cfg)
+		alice := l.SignIn(t, "alice", "password of alice")
+		reads(t, alice, "/home/alice/fine", "fine")
+		reads(t, alice, "/home/alice/unread", "unread")
+	})
+}
+
+// A store that is away ends a backup before anything of the one before is given up.
+func TestBackupNeedsEveryStore(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.alice.Upload("/home/alice", "a", []byte("a"))
+		s.must()
+		before := s.snapshots()
+		here := filepath.Join(s.a.Config.ObjectDir, "default")
+		if err := os.Rename(here, here+"-away"); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := s.take()
+		told(t, "without the store", err, "not there")
+		if err := os.Rename(here+"-away", here); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(s.snapshots(), before[0]) {
+			t.Errorf("the former snapshot is gone: %q", s.snapshots())
+		}
+		s.must()
+	})
+}
+
+// What the pool has is trusted by its length, and with Verify by its bytes.
+func TestVerifyReadsThePool(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		key := s.object(s.alice.Upload("/home/alice", "a", []byte("original")))
+		other := s.object(s.alice.Upload("/home/alice", "b", []byte("another")))
+		s.must()
+		write(t, s.kept(key), "originaL")
+		if sum := s.must(); sum.Copied != 0 {
+			t.Errorf("copied without being asked: %+v", sum)
+		}
+		sum, said, err := s.take(func(o *backup.Options) { o.Verify = true })
+		if err != nil || sum.Copied != 1 || sum.Wrong != 0 || len(said) != 1 || !strings.Contains(said[0], key) {
+			t.Errorf("%+v, %q, %v", sum, said, err)
+		}
+		if text, err := os.ReadFile(s.kept(key)); err != nil || string(text) != "original" {
+			t.Errorf("the pool holds %q, %v", text, err)
+		}
+		write(t, s.kept(other), "short")
+		if sum := s.must(); sum.Copied != 1 {
+			t.Errorf("another length is noticed anyway: %+v", sum)
+		}
+	})
+}
+
+// Abuse case C118: files 0600, directories 0700. Abuse case C114: no password and no token can be read in a backup.
+func TestBackupIsPrivate(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		key := s.alice.Key(M{})
+		id := s.alice.Upload("/home/alice", "a", []byte("a"))
+		url := s.alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
+		write(t, filepath.Join(s.a.Config.DataDir, "larder.toml"), "")
+		s.must()
+		secrets := []string{
+			"password of alice", apptest.AdminPassword, strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "),
+			s.alice.CSRF, url[strings.LastIndex(url, "/")+1:], string(keyOf(t.Name())),
+		}
+		for _, value := range s.alice.Cookies {
+			secrets = append(secrets, value)
+		}
+		seen := 0
+		err := filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err != nil {
+				return err
+			}
+			want := fs.FileMode(0o600)
+			if entry.IsDir() {
+				want = 0o700
+			}
+			if info.Mode().Perm() != want {
+				t.Errorf("%s has mode %v", path, info.Mode())
+			}
+			if entry.IsDir() {
+				return nil
+			}
+			seen++
+			text, err := os.ReadFile(path)
+			for i, word := range secrets {
+				if len(word) < 16 {
+					t.Errorf("secret %d is too short to look for: %q", i, word)
+				}
+				if bytes.Contains(text, []byte(word)) {
+					t.Errorf("%s holds secret %d", path, i)
+				}
+			}
+			return err
+		})
+		if err != nil || seen < 6 {
+			t.Errorf("%d files, %v", seen, err)
+		}
+	})
+}
+
+// A backup goes into a directory that is empty, or holds a backup of the same installation and of no other, apart from what it is a copy of.
+func TestBackupRefusesDirectories(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.must()
+		at := func(dir string) error {
+			_, _, err := s.take(func(o *backup.Options) { o.Dir = dir })
+			return err
+		}
+		full := t.TempDir()
+		write(t, filepath.Join(full, "thesis.txt"), "")
+		told(t, "a directory that holds something else", at(full), "thesis.txt", "empty directory")
+		foreign := t.TempDir()
+		write(t, filepath.Join(foreign, "objects", "x"), "")
+		told(t, "a directory with other objects", at(foreign), "empty directory")
+		told(t, "a file", at(filepath.Join(full, "thesis.txt")))
+		if names, err := os.ReadDir(full); err != nil || len(names) != 1 {
+			t.Errorf("a refused backup left %v, %v", names, err)
+		}
+		data, objects := s.a.Config.DataDir, s.a.Config.ObjectDir
+		link := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(data, link); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{data, filepath.Join(data, "b"), filepath.Join(objects, "b"), filepath.Join(objects, "default", "b"), filepath.Join(link, "b", "c"), filepath.Dir(data)} {
+			told(t, dir, at(dir), "apart from")
+		}
+		if _, err := os.Stat(filepath.Join(data, "b")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a refused backup made its directory: %v", err)
+		}
+		told(t, "nothing kept", func() error { _, _, err := s.take(func(o *backup.Options) { o.Keep = 0 }); return err }(), "at least one")
+
+		write(t, filepath.Join(t.TempDir(), "lost+found", "x"), "")
+		disk := t.TempDir() // a new one
+		if err := os.Mkdir(filepath.Join(disk, "lost+found"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := at(disk); err != nil {
+			t.Errorf("a new disk: %v", err)
+		}
+		other := newShop(t, s.engine, func(c *config.Config) { c.SecretKey = keyOf("another") })
+		other.dir = s.dir
+		_, _, err := other.take()
+		told(t, "another installation's", err, "another installation")
+		if sum := s.must(); sum.Snapshot == "" {
+			t.Error("the backup was harmed")
+		}
+	})
+}
+
+// Of two backups into one directory one is refused; into two directories both are fine.
+func TestBackupsAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.alice.Upload("/home/alice", "a", []byte("a"))
+		var same, other error
+		s.must(func(o *backup.Options) {
+			o.Progress = func(backup.Progress) {
+				_, _, same = s.take()
+				_, _, other = s.take(func(o *backup.Options) { o.Dir = s.dir + "-2" })
+				_, _, err := restore(s.emptyPlace(t, "sqlite"), s.dir)
+				told(t, "a restore meanwhile", err, "under way")
+			}
+		})
+		told(t, "into the same directory", same, "in use")
+		if other != nil {
+			t.Errorf("into another directory: %v", other)
+		}
+		if n := number(t, s.a.DB, "SELECT count(*) FROM versions WHERE name LIKE 'backup %'"); n != 0 {
+			t.Errorf("%d holds are left", n)
+		}
+	})
+}
+
+// Snapshots stay in order when the clock goes back.
+func TestSnapshotsStayInOrder(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		first := s.must(func(o *backup.Options) { o.Keep = 3 }).Snapshot
+		s.l.Clock.Advance(-time.Hour)
+		second := s.must(func(o *backup.Options) { o.Keep = 3 }).Snapshot
+		third := s.must(func(o *backup.Options) { o.Keep = 2 }).Snapshot
+		if first >= second || second >= third || !slices.Equal(s.snapshots(), []string{second, third}) {
+			t.Errorf("%s, %s, %s; kept %q", first, second, third, s.snapshots())
+		}
+	})
+}

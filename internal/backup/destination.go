@@ -1,0 +1,198 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"larder/internal/db"
+)
+
+// markerName is the file in the data directory that says that a restore into it was begun and is not finished.
+const markerName = "restoring.json"
+
+// marker is what it holds.
+type marker struct{ Snapshot, Fingerprint, ObjectDir string }
+
+// Unfinished reports whether a restore into a data directory was begun and not finished: no service may start there.
+func Unfinished(dataDir string) (bool, error) {
+	m, err := readMarker(dataDir)
+	return m != nil, err
+}
+
+// readMarker returns nil where no restore was begun.
+func readMarker(dataDir string) (*marker, error) {
+	var m marker
+	err := readJSON(filepath.Join(dataDir, markerName), &m)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return &m, err
+}
+
+// What is wrong with a key, and what to do about it.
+const (
+	needsKey = "the secret key was given to the service that this backup is of, so the backup does not hold it: give the same LARDER_SECRET_KEY"
+	wrongKey = "the secret key is not the one that this backup was made with: give the LARDER_SECRET_KEY of the service that it is of"
+)
+
+// key makes sure that the restored service will have the key of the original.
+func (r *restore) key() error {
+	want := r.manifest.Fingerprint
+	if r.Key != nil {
+		if r.Key.Fingerprint() == want {
+			return nil
+		}
+		if r.manifest.KeyIncluded {
+			return errors.New(wrongKey + ", or none, since the backup holds it")
+		}
+		return errors.New(wrongKey)
+	}
+	_, err := os.Lstat(r.KeyFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for the secret key: %w", err)
+	}
+	if there := err == nil; there {
+		found, err := fingerprintOf(r.KeyFile)
+		if err == nil && found != want {
+			err = fmt.Errorf("%s is the key of another service: restore into an empty directory", r.KeyFile)
+		}
+		r.keyThere = err == nil
+		return err
+	}
+	if !r.manifest.KeyIncluded {
+		return errors.New(needsKey)
+	}
+	found, err := fingerprintOf(r.file(keyName))
+	if err != nil {
+		return err
+	}
+	if found != want {
+		return errors.New("the secret key in the backup is not the one that it was made with: give the LARDER_SECRET_KEY of the service that it is of")
+	}
+	return nil
+}
+
+// vacant refuses a place where anything is.
+func (r *restore) vacant(ctx context.Context) error {
+	for _, path := range []string{r.DatabaseFile, r.DatabaseFile + "-wal", filepath.Join(r.DataDir, auditName)} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(fmt.Errorf("%s is there already: a backup is restored into an empty place only", path), err)
+		}
+	}
+	entries, err := os.ReadDir(r.ObjectDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look into the object directory: %w", err)
+	}
+	for _, entry := range entries { // directories to mount disks on, or links to some, may be there
+		if entry.Name() == "lost+found" {
+			continue
+		}
+		if err := empty(filepath.Join(r.ObjectDir, entry.Name())); err != nil {
+			return fmt.Errorf("the object directory is not empty: a backup is restored into an empty place only (%w)", err)
+		}
+	}
+	if r.DatabaseURL == "" {
+		return nil
+	}
+	return r.inPostgres(ctx, func(d *db.DB) error {
+		vacant, err := d.Empty(ctx)
+		if err == nil && !vacant {
+			err = errors.New("the PostgreSQL database has tables already: a backup is restored into an empty one only")
+		}
+		return err
+	})
+}
+
+// finished reports whether all that an interrupted restore had left to do was to say so.
+func (r *restore) finished(ctx context.Context) (done bool, err error) {
+	taken, err := r.manifest.moment()
+	if err != nil {
+		return false, err
+	}
+	ours := func(d *db.DB) error {
+		from, err := restoredFrom(ctx, d)
+		if err == nil && from != taken {
+			err = errors.New("the database holds something else than what was being restored")
+		}
+		done = err == nil
+		return err
+	}
+	if r.DatabaseURL != "" {
+		err = r.inPostgres(ctx, func(d *db.DB) error {
+			if vacant, err := d.Empty(ctx); err != nil || vacant {
+				return err
+			}
+			return ours(d)
+		})
+		return done, err
+	}
+	if _, err := os.Lstat(r.DatabaseFile); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	d, err := db.OpenSnapshot(ctx, r.DatabaseFile, r.Log)
+	if err != nil {
+		return false, err
+	}
+	return done, errors.Join(ours(d), d.Close())
+}
+
+// export moves the database into PostgreSQL, in one transaction.
+func (r *restore) export(ctx context.Context) error {
+	from, err := db.OpenSnapshot(ctx, r.loading(), r.Log)
+	if err != nil {
+		return err
+	}
+	defer from.Close() // opened to read
+	return r.inPostgres(ctx, func(d *db.DB) error { return d.Fill(ctx, from) })
+}
+
+func (r *restore) inPostgres(ctx context.Context, do func(d *db.DB) error) error {
+	d, err := db.Open(ctx, db.Config{URL: r.DatabaseURL.Reveal(), Log: r.Log})
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(d), d.Close())
+}
+
+// end makes a service of it.
+func (r *restore) end() error {
+	for _, path := range []string{r.loading(), filepath.Join(r.DataDir, markerName)} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("finish the restore: %w", err)
+		}
+	}
+	if err := syncDir(r.DataDir); err != nil {
+		return fmt.Errorf("finish the restore: %w", err)
+	}
+	return nil
+}
+
+// copyFile copies a file of the snapshot, provided that it is what the manifest says.
+func (r *restore) copyFile(name, to string) (err error) {
+	want, known := r.manifest.Files[name]
+	if !known {
+		return fmt.Errorf("the manifest of the backup does not name %s", name)
+	}
+	from, err := os.Open(r.file(name))
+	if err != nil {
+		return fmt.Errorf("read the backup: %w", err)
+	}
+	defer from.Close() // opened to read
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(file, h), from)
+	if err == nil && (File{Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}) != want {
+		err = fmt.Errorf("%s in the backup is damaged: its bytes are not those that the manifest names", name)
+	}
+	return errors.Join(err, file.Sync(), file.Close())
+}

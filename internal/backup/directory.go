@@ -1,0 +1,234 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"larder/internal/blob/disk"
+)
+
+// What lies in a backup.
+const (
+	identityName  = "larder-backup.json" // whose backup it is
+	lockName      = "lock"
+	snapshotsName = "snapshots"
+	objectsName   = "objects"
+
+	// In a snapshot.
+	databaseName  = "larder.db"
+	manifestName  = "manifest.json"
+	elsewhereName = "elsewhere.jsonl"
+	keyName       = "secret.key"
+	auditName     = "audit.db" // in the data directory, too
+
+	freshName = ".new" // a snapshot that is being written
+	oldName   = ".old" // one that is being removed
+	stamp     = "20060102T150405.000Z"
+)
+
+// directory is a backup that is open to be written: nobody else writes to it.
+type directory struct {
+	path string
+	lock *os.File
+}
+
+// openDirectory takes an empty directory, or one that does not exist, for the backup of the service with that key, or goes on with one that is.
+func openDirectory(path, fingerprint string) (*directory, error) {
+	if err := disk.MakeDir(path); err != nil {
+		return nil, fmt.Errorf("make the backup's directory: %w", err)
+	}
+	if err := ours(path, fingerprint); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the backup: %w", err)
+	}
+	d := &directory{path: path, lock: lock}
+	if err := flock(lock, syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s is in use: another backup into it, or a restore from it, is under way (%w)", path, err), d.close())
+	}
+	err = d.claim(fingerprint)
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+// claim writes down whose backup this is, unless that is written already.
+func (d *directory) claim(fingerprint string) error {
+	if err := ours(d.path, fingerprint); err != nil { // once more, now that nobody else can change it
+		return err
+	}
+	for _, name := range []string{objectsName, snapshotsName} {
+		if err := disk.MakeDir(filepath.Join(d.path, name)); err != nil {
+			return fmt.Errorf("make the backup's directory: %w", err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(d.path, identityName)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return writeJSON(d.path, identityName, identity{Format: format, Fingerprint: fingerprint})
+}
+
+// ours refuses a directory that holds anything but a backup of the service with that key.
+func ours(path, fingerprint string) error {
+	id, err := readIdentity(path)
+	if err == nil {
+		if id.Fingerprint != fingerprint {
+			return fmt.Errorf("%s holds the backup of another installation, which has another secret key: choose another directory", path)
+		}
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	names, err := os.ReadDir(path)
+	if err != nil {
+		return fmt.Errorf("look into the backup's directory: %w", err)
+	}
+	for _, name := range names { // what is made before the identity is written may be there
+		if !slices.Contains([]string{"lost+found", lockName, objectsName, snapshotsName, identityName + newSuffix}, name.Name()) {
+			return fmt.Errorf("%s holds something else (%q): choose an empty directory", path, name.Name())
+		}
+	}
+	for _, name := range []string{objectsName, snapshotsName} {
+		if err := empty(filepath.Join(path, name)); err != nil {
+			return fmt.Errorf("%s holds something else: choose an empty directory (%w)", path, err)
+		}
+	}
+	return nil
+}
+
+func (d *directory) close() error { return d.lock.Close() }
+
+func (d *directory) fresh() string { return filepath.Join(d.path, snapshotsName, freshName) }
+
+func (d *directory) pool(providerID string) string {
+	return filepath.Join(d.path, objectsName, providerID)
+}
+
+// tidy removes what an interrupted run has left of snapshots.
+func (d *directory) tidy() error {
+	for _, name := range []string{freshName, oldName} {
+		if err := os.RemoveAll(filepath.Join(d.path, snapshotsName, name)); err != nil {
+			return fmt.Errorf("remove what an interrupted backup left: %w", err)
+		}
+	}
+	return nil
+}
+
+// next names a snapshot of that moment, after all that there are.
+func (d *directory) next(now time.Time) (string, error) {
+	names, err := snapshots(d.path)
+	if err != nil {
+		return "", err
+	}
+	name := now.UTC().Format(stamp)
+	if len(names) > 0 && names[len(names)-1] >= name {
+		last, err := time.Parse(stamp, names[len(names)-1])
+		if err != nil {
+			return "", err
+		}
+		name = last.Add(time.Millisecond).Format(stamp)
+	}
+	return name, nil
+}
+
+// publish gives the fresh snapshot its name, when it is durable.
+func (d *directory) publish(name string) error {
+	parent := filepath.Join(d.path, snapshotsName)
+	if err := syncDir(d.fresh()); err != nil {
+		return fmt.Errorf("finish a snapshot: %w", err)
+	}
+	if err := os.Rename(d.fresh(), filepath.Join(parent, name)); err != nil {
+		return fmt.Errorf("finish a snapshot: %w", err)
+	}
+	if err := syncDir(parent); err != nil {
+		return fmt.Errorf("finish a snapshot: %w", err)
+	}
+	return nil
+}
+
+// remove takes a snapshot away. It is none from the first step on.
+func (d *directory) remove(name string) error {
+	old := filepath.Join(d.path, snapshotsName, oldName)
+	err := os.Rename(filepath.Join(d.path, snapshotsName, name), old)
+	if err == nil {
+		err = os.RemoveAll(old)
+	}
+	if err != nil {
+		return fmt.Errorf("remove an old snapshot: %w", err)
+	}
+	return nil
+}
+
+// snapshots lists those that are complete, the oldest first.
+func snapshots(path string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(path, snapshotsName))
+	if err != nil {
+		return nil, fmt.Errorf("list the snapshots of a backup: %w", err)
+	}
+	var names []string
+	for _, entry := range entries { // sorted
+		if _, err := time.Parse(stamp, entry.Name()); err == nil && entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+// flock locks a file until it is closed, or says that somebody else has it.
+func flock(file *os.File, how int) error {
+	return syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
+}
+
+// empty refuses a directory that holds anything; one that does not exist is empty.
+func empty(path string) error {
+	names, err := os.ReadDir(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range names {
+		if name.Name() != "lost+found" {
+			return fmt.Errorf("%s holds %q", path, name.Name())
+		}
+	}
+	return nil
+}
+
+// resolve is a path without symbolic links, as far as it exists.
+func resolve(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(path) != path {
+		if real, err = resolve(filepath.Dir(path)); err == nil {
+			real = filepath.Join(real, filepath.Base(path))
+		}
+	}
+	return real, err
+}
+
+// inside reports whether a path is another or lies below it.
+func inside(path, of string) bool {
+	way, err := filepath.Rel(of, path)
+	return err == nil && filepath.IsLocal(way)
+}
+
+// providerName is what the directory of a provider may be called.
+func providerName(id string) error {
+	if id == "" || id[0] == '.' || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }) || len(id) > 100 {
+		return fmt.Errorf("provider %.80q has an id that can't be the name of a directory", id)
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/secret"
+)
+
+// format is the version of everything that is described here. Another one is refused.
+const format = 1
+
+const newSuffix = ".new"
+
+// identity says whose backup a directory is.
+type identity struct {
+	Format      int
+	Fingerprint string // of the master key, 16 hexadecimal digits
+}
+
+// Manifest says what a snapshot is, and what belongs to it.
+type Manifest struct {
+	Format      int
+	Schema      int    // version of the database's schema
+	Larder      string // version of the program
+	Taken       string // when, RFC 3339
+	Engine      string // that the service ran on
+	BaseURL     string
+	Fingerprint string // of the master key, 16 hexadecimal digits
+	KeyIncluded bool   // else it was given to the service, and must be given to the restored one
+
+	Files     map[string]File
+	Providers []Holding
+
+	Objects, Bytes int64 // in the pool
+	Elsewhere      int64 // objects that elsewhere.jsonl lists
+	Unhashed       int64 // objects without a SHA-256
+	Wrong          int64 // objects that the backup lacks
+}
+
+// File is a file of the snapshot.
+type File struct {
+	Size   int64
+	SHA256 string // hexadecimal
+}
+
+// Holding is what one provider had.
+type Holding struct {
+	ID, Name, Type, Bucket string
+	Objects, Bytes         int64
+}
+
+// line is one of elsewhere.jsonl: an object that does not lie on the local disk.
+type line struct {
+	Provider, Key string
+	Size          int64
+	SHA256, ETag  string
+}
+
+// moment is when a snapshot was taken, ms.
+func (m Manifest) moment() (int64, error) {
+	t, err := time.Parse(time.RFC3339Nano, m.Taken)
+	if err != nil {
+		return 0, fmt.Errorf("read the time of a snapshot: %w", err)
+	}
+	return t.UnixMilli(), nil
+}
+
+// describe writes what belongs to the snapshot beside its database, and the manifest.
+func (r *run) describe(ctx context.Context) error {
+	into := r.dir.fresh()
+	m := &r.manifest
+	m.Format, m.Larder, m.Engine, m.BaseURL = format, r.Larder, string(r.DB.Dialect()), r.BaseURL
+	m.Fingerprint, m.KeyIncluded = r.Fingerprint, r.KeyFile != ""
+	var err error
+	if m.Schema, err = db.SchemaVersion(); err != nil {
+		return err
+	}
+	now := r.Now()
+	if r.sum.Snapshot, err = r.dir.next(now); err != nil {
+		return err
+	}
+	m.Taken = now.UTC().Format(time.RFC3339Nano)
+	m.Objects, m.Bytes, m.Elsewhere, m.Unhashed, m.Wrong = r.sum.Objects, r.sum.Bytes, r.sum.Elsewhere, r.sum.Unhashed, r.sum.Wrong
+	names := []string{databaseName, elsewhereName}
+	audit := filepath.Join(r.DataDir, auditName)
+	if _, err := os.Stat(audit); err == nil {
+		if err := db.CopyFile(ctx, audit, filepath.Join(into, auditName)); err != nil {
+			return err
+		}
+		names = append(names, auditName)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for the access log: %w", err)
+	}
+	if m.KeyIncluded {
+		key, err := os.ReadFile(r.KeyFile)
+		if err == nil {
+			err = writeFile(into, keyName, key)
+		}
+		if err != nil {
+			return fmt.Errorf("copy the secret key: %w", err)
+		}
+	}
+	m.Files = map[string]File{}
+	for _, name := range names {
+		if m.Files[name], err = measure(filepath.Join(into, name)); err != nil {
+			return err
+		}
+	}
+	return writeJSON(into, manifestName, m)
+}
+
+// readIdentity returns whose backup a directory is. Error: fs.ErrNotExist for a directory that is none.
+func readIdentity(dir string) (identity, error) {
+	var id identity
+	if err := readJSON(filepath.Join(dir, identityName), &id); err != nil {
+		return id, err
+	}
+	return id, known(id.Format)
+}
+
+func readManifest(dir, snapshot string) (Manifest, error) {
+	var m Manifest
+	if err := readJSON(filepath.Join(dir, snapshotsName, snapshot, manifestName), &m); err != nil {
+		return m, err
+	}
+	if err := known(m.Format); err != nil {
+		return m, err
+	}
+	newest, err := db.SchemaVersion()
+	if err == nil && m.Schema > newest {
+		err = fmt.Errorf("the backup was made by a newer Larder (%s, schema version %d, this one knows up to %d): restore it with that version", m.Larder, m.Schema, newest)
+	}
+	return m, err
+}
+
+func known(of int) error {
+	if of != format {
+		return fmt.Errorf("the backup has format %d, this Larder knows %d: use the version of Larder that made it, or a newer one", of, format)
+	}
+	return nil
+}
+
+// number is the fingerprint as databases hold it.
+func number(fingerprint string) (int64, error) {
+	n, err := strconv.ParseUint(fingerprint, 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the key's fingerprint: %w", err)
+	}
+	return int64(n), nil
+}
+
+// fingerprintOf is that of the key in a file.
+func fingerprintOf(path string) (string, error) {
+	key, err := secret.Load(path)
+	if err != nil {
+		return "", err
+	}
+	ring, err := secret.New(key)
+	if err != nil {
+		return "", err
+	}
+	return ring.Fingerprint(), nil
+}
+
+func measure(path string) (File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return File{}, err
+	}
+	defer file.Close() // opened to read
+	h := sha256.New()
+	n, err := io.Copy(h, file)
+	return File{Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
+}
+
+func readJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the backup: %w", err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("read the backup: %s: %w", path, err)
+	}
+	return nil
+}
+
+func writeJSON(dir, name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(dir, name, append(text, '\n'))
+}
+
+// writeFile puts a file in place whole and durable, mode 0600, or not at all.
+func writeFile(dir, name string, content []byte) error {
+	path := filepath.Join(dir, name)
+	file, err := os.OpenFile(path+newSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return place(path+newSuffix, path)
+}
+
+// place renames a file whose content is durable.
+func place(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(to))
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

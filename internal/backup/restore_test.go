@@ -1,0 +1,498 @@
+package backup_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/app"
+	"larder/internal/backup"
+	"larder/internal/config"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+)
+
+// A backup is restored into an empty place and nowhere else.
+func TestRestoreWantsAnEmptyPlace(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.alice.Upload("/home/alice", "a", []byte("a"))
+		s.must()
+		_, _, err := restore(s.a.Config, s.dir)
+		told(t, "the place of the service itself", err)
+		for name, path := range map[string]string{
+			"a database": "larder.db", "the log of one": "larder.db-wal", "an access log": "audit.db",
+			"objects": "objects/default/ab/x", "another store": "objects/other/.larder-store", "a file": "objects/file",
+		} {
+			cfg := s.emptyPlace(t, "sqlite")
+			write(t, filepath.Join(cfg.DataDir, path), "something")
+			_, _, err := restore(cfg, s.dir)
+			told(t, name, err, "empty")
+			if text, err := os.ReadFile(filepath.Join(cfg.DataDir, path)); err != nil || string(text) != "something" {
+				t.Errorf("%s is %q afterwards, %v", name, text, err)
+			}
+		}
+		cfg := s.emptyPlace(t, "postgres")
+		d, err := db.Open(t.Context(), db.Config{URL: cfg.DatabaseURL.Reveal(), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		exec(t, d, "CREATE TABLE guestbook (line TEXT)")
+		_, _, err = restore(cfg, s.dir)
+		told(t, "a PostgreSQL database with tables", err, "tables", "empty")
+		untouched(t, cfg)
+
+		// What an empty place may hold: directories for disks, a new disk, the files of others.
+		cfg = s.emptyPlace(t, s.engine)
+		for _, dir := range []string{"objects/default/lost+found", "objects/lost+found"} {
+			if err := os.MkdirAll(filepath.Join(cfg.DataDir, dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(t, filepath.Join(cfg.DataDir, "larder.toml"), "")
+		if _, _, err := restore(cfg, s.dir); err != nil {
+			t.Errorf("an empty place with directories for disks: %v", err)
+		}
+		sound(t, start(t, s.engine, cfg))
+	})
+}
+
+// Abuse case C116: without the key of the original nothing is restored, and the message says what to do.
+func TestRestoreWantsTheKey(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.alice.Upload("/home/alice", "a", []byte("a"))
+		s.must()
+		cfg := s.emptyPlace(t, s.engine)
+		cfg.SecretKey = keyOf("a wrong one")
+		_, _, err := restore(cfg, s.dir)
+		told(t, "with another key", err, "not the one", "LARDER_SECRET_KEY")
+		untouched(t, cfg)
+
+		cfg = s.emptyPlace(t, "sqlite")
+		cfg.SecretKey = ""
+		_, _, err = restore(cfg, s.dir)
+		told(t, "without a key", err, "does not hold it", "LARDER_SECRET_KEY")
+		untouched(t, cfg)
+	})
+}
+
+// A key that the service made itself comes with the backup.
+func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "sqlite", func(c *config.Config) { c.SecretKey = "" })
+	s.alice.Upload("/home/alice", "a", []byte("a"))
+	s.must()
+	original, err := os.ReadFile(s.a.Config.KeyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := s.emptyPlace(t, "sqlite")
+	if _, _, err := restore(cfg, s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(cfg.KeyFile()); err != nil || string(text) != string(original) {
+		t.Errorf("the key is another one (%v)", err)
+	}
+	if info, err := os.Stat(cfg.KeyFile()); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	reads(t, start(t, "sqlite", cfg).SignIn(t, "alice", "password of alice"), "/home/alice/a", "a")
+
+	cfg = s.emptyPlace(t, "sqlite")
+	write(t, cfg.KeyFile(), string(original))
+	if _, _, err := restore(cfg, s.dir); err != nil {
+		t.Errorf("where the key lies already: %v", err)
+	}
+	cfg = s.emptyPlace(t, "sqlite")
+	other := newShop(t, "sqlite", func(c *config.Config) { c.SecretKey = "" })
+	foreign, err := os.ReadFile(other.a.Config.KeyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, cfg.KeyFile(), string(foreign))
+	_, _, err = restore(cfg, s.dir)
+	told(t, "where another key lies", err, "another service")
+
+	cfg = s.emptyPlace(t, "sqlite")
+	write(t, filepath.Join(s.dir, "snapshots", s.snapshots()[0], "secret.key"), string(foreign))
+	_, _, err = restore(cfg, s.dir)
+	told(t, "a backup whose key is another one", err, "secret key in the backup")
+	untouched(t, cfg)
+}
+
+// manifest changes what the manifest of the only snapshot says.
+func (s *shop) manifest(change func(m *backup.Manifest)) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "snapshots", s.snapshots()[0], "manifest.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var m backup.Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		s.t.Fatal(err)
+	}
+	change(&m)
+	if text, err = json.Marshal(m); err != nil {
+		s.t.Fatal(err)
+	}
+	write(s.t, path, string(text))
+}
+
+// What this version does not know, or what is damaged, is refused before anything is made of it.
+func TestRestoreRefusesBackups(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.alice.Upload("/home/alice", "a", []byte("a"))
+		none := t.TempDir()
+		_, _, err := restore(s.emptyPlace(t, "sqlite"), none)
+		told(t, "an empty directory", err, "no backup")
+		s.must()
+		refused := func(what string, words ...string) {
+			t.Helper()
+			cfg := s.emptyPlace(t, s.engine)
+			_, _, err := restore(cfg, s.dir)
+			told(t, what, err, words...)
+			if _, err := os.Stat(cfg.DatabaseFile()); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: and left a database (%v)", what, err)
+			}
+			if s.engine == "postgres" {
+				d, err := db.Open(t.Context(), db.Config{URL: cfg.DatabaseURL.Reveal(), Log: slog.New(slog.DiscardHandler)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if vacant, err := d.Empty(t.Context()); err != nil || !vacant {
+					t.Errorf("%s: and left tables (%v)", what, err)
+				}
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		newest, err := db.SchemaVersion()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.manifest(func(m *backup.Manifest) { m.Schema++ })
+		refused("a newer schema", "newer Larder", fmt.Sprint(newest+1))
+		s.manifest(func(m *backup.Manifest) { m.Schema--; m.Format++ })
+		refused("another format", "format 2")
+		s.manifest(func(m *backup.Manifest) { m.Format--; m.Fingerprint = "0123456789abcdef" })
+		refused("another key's", "another installation")
+		s.manifest(func(m *backup.Manifest) { m.Fingerprint = fingerprint(t, s.dir) })
+
+		_, _, err = restore(s.emptyPlace(t, "sqlite"), s.dir, func(o *backup.RestoreOptions) { o.Snapshot = "20010101T000000.000Z" })
+		told(t, "a snapshot that is not there", err, s.snapshots()[0])
+
+		path := filepath.Join(s.dir, "snapshots", s.snapshots()[0], "larder.db")
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		harmed := slices.Clone(whole)
+		harmed[len(harmed)/2] ^= 1
+		write(t, path, string(harmed))
+		refused("a damaged database", "larder.db", "damaged")
+		write(t, path, string(whole))
+		if _, _, err := restore(s.emptyPlace(t, s.engine), s.dir); err != nil {
+			t.Errorf("as it was: %v", err)
+		}
+	})
+}
+
+func fingerprint(t *testing.T, dir string) string {
+	t.Helper()
+	var id struct{ Fingerprint string }
+	text, err := os.ReadFile(filepath.Join(dir, "larder-backup.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &id)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id.Fingerprint
+}
+
+// Damaged and missing objects are all told; the restore goes on when they are back, or without them when it is told to.
+func TestRestoreTellsOfDamage(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		content := map[string]string{"gone": "gone content", "changed": "changed content", "short": "short content", "long": "long content", "fine": "fine content"}
+		keys := map[string]string{}
+		for name, text := range content {
+			keys[name] = s.object(s.alice.Upload("/home/alice", name, []byte(text)))
+		}
+		s.must()
+		if err := os.Remove(s.kept(keys["gone"])); err != nil {
+			t.Fatal(err)
+		}
+		goneTo := filepath.Join(filepath.Dir(filepath.Dir(s.kept(keys["fine"]))), keys["gone"])
+		write(t, s.kept(keys["changed"]), "chAnged content")
+		write(t, s.kept(keys["short"]), "short")
+		write(t, s.kept(keys["long"]), "long content, and more of it")
+
+		cfg := s.emptyPlace(t, s.engine)
+		_, said, err := restore(cfg, s.dir)
+		if !errors.Is(err, backup.ErrIncomplete) || !strings.Contains(err.Error(), "4 objects") || len(said) != 4 {
+			t.Errorf("%q, %v", said, err)
+		}
+		for name, key := range keys {
+			if slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, key) }) != (name != "fine") {
+				t.Errorf("%s: it says %q", name, said)
+			}
+		}
+		_, err = app.New(t.Context(), cfg, app.Deps{Now: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)})
+		told(t, "a start of what is not whole", err, "larder restore")
+
+		write(t, goneTo, content["gone"])
+		write(t, s.kept(keys["changed"]), content["changed"])
+		write(t, s.kept(keys["short"]), content["short"])
+		if _, said, err := restore(cfg, s.dir); !errors.Is(err, backup.ErrIncomplete) || len(said) != 1 {
+			t.Errorf("with three of four back: %q, %v", said, err)
+		}
+		sum, said, err := restore(cfg, s.dir, func(o *backup.RestoreOptions) { o.Incomplete = true })
+		if err != nil || sum.Wrong != 1 || sum.Objects != 4 || len(said) != 1 {
+			t.Errorf("incomplete: %+v, %q, %v", sum, said, err)
+		}
+		l := start(t, s.engine, cfg)
+		alice := l.SignIn(t, "alice", "password of alice")
+		for _, name := range []string{"fine", "gone", "changed", "short"} {
+			reads(t, alice, "/home/alice/"+name, content[name])
+		}
+	})
+}
+
+// A restore that is broken off leaves nothing that starts, and goes on with the same snapshot.
+func TestInterruptedRestoreGoesOn(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		for i := range 50 {
+			s.alice.Upload("/home/alice", fmt.Sprint("f", i), fmt.Appendf(nil, "content %d", i))
+		}
+		s.must()
+		s.alice.Upload("/home/alice", "later", []byte("later"))
+		s.must(func(o *backup.Options) { o.Keep = 2 })
+		first, second := s.snapshots()[0], s.snapshots()[1]
+		for _, engine := range dbtest.Engines {
+			cfg := s.emptyPlace(t, engine)
+			ctx, stop := context.WithCancel(t.Context())
+			deps := app.Deps{Now: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
+			_, err := app.Restore(ctx, cfg, deps, backup.RestoreOptions{Dir: s.dir, Snapshot: first, Progress: func(p backup.Progress) {
+				if p.Objects == 20 {
+					stop()
+				}
+			}})
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("got %v", err)
+			}
+			for _, try := range []func(context.Context, config.Config, app.Deps) (*app.App, error){app.New, app.Open} {
+				_, err := try(t.Context(), cfg, deps)
+				told(t, "a start", err, "not finished", "larder restore")
+			}
+			if _, err := os.Stat(cfg.DatabaseFile()); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("there is a database already: %v", err)
+			}
+			_, _, err = restore(cfg, s.dir, func(o *backup.RestoreOptions) { o.Snapshot = second })
+			told(t, "another snapshot", err, first, "not finished")
+			moved := cfg
+			moved.ObjectDir = filepath.Join(t.TempDir(), "objects")
+			_, _, err = restore(moved, s.dir)
+			told(t, "another object directory", err, "not finished")
+			sum, _, err := restore(cfg, s.dir)
+			if err != nil || sum.Snapshot != first || sum.Objects != 50 {
+				t.Fatalf("again: %+v, %v", sum, err)
+			}
+			l := start(t, engine, cfg)
+			sound(t, l)
+			alice := l.SignIn(t, "alice", "password of alice")
+			reads(t, alice, "/home/alice/f49", "content 49")
+			alice.Get("/home/alice/later").Fails(404, "NOT_FOUND")
+			_, _, err = restore(cfg, s.dir)
+			told(t, "once it runs", err)
+		}
+	})
+}
+
+// Several providers, one of them under a prefix and with the bucket of another, come back to where their rows say.
+func TestRestoreBringsEveryProvider(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		admin := s.l.Admin(t)
+		for i, body := range []M{
+			{"name": "second", "type": "store_a", "bucket": "second", "pathPrefix": "some/where"},
+			{"name": "twin", "type": "store_a", "bucket": "default", "pathPrefix": "twin"},
+			{"name": "empty", "type": "store_a", "bucket": "empty"},
+		} {
+			provider := admin.Post("/api/admin/storage/providers", body).OK(201).Text("provider.id")
+			path := fmt.Sprint("/m", i)
+			admin.Post("/api/admin/mounts", M{"providerId": provider, "mountPath": path, "name": body["name"]}).OK(201)
+			if body["name"] != "empty" {
+				admin.Upload(path, "file", []byte("in "+path))
+			}
+		}
+		if sum := s.must(); sum.Objects != 2 {
+			t.Errorf("%+v", sum)
+		}
+		cfg := s.emptyPlace(t, s.engine)
+		cfg.ObjectDir = filepath.Join(t.TempDir(), "elsewhere")
+		if _, _, err := restore(cfg, s.dir); err != nil {
+			t.Fatal(err)
+		}
+		l := start(t, s.engine, cfg)
+		sound(t, l)
+		admin = l.Admin(t)
+		reads(t, admin, "/m0/file", "in /m0")
+		reads(t, admin, "/m1/file", "in /m1")
+		admin.Upload("/m2", "new", []byte("new"))
+		if found, err := filepath.Glob(filepath.Join(cfg.ObjectDir, "second", "some", "where", "??", "*")); err != nil || len(found) != 1 {
+			t.Errorf("in the second bucket: %q, %v", found, err)
+		}
+	})
+}
+
+// A move that was under way when the backup was taken is done by the restored service.
+func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		admin := s.l.Admin(t)
+		provider := admin.Post("/api/admin/storage/providers", M{"name": "second", "type": "store_a", "bucket": "second"}).OK(201).Text("provider.id")
+		admin.Post("/api/admin/mounts", M{"providerId": provider, "mountPath": "/second", "name": "second"}).OK(201)
+		admin.Post("/api/files/folder", M{"path": "/uploads", "name": "folder"}).OK(201)
+		var folder string
+		for i := range 20 {
+			id := admin.Upload("/uploads/folder", fmt.Sprint("f", i), fmt.Appendf(nil, "content %d", i))
+			if i == 0 {
+				folder = s.parent(id)
+			}
+		}
+		second := filepath.Join(s.a.Config.ObjectDir, "second")
+		if err := os.Rename(second, second+"-away"); err != nil { // so that it can't get far
+			t.Fatal(err)
+		}
+		job := admin.Post("/api/files/"+folder+"/move", M{"targetPath": "/second"}).OK(200).Text("jobId")
+		s.wait("the move was tried", func() bool {
+			return number(t, s.a.DB, "SELECT count(*) FROM jobs WHERE id = $1 AND status = 'pending' AND attempts = 1", job) == 1
+		})
+		if err := os.Rename(second+"-away", second); err != nil {
+			t.Fatal(err)
+		}
+		s.exec("UPDATE jobs SET status = 'running', holder = 'somebody', due = $1 WHERE id = $2", s.l.Clock.Now().Add(time.Hour).UnixMilli(), job)
+		s.must()
+		l := s.restored(t, s.engine)
+		moved := l.Admin(t)
+		s.wait("the move was done", func() bool { return moved.Get("/api/files/jobs/"+job).OK(200).Text("job.status") == "completed" })
+		reads(t, moved, "/second/folder/f7", "content 7")
+		l.Sweep()
+		sound(t, l)
+	})
+}
+
+func (s *shop) parent(id string) (parent string) {
+	s.t.Helper()
+	if err := s.a.DB.Read(context.Background()).QueryRow("SELECT parent_id FROM entries WHERE id = $1", id).Scan(&parent); err != nil {
+		s.t.Fatal(err)
+	}
+	return parent
+}
+
+func (s *shop) wait(what string, condition func() bool) {
+	s.t.Helper()
+	deadline := time.After(30 * time.Second)
+	for !condition() {
+		select {
+		case <-deadline:
+			s.t.Fatalf("waited in vain until %s", what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// A snapshot of an older schema is brought up to date: here the frozen dump of each version before this one takes the place of the database.
+func TestRestoreMigratesOlderSchemas(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.must()
+		newest, err := db.SchemaVersion()
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := number(t, s.a.DB, "SELECT value FROM versions WHERE name = 'key'")
+		for version := 1; version < newest; version++ {
+			path := filepath.Join(s.dir, "snapshots", s.snapshots()[0], "larder.db")
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			dump, err := os.ReadFile(fmt.Sprintf("../db/testdata/schema-%04d.sqlite.sql", version))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec(t, d, string(dump))
+			exec(t, d, "INSERT INTO versions (name, value) VALUES ('key', $1)", key)
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := sha256.Sum256(text)
+			s.manifest(func(m *backup.Manifest) {
+				m.Schema = version
+				m.Files["larder.db"] = backup.File{Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}
+			})
+			cfg := s.emptyPlace(t, s.engine)
+			if _, _, err := restore(cfg, s.dir, func(o *backup.RestoreOptions) { o.Incomplete = true }); err != nil {
+				t.Fatalf("version %d: %v", version, err)
+			}
+			d, err = db.Open(t.Context(), db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(), Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Current(t.Context()); err != nil {
+				t.Errorf("version %d: %v", version, err)
+			}
+			if n := number(t, d, "SELECT count(*) FROM users WHERE username = 'Alice'"); n != 1 {
+				t.Errorf("version %d: %d users named Alice", version, n)
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// The access log lies in a database of its own, which comes along.
+func TestBackupTakesTheAccessLogAlong(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		log, err := db.Open(t.Context(), db.Config{Path: filepath.Join(s.a.Config.DataDir, "audit.db"), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		exec(t, log, "CREATE TABLE IF NOT EXISTS tried (line TEXT); INSERT INTO tried VALUES ('a line of before');")
+		s.must()
+		exec(t, log, "INSERT INTO tried VALUES ('a line of after')")
+		cfg := s.emptyPlace(t, s.engine)
+		if _, _, err := restore(cfg, s.dir); err != nil {
+			t.Fatal(err)
+		}
+		back, err := db.Open(t.Context(), db.Config{Path: filepath.Join(cfg.DataDir, "audit.db"), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer back.Close()
+		if n := number(t, back, "SELECT count(*) FROM tried"); n != 1 {
+			t.Errorf("%d lines", n)
+		}
+	})
+}

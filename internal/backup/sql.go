@@ -1,0 +1,117 @@
+package backup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+)
+
+// secrets are the tables that no snapshot holds: short-lived tokens, of which a restored service would take none anyway.
+var secrets = []string{"csrf_tokens", "download_tokens"}
+
+// object is a row: what a backup has to hold.
+type object struct {
+	id, provider string
+	key          blob.Key
+	size         int64
+	sha256       string // hexadecimal, "" when nobody has read it yet
+	etag         string
+}
+
+func (o object) String() string { return fmt.Sprintf("object %s of provider %s", o.key, o.provider) }
+
+// objectsAfter lists the next objects by id.
+func objectsAfter(q db.Querier, id string, limit int) ([]object, error) {
+	rows, err := q.Query(`
+		SELECT id, provider_id, key, size, COALESCE(sha256, ''), etag
+		FROM objects
+		WHERE id > $1
+		ORDER BY id
+		LIMIT $2`, id, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list objects: %w", err)
+	}
+	defer rows.Close()
+	var found []object
+	for rows.Next() {
+		var o object
+		var key string
+		if err := rows.Scan(&o.id, &o.provider, &key, &o.size, &o.sha256, &o.etag); err != nil {
+			return nil, fmt.Errorf("list objects: %w", err)
+		}
+		if o.key, err = blob.ParseKey(key); err != nil {
+			return nil, fmt.Errorf("object %s: %w", o.id, err)
+		}
+		found = append(found, o)
+	}
+	return found, rows.Err()
+}
+
+// totals counts all objects and adds their bytes up.
+func totals(q db.Querier) (objects, bytes int64, err error) {
+	err = q.QueryRow("SELECT count(*), CAST(COALESCE(sum(size), 0) AS BIGINT) FROM objects").Scan(&objects, &bytes)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count objects: %w", err)
+	}
+	return objects, bytes, nil
+}
+
+// keyPiece is how many keys one statement asks for.
+const keyPiece = 200
+
+// named returns those of at most keyPiece keys that an object of the provider has.
+func named(q db.Querier, providerID string, keys []blob.Key) (map[blob.Key]bool, error) {
+	args := []any{providerID}
+	for i := range keyPiece { // always as many, so that the text of the statement stays the same
+		args = append(args, string(keys[min(i, len(keys)-1)]))
+	}
+	marks := make([]string, keyPiece)
+	for i := range marks {
+		marks[i] = fmt.Sprintf("$%d", i+2)
+	}
+	rows, err := q.Query("SELECT key FROM objects WHERE provider_id = $1 AND key IN ("+strings.Join(marks, ", ")+")", args...)
+	if err != nil {
+		return nil, fmt.Errorf("ask for keys: %w", err)
+	}
+	defer rows.Close()
+	there := map[blob.Key]bool{}
+	for rows.Next() {
+		var key string
+		if err := rows.Scan(&key); err != nil {
+			return nil, fmt.Errorf("ask for keys: %w", err)
+		}
+		there[blob.Key(key)] = true
+	}
+	return there, rows.Err()
+}
+
+// keyOf is the fingerprint of the master key that a database was made with, as lifecycle notes it.
+func keyOf(q db.Querier) (fingerprint int64, err error) {
+	if err := q.QueryRow("SELECT value FROM versions WHERE name = 'key'").Scan(&fingerprint); err != nil {
+		return 0, fmt.Errorf("look up the key's fingerprint: %w", err)
+	}
+	return fingerprint, nil
+}
+
+// mark notes which snapshot, by its time (ms), a database comes from.
+func mark(tx *db.Tx, taken int64) error {
+	_, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('restored', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value", taken)
+	if err != nil {
+		return fmt.Errorf("note where the database comes from: %w", err)
+	}
+	return nil
+}
+
+// restoredFrom is what mark noted, 0 for a database that comes from no backup, or from a database that can't be read.
+func restoredFrom(ctx context.Context, d *db.DB) (taken int64, err error) {
+	err = d.Read(ctx).QueryRow("SELECT value FROM versions WHERE name = 'restored'").Scan(&taken)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return taken, err
+}
