@@ -67,8 +67,7 @@ func (s *site) environ() []string {
 // run runs a command of the binary to its end.
 func (s *site) run(t testing.TB, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	cmd := exec.Command(s.binary(), args...)
-	cmd.Env = s.environ()
+	cmd := s.command(args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -78,6 +77,13 @@ func (s *site) run(t testing.TB, args ...string) (stdout, stderr string, code in
 		}
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// command is a command of the binary, on this site.
+func (s *site) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(s.binary(), args...)
+	cmd.Env = s.environ()
+	return cmd
 }
 
 // mustRun is run for a command that has to succeed; it returns what it printed on stdout.

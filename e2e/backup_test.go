@@ -1,0 +1,382 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"larder/internal/db/dbtest"
+)
+
+const (
+	backupWorkers = 3
+	backupRuns    = 3
+)
+
+// Abuse case C132: clients upload, replace, rename, move and delete while three backups go into one directory. Each snapshot, restored on this
+// engine and on the other, has every file that was acknowledged before and not touched since, answers every permanent link of before with the same
+// bytes, lets people in with their passwords and nobody with an old session; fsck finds nothing.
+func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
+	seed := crashSeed(t)
+	t.Logf("LARDER_TEST_SEED=%d repeats the choices", seed)
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
+			s.env["LARDER_GARBAGE_GRACE"] = "1ms" // without a hold the collector would be at the heels of the backup
+			if engine == "postgres" {
+				s.onPostgres(t)
+			}
+			c := newCrasher(t, s, rand.New(rand.NewPCG(seed, 7)))
+			c.ledgers = c.ledgers[:backupWorkers]
+			p := s.start(t)
+			c.connect(t, p)
+			old := still(t, p)
+			dir := filepath.Join(t.TempDir(), "backup")
+			load := c.load()
+			for i := range backupRuns {
+				load.await(t, p, int64(20*(i+1)))
+				said := s.mustRun(t, "backup", dir, "--keep", fmt.Sprint(backupRuns))
+				if !strings.HasPrefix(said, "Snapshot 2") || strings.Contains(said, "lacks") {
+					t.Errorf("backup %d said %s", i, said)
+				}
+			}
+			load.stop(t)
+			p.stop(t)
+			names := snapshotsIn(t, dir)
+			if len(names) != backupRuns {
+				t.Fatalf("snapshots %q", names)
+			}
+			private(t, dir, c.token)
+			for i, name := range names {
+				for _, to := range dbtest.Engines {
+					if to != engine && i != 1 { // the other engine once: all snapshots are the same kind of file
+						continue
+					}
+					t.Run(fmt.Sprintf("%d to %s", i, to), func(t *testing.T) {
+						r := s.emptied(t, to)
+						r.mustRun(t, "restore", dir, "--snapshot", name)
+						r.fsck(t)
+						old.there(t, r.start(t))
+					})
+				}
+			}
+		})
+	}
+}
+
+// emptied is a site to come, with the key of s, on an engine.
+func (s *site) emptied(t *testing.T, engine string) *site {
+	t.Helper()
+	r := newSite(t)
+	r.program = s.program
+	r.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
+	delete(r.env, "LARDER_ADMIN_PASSWORD") // nothing of it is seeded
+	if engine == "postgres" {
+		r.onPostgres(t)
+	}
+	if key := s.env["LARDER_SECRET_KEY"]; key != "" {
+		r.env["LARDER_SECRET_KEY"] = key
+	} else if engine == "postgres" {
+		key, err := os.ReadFile(filepath.Join(s.dir, "secret.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.env["LARDER_SECRET_KEY"] = strings.TrimSpace(string(key))
+	}
+	return r
+}
+
+func snapshotsIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, "snapshots"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+// private looks for what must not be readable in a backup (abuse case C114).
+func private(t *testing.T, dir, token string) {
+	t.Helper()
+	seen := 0
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		seen++
+		text, err := os.ReadFile(path)
+		for _, word := range []string{adminPassword, token, token[strings.Index(token, ".")+1:]} {
+			if bytes.Contains(text, []byte(word)) {
+				t.Errorf("%s holds a secret in the clear", path)
+			}
+		}
+		return err
+	})
+	if err != nil || seen < 10 {
+		t.Errorf("%d files, %v", seen, err)
+	}
+}
+
+// load is work that goes on until it is stopped.
+type load struct {
+	done   atomic.Int64 // operations
+	ending atomic.Bool
+	all    sync.WaitGroup
+	faults faultList
+}
+
+func (c *crasher) load() *load {
+	l := &load{}
+	for _, ledger := range c.ledgers {
+		l.all.Go(func() {
+			for !l.ending.Load() {
+				acknowledged, err := ledger.step()
+				if err == nil && !acknowledged {
+					err = fmt.Errorf("%s got no answer", ledger.root)
+				}
+				if err != nil {
+					l.faults.add(err)
+					return
+				}
+				l.done.Add(1)
+			}
+		})
+	}
+	return l
+}
+
+// await waits until that many operations are done.
+func (l *load) await(t *testing.T, p *process, enough int64) {
+	t.Helper()
+	p.await(t, fmt.Sprintf("%d operations done", enough), func() bool { return l.done.Load() >= enough || l.failed() })
+}
+
+func (l *load) failed() bool {
+	l.faults.mu.Lock()
+	defer l.faults.mu.Unlock()
+	return len(l.faults.errs) > 0
+}
+
+func (l *load) stop(t *testing.T) {
+	t.Helper()
+	l.ending.Store(true)
+	l.all.Wait()
+	for _, err := range l.faults.errs {
+		t.Error(err)
+	}
+}
+
+// kept is what was there before the first backup and is not touched again.
+type kept struct {
+	files  contents // by path
+	links  contents // by address, without the host
+	cookie *client  // a session
+	ids    map[string]string
+}
+
+func still(t *testing.T, p *process) *kept {
+	t.Helper()
+	admin := p.admin(t)
+	k := &kept{files: contents{}, links: contents{}, cookie: admin, ids: map[string]string{}}
+	folder := "/uploads/still"
+	admin.mkdir(t, "/uploads", "still")
+	for i := range 12 {
+		name, content := fmt.Sprintf("ünï %d.txt", i), strings.Repeat(fmt.Sprintf("content %d ", i), 1+i*400)
+		if i == 3 {
+			content = ""
+		}
+		var session struct{ SessionID string }
+		admin.do(t, "POST", "/api/files/upload-session", object{"path": folder, "fileName": name, "fileSize": len(content)}).data(t, 200, &session)
+		var part struct{ Etag string }
+		admin.do(t, "PUT", "/api/files/upload/raw/"+session.SessionID, []byte(content)).data(t, 200, &part)
+		var made struct{ File entry }
+		admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": part.Etag}).data(t, 200, &made)
+		k.files[folder+"/"+name], k.ids[folder+"/"+name] = content, made.File.ID
+		var linked struct{ Link struct{ URL string } }
+		admin.do(t, "POST", "/api/files/"+made.File.ID+"/link", nil).data(t, 200, &linked)
+		u, err := url.Parse(linked.Link.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.links[u.Path] = content
+	}
+	return k
+}
+
+// there checks all of it in a restored service.
+func (k *kept) there(t *testing.T, p *process) {
+	t.Helper()
+	k.cookie.bases = []string{p.url}
+	if r := k.cookie.do(t, "GET", "/api/auth/me", nil); r.status != 401 {
+		t.Errorf("an old session goes on: %d %s", r.status, r.body)
+	}
+	admin := p.admin(t) // with the password of before
+	for path, content := range k.files {
+		if body := admin.do(t, "GET", (&url.URL{Path: path}).EscapedPath(), nil).want(t, 200).body; string(body) != content {
+			t.Errorf("%s has %d bytes, want %d", path, len(body), len(content))
+		}
+		admin.do(t, "GET", "/api/files/"+k.ids[path], nil).want(t, 200)
+	}
+	visitor := newClient(p.url)
+	for path, content := range k.links {
+		if body := visitor.do(t, "GET", path, nil).want(t, 200).body; string(body) != content {
+			t.Errorf("a permanent link gives %d bytes, want %d", len(body), len(content))
+		}
+	}
+	for _, e := range admin.walk(t, "/uploads") { // whatever was under way is there as a whole
+		if body := admin.do(t, "GET", (&url.URL{Path: e.full()}).EscapedPath(), nil).want(t, 200).body; int64(len(body)) != e.Size {
+			t.Errorf("%s is listed with %d bytes and has %d", e.full(), e.Size, len(body))
+		}
+	}
+}
+
+// The commands say what was asked wrongly (2) and what can't be done (1).
+func TestBackupCommand(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	dir := filepath.Join(t.TempDir(), "backup")
+	if _, stderr, code := s.run(t, "backup", dir); code != 1 || !strings.Contains(stderr, "no database") {
+		t.Errorf("without a service: %d, %s", code, stderr)
+	}
+	p := s.start(t)
+	withKey(s.key(t, "admin"), p.url).mustRaw(t, "a.txt", "", "text/plain", []byte("a letter"))
+	for _, args := range [][]string{{"backup"}, {"backup", dir, dir}, {"backup", dir, "--keep", "0"}, {"backup", dir, "--fast"}, {"restore"}, {"restore", dir, dir}} {
+		if stdout, stderr, code := s.run(t, args...); code != 2 || stderr == "" {
+			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 2 and a sentence on stderr", args, code, stdout, stderr)
+		}
+	}
+	if out := s.mustRun(t, "backup", dir); !strings.Contains(out, "1 objects with 8 bytes, of which 1 with 8 bytes are new") {
+		t.Errorf("it says %s", out)
+	}
+	wrong := s.emptied(t, "sqlite")
+	wrong.env["LARDER_SECRET_KEY"] = "kX0nB3uQ0Zb1d2T5y8w3Rr6uYp4sVn7mCq9aLf2eJhE="
+	if _, stderr, code := wrong.run(t, "restore", dir); code != 1 || !strings.Contains(stderr, "LARDER_SECRET_KEY") {
+		t.Errorf("with another key: %d, %s", code, stderr)
+	}
+	if _, stderr, code := s.run(t, "restore", dir); code != 1 || !strings.Contains(stderr, "in use") {
+		t.Errorf("into the running service: %d, %s", code, stderr)
+	}
+	objects, err := filepath.Glob(filepath.Join(s.dir, "objects/default/??/*"))
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("objects %q, %v", objects, err)
+	}
+	if err := os.Remove(objects[0]); err != nil {
+		t.Fatal(err)
+	}
+	out, stderr, code := s.run(t, "backup", dir+"-2")
+	if code != 1 || !strings.Contains(out, filepath.Base(objects[0])) || !strings.Contains(out, "lacks 1 objects") || strings.Contains(out, "a.txt") || stderr != "" {
+		t.Errorf("with an object lost: %d, %s%s", code, out, stderr)
+	}
+	r := s.emptied(t, "sqlite")
+	if _, stderr, code := r.run(t, "restore", dir+"-2"); code != 1 || !strings.Contains(stderr, "--incomplete") {
+		t.Errorf("a restore of that: %d, %s", code, stderr)
+	}
+	if out, _, code := r.run(t, "restore", dir+"-2", "--incomplete"); code != 1 || !strings.Contains(out, "1 objects are missing") {
+		t.Errorf("a restore of that, told to go on: %d, %s", code, out)
+	}
+	if out := s.mustRun(t, "help"); !strings.Contains(out, "larder backup DIR") || !strings.Contains(out, "larder restore DIR") {
+		t.Errorf("the help is %s", out)
+	}
+}
+
+// backupPoints and restorePoints are the lines between which a backup and a restore may be killed.
+var (
+	backupPoints  = []string{"backup.held", "backup.snapshot", "backup.copied", "backup.described", "backup.published", "backup.pruned"}
+	restorePoints = []string{"restore.begun", "restore.objects", "restore.placed"}
+)
+
+// A backup that is killed leaves the one before as it was, and a restore that is killed leaves nothing that starts; done again, both succeed.
+func TestKilledBackupAndRestore(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			var err error
+			if s.program, err = crashing(); err != nil {
+				t.Fatal(err)
+			}
+			s.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
+			s.env["LARDER_GARBAGE_GRACE"] = "1ms"
+			if engine == "postgres" {
+				s.onPostgres(t)
+			}
+			p := s.start(t)
+			keyed := withKey(s.key(t, "admin"), p.url)
+			dir := filepath.Join(t.TempDir(), "backup")
+			for i, point := range backupPoints {
+				keyed.mustRaw(t, fmt.Sprintf("f%d.txt", i), "", "text/plain", fmt.Appendf(nil, "content %d", i))
+				s.dies(t, point, "backup", dir)
+				if i > 0 {
+					s.emptied(t, "sqlite").restoresSoundly(t, dir, i)
+				}
+				out := s.mustRun(t, "backup", dir)
+				if names := snapshotsIn(t, dir); len(names) != 1 {
+					t.Errorf("after a crash at %s the snapshots are %q", point, names)
+				}
+				if !strings.Contains(out, fmt.Sprintf(": %d objects", i+1)) {
+					t.Errorf("after a crash at %s: %s", point, out)
+				}
+			}
+			for _, point := range restorePoints {
+				r := s.emptied(t, engine)
+				r.dies(t, point, "restore", dir)
+				if _, stderr, code := r.run(t, "serve"); code != 1 || !strings.Contains(stderr, "larder restore") {
+					t.Errorf("after a crash at %s a server starts: %d, %s", point, code, stderr)
+				}
+				r.restoresSoundly(t, dir, len(backupPoints))
+			}
+			// What killed backups hold is let go in time, and the next ones do not wait for it.
+			p.stop(t)
+			s.fsck(t)
+		})
+	}
+}
+
+// dies runs a command that kills itself at a point.
+func (s *site) dies(t *testing.T, point string, args ...string) {
+	t.Helper()
+	s.env["LARDER_CRASH_AT"] = point
+	defer delete(s.env, "LARDER_CRASH_AT")
+	cmd := s.command(args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if how, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGKILL {
+		t.Fatalf("larder %v was not killed at %s: %v\n%s", args, point, err, &out)
+	}
+}
+
+// restoresSoundly restores, goes on if that was begun before, and has a look at the first of so many files and more.
+func (s *site) restoresSoundly(t *testing.T, dir string, files int) {
+	t.Helper()
+	s.mustRun(t, "restore", dir)
+	s.fsck(t)
+	p := s.start(t)
+	admin := p.admin(t)
+	found := admin.walk(t, "/uploads")
+	if len(found) < files {
+		t.Errorf("%d files were restored, want %d", len(found), files)
+	}
+	for i := range files {
+		body := admin.do(t, "GET", fmt.Sprintf("/uploads/f%d.txt", i), nil).want(t, 200).body
+		if string(body) != fmt.Sprintf("content %d", i) {
+			t.Errorf("file %d is %q", i, body)
+		}
+	}
+	p.stop(t)
+}
