@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -66,7 +67,8 @@ func restore(ctx context.Context, args, environ []string, out, errs io.Writer) e
 		return err
 	}
 	m := sum.Manifest
-	fmt.Fprintf(out, "Restored the snapshot %s of %s, taken by Larder %s: %d objects with %d bytes.\n", sum.Snapshot, m.BaseURL, m.Larder, sum.Objects, sum.Bytes)
+	fmt.Fprintf(out, "Restored the snapshot %s of %s, taken by Larder %s: %d objects with %d bytes.\n",
+		sum.Snapshot, cmp.Or(m.BaseURL, "a service without an address"), m.Larder, sum.Objects, sum.Bytes)
 	if m.Elsewhere > 0 {
 		fmt.Fprintf(out, "%d objects do not lie on this disk and are used where they are: see the manual before both services run.\n", m.Elsewhere)
 	}

@@ -2,7 +2,7 @@
 //
 // A backup has two halves. `objects/` is a pool: every object of the local stores under its provider and key. Objects never change, so a further
 // backup copies what is new. `snapshots/` holds one directory for each backup that is kept: the database as it was at one moment (a SQLite file,
-// whichever engine the service runs on), what the pool has to hold for it, and, if the service made its key itself, that key. docs/adr/0005 has it
+// whichever engine the service runs on), what the pool has to hold for it, and, if the service made its key itself, that key. docs/adr/0006 has it
 // in full.
 //
 // What makes it consistent: a hold keeps the collector from deleting anything, then the snapshot is taken, then what the snapshot names is copied.
