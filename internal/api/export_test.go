@@ -4,13 +4,14 @@ package api
 type Line struct {
 	Method, Pattern string
 	Addition        bool
+	Bytes           bool // it may answer the content of files
 }
 
 // Lines returns the route table.
 func Lines() []Line {
 	var lines []Line
 	for _, r := range (&API{}).table() {
-		lines = append(lines, Line{r.method, r.pattern, r.addition})
+		lines = append(lines, Line{r.method, r.pattern, r.addition, r.find != nil || r.stream != "" && r.stream != "application/json"})
 	}
 	return lines
 }
