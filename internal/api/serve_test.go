@@ -71,7 +71,7 @@ func TestActiveContent(t *testing.T) {
 			})
 		}
 		t.Run("types that are none", func(t *testing.T) { // abuse case C69
-			for _, mimeType := range []string{"text/html;x", "nonsense", "text", "/", "text/", "*/*", "image/*", strings.Repeat("a", 600) + "/" + strings.Repeat("b", 600), "text/html,image/png", "image/png; a=\"\r", "text/plain; charset=utf-7"} {
+			for _, mimeType := range []string{"text/html;x", "nonsense", "text", "/", "text/", "*/*", "image/*", strings.Repeat("a", 600) + "/" + strings.Repeat("b", 600), "text/html,image/png", "image/png; a=\"\r", "text/plain; charset=utf-7", "text/html\r\nSet-Cookie: a=b", "text/html\n\n<p>", "text/html\x00", "image/png; " + strings.Repeat("x", 1024)} {
 				r := begin(admin.In(t), "/public/d", "x.unknown", 4, m{"mimeType": mimeType, "conflict": "rename"})
 				if r.Status == 400 {
 					continue
@@ -90,12 +90,40 @@ func TestActiveContent(t *testing.T) {
 				}
 			}
 		})
+		t.Run("how long a type is", func(t *testing.T) { // abuse case C69
+			long := "x-type/" + strings.Repeat("a", 255-len("x-type/"))
+			begin(admin.In(t), "/public/d", "long", 4, m{"mimeType": long + "a"}).Fails(400, "VALIDATION_ERROR")
+			admin.In(t).Upload("/public/d", "long", []byte("\x00\x01\x02\x03"), m{"mimeType": long})
+			headerIs(t, visitor.In(t).Get("/public/d/long").OK(200), "Content-Type", long)
+			for what, claim := range map[string]string{"one too long": long + "a", "a kilobyte": "text/html; charset=" + strings.Repeat("x", 1024)} {
+				body, kind := form(part{disposition: `form-data; name="file"; filename="claim.unknown"`, mimeType: claim, body: "\x00\x01\x02\x03"})
+				for way, r := range map[string]*apptest.Reply{
+					"form": key.In(t).Post("/api/upload", body, "Content-Type", kind),
+					"raw":  key.In(t).Post("/api/upload", "\x00\x01\x02\x03", "X-File-Name", "claim.unknown", "Content-Type", claim),
+				} {
+					got := visitor.In(t).Get(r.OK(200).Text("directUrl")).OK(200)
+					if served := got.Header.Get("Content-Type"); served != "application/octet-stream" {
+						t.Errorf("%s, %s: served as %q", what, way, served)
+					}
+				}
+			}
+		})
 		t.Run("no service worker", func(t *testing.T) { // abuse case C68
 			id := admin.In(t).Upload("/public", "sw.js", []byte("self"))
 			link := admin.In(t).Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
 			for _, path := range []string{"/public/sw.js", link, ticket(admin.In(t), id)} {
 				visitor.In(t).Get(path, "Service-Worker", "script").Fails(403, "FORBIDDEN")
 				visitor.In(t).Get(path, "Service-Worker", "script", "Sec-Fetch-Dest", "serviceworker").Fails(403, "FORBIDDEN")
+				visitor.In(t).Head(path, "Service-Worker", "script").Fails(403, "FORBIDDEN")
+				visitor.In(t).Get(path, "Service-Worker", "script", "Range", "bytes=0-1").Fails(403, "FORBIDDEN")
+			}
+			private := admin.In(t).Upload("/uploads", "sw.js", []byte("self"))
+			for path, header := range map[string][]string{"/uploads/sw.js": nil, "/api/files/" + private + "/download": {"Accept", "image/*"}} {
+				r := admin.In(t).Get(path, append(header, "Service-Worker", "script")...).Fails(403, "FORBIDDEN")
+				headerIs(t, r, "ETag", "")
+				if admin.In(t).Get(path, header...).OK(200); strings.Contains(string(r.Body), "self") {
+					t.Errorf("%s: %s", path, r.Body)
+				}
 			}
 		})
 		t.Run("names in the header", func(t *testing.T) { // abuse case C71
@@ -110,10 +138,17 @@ func TestActiveContent(t *testing.T) {
 				"sp ace.txt":      `inline; filename="sp ace.txt"`,
 				"plus+sp ace.txt": `inline; filename="plus+sp ace.txt"`,
 				"a b+ü.txt":       `inline; filename="a b+_.txt"; filename*=UTF-8''a%20b%2B%C3%BC.txt`,
+				"a'*=,b.txt":      `inline; filename="a'*=,b.txt"`,
+				"👩‍🚀é.txt":        `inline; filename="____.txt"; filename*=UTF-8''%F0%9F%91%A9%E2%80%8D%F0%9F%9A%80%C3%A9.txt`,
 			} {
-				admin.In(t).Upload("/public/n", name, []byte("x"))
-				r := visitor.In(t).Get("/public/n/" + url.PathEscape(name)).OK(200)
-				headerIs(t, r, "Content-Disposition", want)
+				id := admin.In(t).Upload("/public/n", name, []byte("x"))
+				link := admin.In(t).Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
+				headerIs(t, visitor.In(t).Get("/public/n/"+url.PathEscape(name)).OK(200), "Content-Disposition", want)
+				headerIs(t, visitor.In(t).Get(link).OK(200), "Content-Disposition", want)
+				headerIs(t, visitor.In(t).Get(ticket(admin.In(t), id)).OK(200), "Content-Disposition", strings.Replace(want, "inline", "attachment", 1))
+			}
+			for _, name := range []string{"line\r\nSet-Cookie: a=b.txt", "line\nbreak.txt", "nul\x00.txt", "back\\slash.txt", "right\u202eto-left.txt"} { // abuse case C5
+				begin(admin.In(t), "/public/n", name, 1).Fails(400, "VALIDATION_ERROR")
 			}
 		})
 	})
