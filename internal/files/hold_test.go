@@ -116,18 +116,18 @@ func TestHoldOfAWrongClock(t *testing.T) {
 			t.Error("still there")
 		}
 		h.hold()
-		if n := h.holds(); n != 1 {
+		if n := h.heldStill(); n != 1 {
 			t.Errorf("%d holds, want the last one", n)
 		}
 		h.pass(time.Hour)
 		h.hold()
-		if n := h.holds(); n != 1 {
+		if n := h.heldStill(); n != 1 {
 			t.Errorf("%d holds, want the last one", n)
 		}
 	})
 }
 
-func (h *house) holds() (n int) {
+func (h *house) heldStill() (n int) {
 	h.t.Helper()
 	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT count(*) FROM versions WHERE name LIKE 'backup %'").Scan(&n))
 	return n
@@ -140,7 +140,7 @@ func TestRestoredListsNoGarbage(t *testing.T) {
 		h.hold()
 		h.deleted("a")
 		h.write(files.Restored)
-		if garbage, holds := h.count("garbage"), h.holds(); garbage != 0 || holds != 0 {
+		if garbage, holds := h.count("garbage"), h.heldStill(); garbage != 0 || holds != 0 {
 			t.Errorf("%d keys on the garbage list, %d holds", garbage, holds)
 		}
 	})

@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// front stands before a server, on the same origin, as the browser sees it: it adds pages of the test's own below /__host, without any policy, as if
+// the site had forgotten its own, and takes note of the canaries that come in.
+type front struct {
+	url  string
+	next http.Handler // set before the first request
+	mu   sync.Mutex   // guards heard
+	// heard are the files whose canary came in, each with the origin that it ran in, or `page` for what a page loads without a script.
+	heard map[string][]string
+}
+
+// lastPage is loaded after everything else: when it has told of itself, what others do as slowly has had its time.
+const lastPage = `<!doctype html><svg xmlns="http://www.w3.org/2000/svg"><rect><animate attributeName="x" dur="1s" onbegin="begun()"/></rect></svg>
+<script>function begun() { fetch('/__canary/last/page').then(() => requestAnimationFrame(() => setTimeout(() => parent.postMessage('last', '*')))) }</script>`
+
+func newFront(t *testing.T) *front {
+	t.Helper()
+	f := &front{heard: map[string][]string{}}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if rest, found := strings.CutPrefix(r.URL.Path, "/__canary/"); found {
+		file, origin, _ := strings.Cut(rest, "/")
+		f.mu.Lock()
+		f.heard[file] = append(f.heard[file], origin)
+		f.mu.Unlock()
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.Header().Set("Content-Type", "text/plain")
+		return
+	}
+	switch r.URL.Path {
+	case "/__host":
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, `<!doctype html><title>host</title><body>`)
+	case "/__host/last.js":
+		w.Header().Set("Content-Type", "text/javascript")
+		fmt.Fprint(w, `onconnect = (event) => event.ports[0].postMessage('last')`)
+	case "/__host/last":
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, lastPage)
+	default:
+		f.next.ServeHTTP(w, r)
+	}
+}
+
+// canaries are those heard so far.
+func (f *front) canaries() map[string][]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.heard)
+}
+
+// elsewhere is the address of the pages of the front as another site sees them: another host name of the same machine.
+func (f *front) elsewhere() string { return strings.Replace(f.url, "127.0.0.1", "localhost", 1) }
+
+// pass makes the front hand everything else on.
+func (f *front) pass(t *testing.T, target string) {
+	t.Helper()
+	to, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.next = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Host = r.In.Host
+	}}
+}
+
+// bareSite is a file server that knows nothing of what it serves: types as claimed, else as http.FileServer guesses, and a session that its pages
+// may read.
+func bareSite(t *testing.T, files []activeFile) *front {
+	t.Helper()
+	f, dir, claims := newFront(t), t.TempDir(), map[string]string{}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(dir, file.name), []byte(file.body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		claims["/"+file.name] = file.claim
+	}
+	served := http.FileServer(http.Dir(dir))
+	f.next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/auth/me" {
+			if cookie, err := r.Cookie("auth_token"); err != nil || cookie.Value == "" {
+				http.Error(w, "who are you", http.StatusUnauthorized)
+				return
+			}
+			fmt.Fprint(w, `{"username":"admin"}`)
+			return
+		}
+		if claim := claims[r.URL.Path]; claim != "" {
+			w.Header().Set("Content-Type", claim)
+		}
+		served.ServeHTTP(w, r)
+	})
+	return f
+}
+
+// What browser/active.mjs takes and tells.
+type (
+	browserCookie struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+		URL   string `json:"url"`
+	}
+	visit struct {
+		Host   string            `json:"host"`
+		Sealed bool              `json:"sealed"` // by a policy of its own
+		Manner string            `json:"manner"`
+		URLs   map[string]string `json:"urls"`
+		Expect []string          `json:"expect"`
+
+		way string // how the urls are served
+		own bool   // the host is of the files' origin
+	}
+	profile struct {
+		Cookies []browserCookie `json:"cookies"`
+		Visits  []visit         `json:"visits"`
+	}
+	visited struct {
+		Reports, Loaded, Open []string
+		Ms                    int
+	}
+	profiled struct {
+		Workers int
+		Visits  []visited
+	}
+)
+
+// browse shows all that to the browser.
+func browse(t *testing.T, profiles ...profile) []profiled {
+	t.Helper()
+	oneBrowser <- struct{}{}
+	defer func() { <-oneBrowser }()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	input, err := json.Marshal(map[string]any{"profiles": profiles})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, "node", "active.mjs")
+	cmd.Dir = "browser"
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("node active.mjs: %v\n%s", err, &stderr)
+	}
+	var results []profiled
+	if err := json.Unmarshal(stdout.Bytes(), &results); err != nil || len(results) != len(profiles) {
+		t.Fatalf("active.mjs printed %q: %v", tail(stdout.String(), 500), err)
+	}
+	for i, p := range profiles {
+		if len(results[i].Visits) != len(p.Visits) {
+			t.Fatalf("%d visits were made, want %d", len(results[i].Visits), len(p.Visits))
+		}
+	}
+	return results
+}

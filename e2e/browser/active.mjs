@@ -1,0 +1,207 @@
+// Shows files to headless Chromium in every manner in which a browser takes one, and tells which of them ran.
+//
+//   node active.mjs < visits.json
+//
+// Reads {"profiles": [{"cookies": [{"name", "value", "url"}], "visits": [{"host", "sealed", "manner", "urls": {file: url}, "expect":
+// [file]}]}]}. Each profile has its own cookies and cache. A visit opens the page host and takes all urls from it in one manner (`top` navigates
+// to them instead), and ends when the browser has told the end of each of them, the files in expect have run, and the page /__host/last has
+// done the slow things that pages do; a sealed host lets nothing in.
+// Prints [{"workers": number, "visits": [{"reports": [line], "loaded": [file], "open": [file]}]}] in the same order: what the files said,
+// whether they arrived as what was asked for, and of which no end came; workers are the service workers that stay.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { chromium } from 'playwright-core'
+
+const patience = 30_000
+const tabs = 3
+const { profiles } = JSON.parse(await text(process.stdin))
+
+// within waits for a promise, and for no more than that the test takes to fail.
+const within = (ms, promise) => new Promise((resolve) => {
+  const timer = setTimeout(resolve, ms)
+  promise.finally(() => { clearTimeout(timer); resolve() }).catch(() => {})
+})
+
+// log keeps what a page says, and wakes who waits for a line.
+class Log {
+  lines = new Set()
+  waiting = []
+  add(line) {
+    this.lines.add(line)
+    this.waiting = this.waiting.filter(({ condition, resolve }) => !condition(line) || resolve())
+  }
+  has(condition) {
+    if ([...this.lines].some(condition)) return Promise.resolve()
+    return new Promise((resolve) => this.waiting.push({ condition, resolve }))
+  }
+}
+
+const told = (file) => (line) => line.split(' ')[0] === 'canary' && line.split(' ')[1] === file
+
+// take runs in the page. It makes one element or worker for each file and says `ended FILE load` or `ended FILE error`.
+function take({ manner, urls }) {
+  const say = (line) => console.log(line)
+  const kept = window.kept = [] // a worker that nobody refers to may go before it tells
+  const end = (file, how) => say(`ended ${file} ${how}`)
+  addEventListener('message', (event) => { if (typeof event.data === 'string') say(event.data) })
+  const hear = (port, file) => {
+    kept.push(port)
+    port.onmessage = (event) => { say(event.data); end(file, 'load') }
+  }
+  const element = (name, address, file, more = {}) => {
+    const made = Object.assign(document.createElement(name), more)
+    made.addEventListener('load', () => end(file, 'load'))
+    made.addEventListener('loadedmetadata', () => end(file, 'load'))
+    made.addEventListener('error', () => end(file, 'error'))
+    made[address] = urls[file]
+    made.width = made.height = 30 // all of them in view: what is not seen rests
+    document.body.append(made)
+  }
+  for (const [file, url] of Object.entries(urls)) {
+    try {
+      switch (manner) {
+        case 'iframe': case 'embed': case 'img': case 'video': element(manner, 'src', file); break
+        case 'object': element('object', 'data', file); break
+        case 'script': element('script', 'src', file); break
+        case 'module': element('script', 'src', file, { type: 'module' }); break
+        case 'style': element('link', 'href', file, { rel: 'stylesheet' }); break
+        case 'import': import(url).then(() => end(file, 'load'), () => end(file, 'error')); break
+        case 'worker': case 'moduleworker': {
+          const worker = new Worker(url, { type: manner === 'worker' ? 'classic' : 'module' })
+          hear(worker, file)
+          worker.onerror = () => end(file, 'error')
+          break
+        }
+        case 'shared': {
+          const worker = new SharedWorker(url)
+          kept.push(worker)
+          hear(worker.port, file)
+          worker.onerror = () => end(file, 'error')
+          break
+        }
+        case 'service':
+          navigator.serviceWorker.register(url).then(async (registration) => {
+            say(`canary ${file} ${self.origin}`)
+            end(file, 'load')
+          }, () => end(file, 'error'))
+          break
+      }
+    } catch {
+      end(file, 'error')
+    }
+  }
+}
+
+// await the slow things on a page that does them where the files come from.
+function last(address) {
+  return new Promise((resolve) => {
+    addEventListener('message', (event) => { if (event.data === 'last') resolve() })
+    const frame = document.createElement('iframe')
+    frame.src = address
+    document.body.prepend(frame)
+  })
+}
+
+const frames = ['iframe', 'object', 'embed']
+
+// lastShared waits for a shared worker that was started after all others. Not every one that fails tells.
+function lastShared(address) {
+  return new Promise((resolve) => {
+    const worker = new SharedWorker(address)
+    window.kept.push(worker)
+    worker.port.onmessage = resolve
+    worker.onerror = resolve
+  })
+}
+
+// first is the address that a request was made for, before redirects.
+function first(request) {
+  while (request.redirectedFrom()) request = request.redirectedFrom()
+  return request.url()
+}
+
+async function visit(page, { host, sealed, manner, urls, expect }) {
+  const log = new Log()
+  const asked = new Set() // addresses
+  const files = new Map(Object.entries(urls).map(([file, url]) => [new URL(url).href, file]))
+  const ended = (url, how) => { if (files.has(url)) log.add(`ended ${files.get(url)} ${how}`) }
+  const hears = {
+    console: (message) => log.add(message.text()),
+    request: (request) => asked.add(request.url()),
+    download: (download) => ended(download.url(), 'download'),
+    requestfailed: (request) => { if (frames.includes(manner)) ended(first(request), 'failed') },
+    requestfinished: (request) => { if (manner === 'object' || manner === 'embed') ended(first(request), 'finished') },
+  }
+  for (const [name, fn] of Object.entries(hears)) page.on(name, fn)
+  await page.goto(host, { waitUntil: 'load' })
+  if (manner === 'top') {
+    for (const [file, url] of Object.entries(urls)) {
+      let how = 'load'
+      await page.goto(url, { waitUntil: 'load', timeout: patience }).catch((error) => {
+        how = /Download is starting|ERR_ABORTED|interrupted|ERR_INVALID_RESPONSE/.test(error.message) ? 'error' : ''
+        if (!how) log.add(`canary-trouble ${file} ${error.message.split('\n')[0]}`)
+      })
+      if (how) log.add(`ended ${file} ${how}`)
+      if (expect.includes(file)) await within(patience, log.has(told(file)))
+      else await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))).catch(() => {})
+    }
+  } else {
+    await within(patience, page.evaluate(take, { manner, urls }))
+    const slow = frames.includes(manner) && !sealed ? () => within(patience, page.evaluate(last, new URL('/__host/last', files.keys().next().value).href)) : () => {}
+    await slow()
+    if (manner === 'shared' && !sealed) {
+      await within(patience, page.evaluate(lastShared, new URL('/__host/last.js', host).href).catch(() => {})) // from another site there is none
+      for (const file of Object.keys(urls)) if (!expect.includes(file)) log.add(`ended ${file} silent`)
+    }
+    if (manner === 'embed') files.forEach((file, url) => asked.has(url) || ended(url, 'unasked')) // no type that it shows, by the name
+    await within(patience, Promise.all(Object.keys(urls).map((file) => log.has((line) => line.startsWith(`ended ${file} `)))))
+    await slow()
+    await within(patience, Promise.all(expect.map((file) => log.has(told(file)))))
+  }
+  if (manner === 'service') await page.evaluate(async () => { for (const r of await navigator.serviceWorker.getRegistrations()) await r.unregister() })
+  for (const [name, fn] of Object.entries(hears)) page.off(name, fn)
+  const lines = [...log.lines]
+  return {
+    reports: lines.filter((line) => line.startsWith('canary')),
+    loaded: Object.keys(urls).filter((file) => log.lines.has(`ended ${file} load`)),
+    open: Object.keys(urls).filter((file) => !lines.some((line) => line.startsWith(`ended ${file} `))),
+  }
+}
+
+const home = await mkdtemp(join(tmpdir(), 'larder-chromium-'))
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  headless: true,
+  env: { ...process.env, HOME: home },
+  args: [
+    '--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--disable-quic', '--no-first-run', '--no-proxy-server',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync',
+  ],
+})
+try {
+  const results = []
+  for (const { cookies, visits } of profiles) {
+    const context = await browser.newContext({ acceptDownloads: false })
+    await context.addCookies(cookies)
+    const done = []
+    const queue = [...visits.entries()]
+    await Promise.all(Array.from({ length: tabs }, async () => {
+      const page = await context.newPage()
+      for (let next = queue.shift(); next; next = queue.shift()) {
+        const began = Date.now()
+        done[next[0]] = await visit(page, next[1])
+        done[next[0]].ms = Date.now() - began
+        console.error(next[1].host, next[1].manner, done[next[0]].ms, 'ms') // how far it came, should it be ended
+      }
+      await page.close()
+    }))
+    results.push({ workers: context.serviceWorkers().length, visits: done })
+    await context.close()
+  }
+  console.log(JSON.stringify(results))
+} finally {
+  await browser.close()
+  await rm(home, { recursive: true, force: true })
+}
