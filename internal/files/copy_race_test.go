@@ -140,6 +140,7 @@ func TestOfManyCopiesToOneNameOneSucceeds(t *testing.T) {
 			t.Errorf("there lie %q", got)
 		}
 		w.nothingStaged()
+		w.collect() // copies that were too late
 		w.owned()
 		w.accounted()
 	})
