@@ -291,6 +291,61 @@ func TestCopyIsJudgedAgain(t *testing.T) {
 	})
 }
 
+// Each entry is judged when it is copied, and what was not foreseen is reserved then: what is denied at that moment ends the copy, although it would be
+// allowed again at the end.
+func TestCopyJudgesAndReservesAsItGoes(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		content := map[string]string{"a.txt": "first", "sub/deep/d": "deep", "sub/z": "last"}
+		_, id := w.large(w.ann, "/home/ann/box1", "/home/ann/to1", content)
+		last := w.transactions(id)
+		_, id = w.large(w.ann, "/home/ann/box2", "/home/ann/to2", content)
+		pieces := 0
+		w.asked = func() {
+			switch pieces++; pieces {
+			case 2:
+				w.rule(access.Rule{Pattern: "/home/ann/box2/sub/z", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download), Priority: 9})
+			case last:
+				w.write(func(tx *db.Tx) error {
+					if _, err := tx.Exec("DELETE FROM rules WHERE effect = 'deny'"); err != nil {
+						return err
+					}
+					return tx.BumpConfig()
+				})
+			}
+		}
+		w.work()
+		w.asked = nil
+		w.ended(id, "permission")
+		w.nothingStaged()
+
+		_, id = w.large(w.ann, "/home/ann/box3", "/home/ann/to3", content)
+		w.before(2, func() { w.file(w.ann, "/home/ann/box3/sub/y", "123456") })
+		w.ended(id, "")
+		_, id = w.large(w.ann, "/home/ann/box4", "/home/ann/to4", content)
+		pieces = 0
+		beyond := false
+		w.asked = func() {
+			if pieces++; pieces == 2 {
+				w.file(w.ann, "/home/ann/box4/sub/y", "123456")
+			}
+			var staged int64
+			w.must(w.db.Read(t.Context()).QueryRow("SELECT made_storage FROM copies").Scan(&staged))
+			if bytes, _ := w.reserved("ann"); bytes != max(staged, 13) {
+				t.Errorf("%d bytes are made, %d reserved", staged, bytes)
+			}
+			beyond = beyond || staged > 13
+		}
+		w.work()
+		w.asked = nil
+		w.ended(id, "")
+		if !beyond {
+			t.Error("nothing was copied beyond what was foreseen")
+		}
+		w.collect()
+		w.owned()
+	})
+}
+
 // twice is what ann has and has reserved, in bytes, and twiceFiles in files.
 func (w *depot) twice() int64 {
 	bytes, _ := w.used("ann")
