@@ -79,6 +79,9 @@ var matrix = []line{
 		return "/api/files/batch", M{"action": "delete", "fileIds": []string{f.file}}
 	}, "401 200 200 200 200 403 403 200 403 401 401 401", false}, // who may not do it is told so beside the id
 	{"GET", "/api/files/zip", cookieOrKey, func(f fixture) (string, any) { return "/api/files/zip?ids=" + f.file, nil }, "401 200 404 200 404 200 403 403 403 401 401 401", true},
+	{"POST", "/api/files/{id}/copy", cookieOrKey, func(f fixture) (string, any) {
+		return "/api/files/" + f.file + "/copy", M{"targetPath": "/home/owner", "newName": "copied " + f.name}
+	}, "401 200 403 200 403 403 403 403 403 401 401 401", true},
 	{"GET", "/api/files/jobs", cookieOrKey, at("/api/files/jobs", nil), "401 200 200 200 200 200 200 200 403 401 401 401", true},
 	{"GET", "/api/files/jobs/{jobId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/jobs/" + f.job, nil }, "401 200 404 404 404 200 200 200 403 401 401 401", false},
 	{"GET", "/api/files/{id}/copy-links", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file + "/copy-links?signed=true", nil }, "401 200 403 200 403 200 403 403 403 401 401 401", false},

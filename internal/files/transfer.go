@@ -33,7 +33,7 @@ type order struct {
 	Name     *vpath.Name // nil keeps the name
 	Key      string      // the API key it was asked for with, "" for a session
 	IP       string      // where from
-	Unlocked []string    `json:",omitempty"` // a copy's: the passwords that had been given
+	Unlocked []string    // a copy's: the passwords that had been given
 	Moved    bool        // the entry lies there by now; what came into it meanwhile is still to be copied
 	Provider string      // the target's, once moved
 }
