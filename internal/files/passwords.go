@@ -81,13 +81,12 @@ func (t *Tree) door(ctx context.Context, v *view, a access.Actor, n *node, facts
 // that opens a folder opens it for uploads, too. Of entries' passwords the nearest asks, and is here for those who need none as well.
 func (t *Tree) locks(ctx context.Context, v *view, a access.Actor, n *node, facts access.Target) ([]Lock, error) {
 	a.Unlocked = nil
-	var rules []string
+	var asking []string // rules, and entries above that are not the nearest, whose ids no rule has
 	for _, target := range []access.Target{facts, facts.Inside()} {
 		for _, p := range permissions {
 			for _, id := range v.policy.Decide(a, target, p).Asks {
-				entry := facts.Guard != nil && id == facts.Guard.ID || facts.Above != nil && id == facts.Above.ID
-				if !entry && !slices.Contains(rules, id) {
-					rules = append(rules, id)
+				if !slices.Contains(asking, id) {
+					asking = append(asking, id)
 				}
 			}
 		}
@@ -102,14 +101,14 @@ func (t *Tree) locks(ctx context.Context, v *view, a access.Actor, n *node, fact
 			locks = append(locks, Lock{ID: id, Hash: hash})
 		}
 	}
-	if len(rules) == 0 {
+	if len(asking) == 0 {
 		return locks, nil
 	}
-	asking, err := t.Policies.WithPassword(ctx, rules)
+	rules, err := t.Policies.WithPassword(ctx, asking)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range asking {
+	for _, r := range rules {
 		locks = append(locks, Lock{ID: r.PasswordID, Hash: r.PasswordHash})
 	}
 	return locks, nil
