@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"larder/internal/access"
 	"larder/internal/api"
@@ -23,7 +24,7 @@ var secretText = strings.Repeat("protected bytes ", 6737) + "end"
 var itsSize = regexp.MustCompile(`\b107795\b`)
 
 // bytesRoutes are the routes of the table that answer the content of files. Each has doors below; a new one needs its own.
-var bytesRoutes = []string{"GET /api/files/{id}/download", "GET /api/gateway/download/{token}", "GET /api/i/{link}"}
+var bytesRoutes = []string{"GET /api/files/{id}/download", "GET /api/files/zip", "GET /api/gateway/download/{token}", "GET /api/i/{link}"}
 
 // guarded is a file with a password in its way.
 type guarded struct {
@@ -58,9 +59,19 @@ var doors = []door{
 	{"gateway", token, nil, asksEverybody},
 	{"gateway, preview", token, nil, asksEverybody},
 	{"gateway, another password given", token, nil, asksEverybody},
+	{"signed link", token, nil, asksEverybody},
+	{"zip", func(g guarded, _ string) string { return "/api/files/zip?ids=" + g.id }, nil, func(_, caller string) (int, string) {
+		if caller == "visitor" {
+			return 401, "UNAUTHORIZED"
+		}
+		return 404, "NOT_FOUND" // it is left out, and nothing else was asked for
+	}},
 	{"permanent link", func(g guarded, _ string) string { return g.link }, nil, func(string, string) (int, string) { return 404, "NOT_FOUND" }},
 	{"details", func(g guarded, _ string) string { return "/api/files/" + g.id }, nil, asksWhoMayNotList},
 	{"listing", func(g guarded, _ string) string { return "/api/files?path=" + g.dir }, nil, asksWhoMayNotList},
+	{"public listing", func(g guarded, _ string) string { return "/api/public/files?path=" + g.dir }, nil, func(protection, _ string) (int, string) {
+		return asksWhoMayNotList(protection, "bob")
+	}},
 	{"search", func(g guarded, _ string) string { return "/api/files?path=/home/ann&search=secret" }, nil, func(_, caller string) (int, string) {
 		if caller == "visitor" {
 			return 401, "UNAUTHORIZED"
@@ -149,7 +160,7 @@ func TestProtectedFiles(t *testing.T) {
 			given += w.proven(t, g)
 		}
 		t.Logf("%d cells refused, %d with the password given", cells, given)
-		if want := 4 * 12 * 6 * 13 * 2; cells != want || given != 4*4*2*13*2 {
+		if want := 4 * 15 * 6 * 13 * 2; cells != want || given != 4*4*2*13*2 {
 			t.Errorf("%d and %d cells ran, want %d and %d", cells, given, want, 4*4*2*13*2)
 		}
 	})
@@ -213,14 +224,28 @@ func (w *guardedWorld) place(t *testing.T, number int, protection string) guarde
 		for _, caller := range callers {
 			a, known := w.actors[caller]
 			if !known {
+				signed := w.clients[caller].Get("/api/files/" + g.id + "/copy-links?signed=true").OK(200).Text("formats.direct")
+				w.remember(g, "signed link", caller, signed[strings.Index(signed, "/api/"):])
 				g.tokens[door][caller] = ticket(w.clients[caller], g.id) // a key gives no password, and makes no preview
 				continue
 			}
+			links, err := w.l.Apps[0].Downloads.Sign(context.Background(), a, []string{g.id}, time.Hour)
+			if err != nil || links[0].Err != nil {
+				t.Fatal(err, links)
+			}
+			w.remember(g, "signed link", caller, "/api/gateway/download/"+links[0].Token)
 			a.Unlocked = how.given
 			g.tokens[door][caller] = w.issue(t, a, g.id, how.purpose)
 		}
 	}
 	return g
+}
+
+func (w *guardedWorld) remember(g guarded, door, caller, address string) {
+	if g.tokens[door] == nil {
+		g.tokens[door] = map[string]string{}
+	}
+	g.tokens[door][caller] = address
 }
 
 func (w *guardedWorld) issue(t *testing.T, a access.Actor, id string, purpose download.Purpose) string {
@@ -240,10 +265,12 @@ func (w *guardedWorld) open(t *testing.T, g guarded) {
 			r := w.ask(t, g, d, caller, conditions[4], "HEAD") // uses no token up
 			want := 304
 			switch {
-			case d.name == "download" && caller != "visitor", d.name == "details" && caller != "visitor", d.name == "listing" && caller != "visitor", d.name == "search" && caller != "visitor":
+			case slices.Contains([]string{"download", "zip", "details", "listing", "search"}, d.name):
+				if want = 200; caller == "visitor" {
+					want = 401
+				}
+			case d.name == "public listing":
 				want = 200
-			case d.name == "download", d.name == "details", d.name == "listing", d.name == "search":
-				want = 401
 			case (d.name == "embed" || d.name == "compatible address") && caller == "visitor":
 				want = 302
 			}

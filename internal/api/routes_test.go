@@ -185,10 +185,11 @@ func newWorld(t *testing.T, l *apptest.Larder) *world {
 	victim := l.User(t, "victim")
 	victimKey := key(victim, M{"uploadPath": "/uploads"})
 	change(t, l, "UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'victim'")
-	revoked := key(w.owner, nil)
+	former := l.User(t, "former") // not the owner, who makes so many keys in here that the oldest ended ones are forgotten
+	revoked := key(former, M{"uploadPath": "/uploads"})
 	id, _, _ := strings.Cut(strings.TrimPrefix(revoked.Header.Get("Authorization"), "Bearer "), ".")
-	w.owner.Delete("/api/keys/" + id).OK(200)
-	expired := key(w.owner, M{"expiresIn": 60})
+	former.Delete("/api/keys/" + id).OK(200)
+	expired := key(former, M{"uploadPath": "/uploads", "expiresIn": 60})
 	l.Clock.Advance(61 * time.Second)
 	w.clients = map[string]*apptest.Client{
 		"anonymous": w.anonymous, "owner": w.owner, "administrator": w.admin, "another user": l.User(t, "other"), "guest account": l.User(t, "guesty", M{"role": "guest"}),
