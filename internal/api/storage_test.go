@@ -156,7 +156,7 @@ func TestProvidersShareABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
-		all := []string{addProvider(admin, "shared", M{"pathPrefix": "a"}), addProvider(admin, "shared", M{"pathPrefix": "a"}), addProvider(admin, "shared", M{"pathPrefix": "a/bb"})}
+		all := []string{addProvider(admin, "shared", M{"pathPrefix": "a"}), addProvider(admin, "shared", M{"pathPrefix": "a"}), addProvider(admin, "shared", M{"pathPrefix": "a/more"})}
 		for i, id := range all {
 			addMount(admin, id, fmt.Sprint("/s", i))
 			admin.Upload(fmt.Sprint("/s", i), "f", []byte(fmt.Sprint("body ", i)))
@@ -166,7 +166,7 @@ func TestProvidersShareABucket(t *testing.T) {
 			if !strings.HasPrefix(object, "a/") {
 				t.Errorf("object %s", object)
 			}
-			if strings.HasPrefix(object, "a/bb/") {
+			if strings.HasPrefix(object, "a/more/") {
 				nested++
 			}
 		}

@@ -263,8 +263,9 @@ func (r *Runner) settle(ctx context.Context, run *Run, err error) {
 		end = func(tx *db.Tx) error { return r.fail(tx, run, message) }
 	default:
 		pause := min(firstPause<<(attempts-1), maxPause)
+		due := r.Now().Add(pause).UnixMilli() // from now on, not from when the database has let it in
 		log.Warn("a job is tried again later", "attempts", attempts, "pause", pause, "error", err)
-		end = func(tx *db.Tx) error { return release(tx, run, r.Now().Add(pause).UnixMilli(), attempts) }
+		end = func(tx *db.Tx) error { return release(tx, run, due, attempts) }
 	}
 	if err := r.DB.Write(ctx, end); err != nil && !errors.Is(err, ErrLost) {
 		log.Warn("write down how a job ended", "error", err)
