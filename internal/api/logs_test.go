@@ -123,6 +123,10 @@ func TestWhatIsLogged(t *testing.T) {
 				alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "made"}).Fails(409, "ALREADY_EXISTS")
 			}, []string{"alice folder /home/alice/made 0 409 1"}},
 			{"rename", func() { alice.Put("/api/files/"+folder, M{"name": "new"}).OK(200) }, []string{"alice rename /home/alice/old 0 200 1"}},
+			{"batch", func() {
+				alice.Post("/api/files/batch", M{"action": "move", "fileIds": []string{id, linked, "nothing"}, "targetPath": "/home/alice"}).OK(200)
+			}, []string{"alice move /home/alice/a.txt 0 409 1", "alice move /public/linked.txt 0 403 1"}},
+			{"zip of nothing", func() { bob.Get("/api/files/zip?ids="+id).Fails(404, "NOT_FOUND") }, nil},
 			{"move", func() { alice.Post("/api/files/"+id+"/move", M{"targetPath": "/home/alice/new"}).OK(200) }, []string{"alice move /home/alice/a.txt 0 200 1"}},
 			{"delete of others", func() { bob.Delete("/api/files/"+id).Fails(403, "FORBIDDEN") }, []string{"bob delete /home/alice/new/a.txt 0 403 1"}},
 			{"delete", func() { alice.Delete("/api/files/" + id).OK(200) }, []string{"alice delete /home/alice/new/a.txt 0 200 1"}},

@@ -187,6 +187,12 @@ func TestWhoMayChangeMetadata(t *testing.T) {
 		shared := mkdir(admin, "/uploads", "shared")
 		addRule(admin, m{"pathPattern": "/uploads/shared/**", "effect": "allow", "role": "user", "permissions": []string{"read", "write", "update", "download"}})
 		file := alice.Upload("/uploads/shared", "a.txt", []byte("x"))
+		his := mkdir(bob, "/uploads/shared", "bobs")
+		bob.Upload("/uploads/shared/bobs", "his.txt", []byte("x"))
+		mkdir(bob, "/uploads/shared/bobs", "deep")
+		alice.Upload("/uploads/shared/bobs/deep", "hers.txt", []byte("x"))
+		alone := mkdir(bob, "/uploads/shared", "alone")
+		bob.Upload("/uploads/shared/alone", "his.txt", []byte("x"))
 		title, password := m{"customTitle": "T"}, m{"accessPassword": "open sesame"}
 		both := m{"customTitle": "both", "accessPassword": "open sesame"}
 		key := alice.Key(m{"uploadPath": "/uploads/shared"})
@@ -208,9 +214,13 @@ func TestWhoMayChangeMetadata(t *testing.T) {
 			{"the folder's password by alice", alice, shared, password, 403, "FORBIDDEN"},
 			{"a key that reads", reader, file, title, 403, "FORBIDDEN"},
 			{"nothing", alice, "absent", title, 404, "NOT_FOUND"},
-			{"the owner's key", key, file, password, 200, ""},
-			{"bob's title once there is a password", bob, file, title, 403, "PASSWORD_REQUIRED"},
+			{"the owner's key", key, file, password, 403, "FORBIDDEN"},
 			{"the owner's password", alice, file, password, 200, ""},
+			{"bob's title once there is a password", bob, file, title, 403, "PASSWORD_REQUIRED"},
+			{"the owner's key takes it off", key, file, m{"accessPassword": nil}, 403, "FORBIDDEN"},
+			{"bob's folder, in which alice has a file", bob, his, password, 403, "FORBIDDEN"},
+			{"its title", bob, his, title, 200, ""},
+			{"bob's folder, in which all is his", bob, alone, password, 200, ""},
 			{"an administrator takes it off", admin, file, m{"accessPassword": nil}, 200, ""},
 			{"an administrator's", admin, file, password, 200, ""},
 		} {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/url"
+	"time"
 
 	"larder/internal/access"
 	"larder/internal/download"
@@ -71,9 +72,15 @@ func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 	if err != nil {
 		return unlockedReply{}, err
 	}
+	if err := c.mayUnlock(); err != nil {
+		return unlockedReply{}, err
+	}
 	door, err := a.Tree.DoorAt(c.ctx(), c.actor, path)
 	if err != nil {
 		return unlockedReply{}, err
+	}
+	if door.Outcome == access.Denied {
+		door.Locks = nil // that somebody guesses there tells nobody anything
 	}
 	var given []string
 	err = c.guessAll(targets("path:"+path.String(), door.Locks), func() (err error) {
@@ -90,6 +97,18 @@ func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 		return unlockedReply{}, err
 	}
 	return c.open(door, given, in.Purpose)
+}
+
+// unlocksPerMinute is how often an address may try passwords on paths, whatever they are: each costs a hash, which those who sign in wait for.
+const unlocksPerMinute = 60
+
+// mayUnlock holds an address to unlocksPerMinute, also where nothing else is limited. Fault: RateLimited.
+func (c *call) mayUnlock() error {
+	result, err := c.a.Counters.Take(c.ctx(), "unlock:"+addressKey(c.ip), unlocksPerMinute, time.Minute, 1)
+	if err == nil && !result.Allowed {
+		err = &fault.Error{Kind: fault.RateLimited, Message: "Too many passwords were tried. Please wait a moment.", RetryAfter: result.RetryAfter}
+	}
+	return err
 }
 
 func wrongPassword() error {

@@ -356,4 +356,19 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	l.Clock.Advance(time.Minute)
 	verify(admin, alone, "open sesame").OK(200)
 	unlock(visitor, "/public/shut", "open sesame").OK(200)
+
+	// what a visitor may not see counts for nothing but its own name, whether something lies there or not
+	l.Clock.Advance(time.Minute)
+	guard(admin, mkdir(admin, "/home", "secret"), "open sesame")
+	for i := range 10 {
+		status(t, fmt.Sprint("hidden ", i), unlock(visitor, "/home/secret/a", "x"), 401, "INVALID_PASSWORD")
+	}
+	status(t, "another name below it", unlock(visitor, "/home/secret/b", "x"), 401, "INVALID_PASSWORD")
+
+	// and an address tries so many in all
+	l.Clock.Advance(time.Minute)
+	for i := range 60 {
+		status(t, fmt.Sprint("anywhere ", i), unlock(visitor, fmt.Sprint("/elsewhere/", i), "x"), 401, "INVALID_PASSWORD")
+	}
+	status(t, "the sixty-first", unlock(visitor, "/elsewhere", "x"), 429, "RATE_LIMIT_EXCEEDED")
 }

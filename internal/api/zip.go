@@ -36,8 +36,11 @@ func (a *API) zipFiles(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.auditZip(ids)
-	return c.serveZip(files.ArchiveQuery{IDs: ids, Who: c.still}, "user:"+c.user.ID, nil)
+	begins := func() error {
+		c.auditZip(ids)
+		return nil
+	}
+	return c.serveZip(files.ArchiveQuery{IDs: ids, Who: c.still}, "user:"+c.user.ID, begins)
 }
 
 // idsOf reads the parameter ids; one that comes twice counts once. Fault: Invalid.
@@ -134,9 +137,9 @@ func (t *turnstile) enter(who string) (leave func(), err error) {
 	}, nil
 }
 
-// serveZip is the one place that sends zips; who is whose they are counted as, and spend is called once, after the first file is open and just before
+// serveZip is the one place that sends zips; who is whose they are counted as, and begins is called once, after the first file is open and just before
 // the body goes out. HEAD is answered by what was asked for alone.
-func (c *call) serveZip(q files.ArchiveQuery, who string, spend func() error) error {
+func (c *call) serveZip(q files.ArchiveQuery, who string, begins func() error) error {
 	if runs(c.r) {
 		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
 	}
@@ -158,10 +161,8 @@ func (c *call) serveZip(q files.ArchiveQuery, who string, spend func() error) er
 		if err := z.begin(); err != nil {
 			return err
 		}
-		if spend != nil {
-			if err := spend(); err != nil {
-				return err
-			}
+		if err := begins(); err != nil {
+			return err
 		}
 	}
 	h := c.w.Header()

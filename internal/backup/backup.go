@@ -80,7 +80,7 @@ type Summary struct {
 	Copied, Added  int64  // those of them that were new to the pool, and their bytes
 	Elsewhere      int64  // objects that are only listed
 	Unhashed       int64  // objects that have no SHA-256 to compare with yet
-	Wrong          int64  // objects that could not be had as they should be: the backup lacks them
+	Wrong          int64  // objects, or the access log, that could not be had as they should be: the backup lacks them
 	Pruned         int64  // objects that left the pool
 }
 
@@ -95,6 +95,7 @@ type run struct {
 	sources  map[string]blob.Store  // of local providers
 	pools    map[string]*disk.Store // of the same
 	manifest Manifest
+	taken    time.Time // when the snapshot was begun
 
 	mu  sync.Mutex // guards what follows, Report and Progress
 	sum Summary
@@ -214,6 +215,7 @@ func (r *run) take(ctx context.Context) error {
 		return fmt.Errorf("begin a snapshot: %w", err)
 	}
 	path := filepath.Join(r.dir.fresh(), databaseName)
+	r.taken = r.Now() // before it begins: what came later may be missing in it
 	if err := r.DB.Snapshot(ctx, path, secrets...); err != nil {
 		return err
 	}

@@ -318,6 +318,18 @@ func TestVerifyReadsThePool(t *testing.T) {
 		if text, err := os.ReadFile(s.kept(key)); err != nil || string(text) != "original" {
 			t.Errorf("the pool holds %q, %v", text, err)
 		}
+		// what the store can't give whole either stays as it is: there may be no better copy
+		write(t, s.kept(key), "originaL")
+		write(t, s.stored(key), "orig")
+		sum, said, err = s.take(func(o *backup.Options) { o.Verify = true })
+		if err != nil || sum.Wrong != 1 || len(said) != 1 || !strings.Contains(said[0], key) {
+			t.Errorf("damaged in both places: %+v, %q, %v", sum, said, err)
+		}
+		if text, err := os.ReadFile(s.kept(key)); err != nil || string(text) != "originaL" {
+			t.Errorf("the pool holds %q, %v", text, err)
+		}
+		write(t, s.stored(key), "original")
+		s.must(func(o *backup.Options) { o.Verify = true }, func(o *backup.Options) { o.Report = nil })
 		write(t, s.kept(other), "short")
 		if sum := s.must(); sum.Copied != 1 {
 			t.Errorf("another length is noticed anyway: %+v", sum)

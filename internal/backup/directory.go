@@ -162,6 +162,9 @@ func (d *directory) remove(name string) error {
 	old := filepath.Join(d.path, snapshotsName, oldName)
 	err := os.Rename(filepath.Join(d.path, snapshotsName, name), old)
 	if err == nil {
+		err = syncDir(filepath.Dir(old)) // before objects go that it names
+	}
+	if err == nil {
 		err = os.RemoveAll(old)
 	}
 	if err != nil {

@@ -87,19 +87,30 @@ func (r *run) describe(ctx context.Context) error {
 	if m.Schema, err = db.SchemaVersion(); err != nil {
 		return err
 	}
-	now := r.Now()
-	if r.sum.Snapshot, err = r.dir.next(now); err != nil {
+	if r.sum.Snapshot, err = r.dir.next(r.taken); err != nil {
 		return err
 	}
-	m.Taken = now.UTC().Format(time.RFC3339Nano)
+	m.Taken = r.taken.UTC().Format(time.RFC3339Nano)
 	m.Objects, m.Bytes, m.Elsewhere, m.Unhashed, m.Wrong = r.sum.Objects, r.sum.Bytes, r.sum.Elsewhere, r.sum.Unhashed, r.sum.Wrong
 	names := []string{databaseName, elsewhereName}
 	audit := filepath.Join(r.DataDir, auditName)
 	if _, err := os.Stat(audit); err == nil {
-		if err := db.CopyFile(ctx, audit, filepath.Join(into, auditName)); err != nil {
+		switch err := db.CopyFile(ctx, audit, filepath.Join(into, auditName)); {
+		case err == nil:
+			names = append(names, auditName)
+		case ctx.Err() != nil:
 			return err
+		default: // a log is no reason to have no backup
+			r.mu.Lock()
+			r.sum.Wrong++
+			if r.Report != nil {
+				r.Report(fmt.Sprintf("the access log is left out: %v", err))
+			}
+			r.mu.Unlock()
+			if err := os.Remove(filepath.Join(into, auditName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
-		names = append(names, auditName)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look for the access log: %w", err)
 	}

@@ -149,6 +149,10 @@ func (r *run) wrong(o object, format string, args ...any) {
 func (r *run) copyOne(ctx context.Context, o object) error {
 	pool := r.pools[o.provider]
 	has, err := r.kept(ctx, pool, o)
+	if errors.Is(err, errNowhere) {
+		r.wrong(o, "%v", err)
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("look into the backup: %w", err)
 	}
@@ -202,7 +206,7 @@ func (r *run) unread(ctx context.Context, o object, cause error) error {
 }
 
 // kept reports whether the pool has an object already. What is not as long as it should be, or, where that is asked for, not what it should be, is
-// taken out.
+// taken out, once it is known that the store has it whole: until then it is the best copy that there may be.
 func (r *run) kept(ctx context.Context, pool *disk.Store, o object) (bool, error) {
 	info, err := pool.Stat(ctx, o.key)
 	if errors.Is(err, blob.ErrNotFound) {
@@ -211,28 +215,45 @@ func (r *run) kept(ctx context.Context, pool *disk.Store, o object) (bool, error
 	if err != nil {
 		return false, err
 	}
-	if info.Size == o.size && r.Verify {
-		kept, err := pool.Open(ctx, o.key)
-		if err != nil {
-			return false, err
-		}
-		_, err = io.Copy(io.Discard, newChecked(stopping{ctx, kept}, o))
-		_ = kept.Close() // opened to read
-		if err == nil {
+	if info.Size == o.size {
+		if !r.Verify {
 			return true, nil
 		}
-		if ctx.Err() != nil {
-			return false, ctx.Err()
+		if err = read(ctx, pool, o); err == nil {
+			return true, nil
 		}
-		r.mu.Lock()
-		if r.Report != nil {
-			r.Report(fmt.Sprintf("%s: it was damaged in the backup (%v), and is copied again", o, err))
-		}
-		r.mu.Unlock()
-	} else if info.Size == o.size {
-		return true, nil
+	} else {
+		err = fmt.Errorf("it has %d bytes", info.Size)
 	}
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if read(ctx, r.sources[o.provider], o) != nil {
+		return false, errNowhere
+	}
+	r.mu.Lock()
+	if r.Report != nil && r.Verify {
+		r.Report(fmt.Sprintf("%s: it was damaged in the backup (%v), and is copied again", o, err))
+	}
+	r.mu.Unlock()
 	return false, pool.Delete(ctx, o.key)
+}
+
+// errNowhere says that neither the backup nor the store has an object as it should be; what the backup has stays.
+var errNowhere = errors.New("it is damaged in the backup, and the store can't give it whole")
+
+// read reads an object of a store to its end. An error says that it is not what is recorded, or can't be read.
+func read(ctx context.Context, from blob.Store, o object) error {
+	content, err := from.Open(ctx, o.key)
+	if err != nil {
+		return err
+	}
+	defer content.Close() // opened to read
+	n, err := io.Copy(io.Discard, newChecked(stopping{ctx, content}, o))
+	if err == nil && n != o.size {
+		err = fmt.Errorf("it has %d bytes", n)
+	}
+	return err
 }
 
 // eachObject calls do for every object that sort wants, several at a time.

@@ -44,6 +44,9 @@ func (t *Tree) Copy(ctx context.Context, a access.Actor, id string, target vpath
 			return err
 		}
 		if len(found) > t.batch {
+			if err := c.hopeless(); err != nil {
+				return err
+			}
 			return c.survey(&looked)
 		}
 		if err := c.allowed(c.tally(found)); err != nil {
@@ -143,6 +146,27 @@ func (c *copying) allowed(e extent) error {
 		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
 	}
 	return nil
+}
+
+// hopeless refuses what no look at a large source could change, before that costs anything; where only ownership allows the copy, it says nothing of
+// what lies there before it is known whether it does.
+func (c *copying) hopeless() error {
+	if err := c.mayQueue(); err != nil || c.ownOnly {
+		return err
+	}
+	if err := c.allowed(extent{}); err != nil {
+		return err
+	}
+	return c.free()
+}
+
+// free refuses a name that is taken.
+func (c *copying) free() error {
+	there, err := childNamed(c.tx, c.dest.id, c.name)
+	if err == nil && there.id != "" {
+		err = lies()
+	}
+	return err
 }
 
 // survey has a large source looked through outside of the transaction, where that holds nobody up.
@@ -264,12 +288,8 @@ func (c *copying) later(e *extent, target vpath.Path, newName *vpath.Name, made 
 	if err := c.allowed(*e); err != nil {
 		return err
 	}
-	there, err := childNamed(c.tx, c.dest.id, c.name)
-	if err != nil {
+	if err := c.free(); err != nil {
 		return err
-	}
-	if there.id != "" {
-		return lies()
 	}
 	if err := c.mayQueue(); err != nil {
 		return err
@@ -291,6 +311,7 @@ func (c *copying) later(e *extent, target vpath.Path, newName *vpath.Name, made 
 	}
 	x := errand{order: c.order(target, newName), Copy: id, Entries: e.entries() - 1, Elsewhere: e.elsewhere, Way: []stage{{Source: c.source.id, Copy: id}}}
 	x.Unlocked = c.actor.Unlocked
-	*made, err = c.queue(job.New{ID: jobID, Type: CopyJob, Payload: x.text(), TotalBytes: x.work()})
+	queued, err := c.queue(job.New{ID: jobID, Type: CopyJob, Payload: x.text(), TotalBytes: x.work()})
+	*made = queued
 	return err
 }

@@ -59,7 +59,7 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 	}
 	var updated Entry
 	var hash string
-	err = t.write(ctx, folder && c.Name != nil, func(tx *db.Tx) error {
+	err = t.write(ctx, folder && (c.Name != nil || c.Password != nil), func(tx *db.Tx) error {
 		n, v, err := t.lookUpInside(tx, id)
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 			return err
 		}
 		if c.Password != nil {
-			if err := v.maySetPassword(a, &n); err != nil {
+			if err := v.maySetPassword(tx, a, &n, c.Password.Hash != nil); err != nil {
 				return err
 			}
 		}

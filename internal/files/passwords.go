@@ -124,17 +124,26 @@ func nearest(trail []level) string {
 	return ""
 }
 
-// maySetPassword decides who sets and removes the password of n: its owner and administrators. Where something is mounted below, it is for
-// administrators alone: else whoever makes a folder at a name that leads to other people's mount could lock them out of it, and whoever owns the
-// folder that protects one could open it. Fault: Forbidden.
-func (v *view) maySetPassword(a access.Actor, n *node) error {
+// maySetPassword decides who sets and removes the password of n: its owner and administrators, by themselves and not through a key, which could open
+// what it can give no password for. Where something is mounted below, it is for administrators alone: else whoever makes a folder at a name that
+// leads to other people's mount could lock them out of it, and whoever owns the folder that protects one could open it. Nor can an owner set one
+// over what belongs to others, who would be locked out of what is theirs. Fault: Forbidden.
+func (v *view) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) error {
 	switch {
+	case a.Key != nil:
+		return fault.New(fault.Forbidden, "API keys cannot set or remove passwords.")
 	case a.Role == access.Admin:
 		return nil
 	case a.UserID == "" || a.UserID != n.owner:
 		return fault.New(fault.Forbidden, "Only the owner and administrators can set or remove a password.")
 	case len(v.mounts.Within(n.path)) > 0:
 		return fault.New(fault.Forbidden, "Something is mounted below this folder. Only administrators can set or remove its password.")
+	case sets && n.folder:
+		if err := below(tx, foreignBelow, n.id, a.UserID); fault.Is(err, fault.Forbidden) {
+			return fault.New(fault.Forbidden, "Something in this folder belongs to others. Only administrators can set its password.")
+		} else if err != nil {
+			return err
+		}
 	}
 	return nil
 }

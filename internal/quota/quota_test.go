@@ -187,6 +187,24 @@ func TestReservationIsHiddenHoldsAndIsGivenBack(t *testing.T) {
 	})
 }
 
+// Copies go on in a restored database, and what they have reserved stays; uploads under way do not.
+func TestRestoredKeepsWhatCopiesHold(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		write(t, d, func(tx *db.Tx) error {
+			_, err := tx.Exec("INSERT INTO copies VALUES ('j1', 'e1', 'u', 30, 2, 0, 0), ('j2', 'e2', 'u', 7, 1, 0, 0), ('j3', 'e3', 'v', 1, 1, 0, 0)")
+			return errors.Join(err, quota.Create(tx, "u", 100, 10), quota.Reserve(tx, "u", 90, 9), quota.Create(tx, "w", 100, 10), quota.Reserve(tx, "w", 90, 9))
+		})
+		write(t, d, quota.Restored)
+		if got := left(t, d, "u"); got != (room{63, 7}) {
+			t.Errorf("left to who copies: %+v", got)
+		}
+		if got := left(t, d, "w"); got != (room{100, 10}) {
+			t.Errorf("left to who uploaded: %+v", got)
+		}
+	})
+}
+
 func TestAmountsNeverFallBelowZero(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

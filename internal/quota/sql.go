@@ -154,9 +154,13 @@ func correct(tx *db.Tx, userID string, c Counters) error {
 	return nil
 }
 
-// Restored gives back, in a database that comes from a backup, what uploads under way had reserved.
+// Restored gives back, in a database that comes from a backup, what uploads under way had reserved. What copies have reserved stays: they go on.
 func Restored(tx *db.Tx) error {
-	if _, err := tx.Exec("UPDATE quotas SET reserved_storage = 0, reserved_files = 0 WHERE reserved_storage <> 0 OR reserved_files <> 0"); err != nil {
+	if _, err := tx.Exec(`
+		UPDATE quotas
+		SET reserved_storage = (SELECT CAST(COALESCE(SUM(c.reserved_storage), 0) AS BIGINT) FROM copies c WHERE c.user_id = quotas.user_id),
+			reserved_files = (SELECT CAST(COALESCE(SUM(c.reserved_files), 0) AS BIGINT) FROM copies c WHERE c.user_id = quotas.user_id)
+		WHERE reserved_storage <> 0 OR reserved_files <> 0`); err != nil {
 		return fmt.Errorf("give reservations back: %w", err)
 	}
 	return nil
