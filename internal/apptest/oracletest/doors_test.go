@@ -237,12 +237,11 @@ func (w *world) createFolder(c caller, parent, name string) answer {
 	if refused := w.mayCreate(c, child(parent, name)); refused != nil {
 		return refused
 	}
-	if w.covering(child(parent, name)) != w.covering(parent) { // a mount lies there, and its own rules are not those of a name in this one
-		return answer{taken, forbidden, askPassword}
-	}
 	switch at := w.at(parent); {
 	case at == nil || !at.folder:
 		return answer{notFound}
+	case w.covering(child(parent, name)) != w.covering(parent): // a mount lies there, whose rules are not those of a name in this one
+		return answer{taken, forbidden, askPassword}
 	case w.at(child(parent, name)) != nil:
 		return answer{taken}
 	case w.virtual(child(parent, name)):
