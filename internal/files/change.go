@@ -30,7 +30,11 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 		if !n.mounted() {
 			return noMount()
 		}
-		if err := v.allow(a, n.newTarget(a, path), access.Write); err != nil {
+		target := n.newTarget(a, path)
+		if m, found := v.mounts.Resolve(path); found { // another mount may lie there, and its rules say whether that is told
+			target.MountID = m.ID
+		}
+		if err := v.allow(a, target, access.Write); err != nil {
 			return err
 		}
 		if !n.isFolder() {

@@ -124,10 +124,10 @@ func (m *move) judge(target vpath.Path) error {
 		return err
 	}
 	switch {
-	case !m.dest.isFolder():
-		return fault.New(fault.NotFound, "The target folder does not exist.")
 	case v.fixed(&m.source):
 		return fixedFault()
+	case !m.dest.isFolder():
+		return fault.New(fault.NotFound, "The target folder does not exist.")
 	case m.dest.within(m.source.id):
 		return fault.New(fault.Conflict, "A folder cannot be moved into itself.")
 	case v.occupied(&m.dest, path):

@@ -73,6 +73,11 @@ func (t *Tree) Place(ctx context.Context, a access.Actor, dir vpath.Path, name v
 	if n.id == "" || !n.folder {
 		return Place{}, fault.New(fault.NotFound, "The target folder does not exist.")
 	}
+	if c == RenameNew && there.id != "" { // the name that it is likely to get; the one that it does get is judged when it is put there
+		if err := v.allow(a, n.newTarget(a, n.path.Child(numbered(name, 1))), access.Write); err != nil {
+			return Place{}, err
+		}
+	}
 	p.Replaces = c == Replace && there.id != ""
 	return p, nil
 }

@@ -240,8 +240,6 @@ func (w *world) createFolder(c caller, parent, name string) answer {
 	switch at := w.at(parent); {
 	case at == nil || !at.folder:
 		return answer{notFound}
-	case w.covering(child(parent, name)) != w.covering(parent): // a mount lies there, whose rules are not those of a name in this one
-		return answer{taken, forbidden, askPassword}
 	case w.at(child(parent, name)) != nil:
 		return answer{taken}
 	case w.virtual(child(parent, name)):
@@ -258,7 +256,6 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 	if w.covering(dir) == nil {
 		return answer{notFound}
 	}
-	var late answer
 	target := child(dir, name)
 	old := w.at(target)
 	if old != nil && !old.folder && onConflict == "replace" {
@@ -271,9 +268,6 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 		return answer{done}
 	}
 	if old != nil && onConflict == "rename" {
-		if refused := w.mayCreate(c, target); refused == nil {
-			late = append(late, done) // of the number in the name is told when the upload completes, at the latest
-		}
 		target = child(dir, strings.TrimSuffix(name, path.Ext(name))+" (1)"+path.Ext(name))
 	}
 	refused, base := w.mayCreate(c, target), dir
@@ -283,7 +277,7 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 	at := w.at(base)
 	switch {
 	case refused != nil:
-		return append(refused, late...)
+		return refused
 	case at == nil || !at.folder:
 		return answer{notFound}
 	case old != nil && onConflict != "rename", w.virtual(target) && onConflict != "rename":
@@ -494,8 +488,8 @@ func (w *world) move(c caller, e *entry, folder, name string) answer {
 		if w.covering(folder) == nil {
 			refused = append(refused, notFound)
 		}
-		if w.carriesMount(e) && w.has(c, "delete", e.place()) == allow { // what refuses may lie in that mount, and is not looked at
-			refused = append(refused, append(faults, conflict)...)
+		if w.carriesMount(e) && w.has(c, "delete", e.place()) == allow {
+			refused = append(refused, conflict)
 		}
 		return refused
 	}
