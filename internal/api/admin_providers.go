@@ -1,9 +1,9 @@
 package api
 
 import (
-	"larder/internal/fault"
 	"larder/internal/lifecycle"
 	"larder/internal/provider"
+	"larder/internal/secret"
 )
 
 // providerReply is a storage provider; its secret never shows.
@@ -28,13 +28,26 @@ type providerReply struct {
 
 func viewProvider(p lifecycle.StorageProvider) providerReply {
 	reply := providerReply{
-		ID: p.ID, Name: p.Name, Type: p.Type, Region: p.Region, Bucket: p.Bucket, PublicDomain: p.PublicDomain, UploadDomain: p.UploadDomain,
+		ID: p.ID, Name: p.Name, Type: p.Type, Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket, AccessKeyID: masked(p.AccessKeyID), PublicDomain: p.PublicDomain, UploadDomain: p.UploadDomain,
 		PathPrefix: p.PathPrefix, UploadMode: p.UploadMode, Redirect: p.Redirect, MountCount: p.Mounts, Status: "ok", CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 	if !p.Available {
 		reply.Status = "unavailable"
 	}
 	return reply
+}
+
+// masked shows the end of a credential's name, so that a person can tell which it is.
+func masked(id secret.Text) string {
+	const shown, stars = 4, "****"
+	text := id.Reveal()
+	switch {
+	case text == "":
+		return ""
+	case len(text) < 3*shown:
+		return stars
+	}
+	return stars + text[len(text)-shown:]
 }
 
 type listProvidersReply struct {
@@ -52,9 +65,9 @@ func (a *API) listProviders(c *call, _ struct{}) (listProvidersReply, error) {
 
 type createProviderInput struct {
 	Name            *string          `json:"name" required:"true" maxLength:"100"`
-	Type            *string          `json:"type" required:"true" enum:"store_a,store_b,store_c" description:"This version opens store_a only."`
-	Endpoint        nullable[string] `json:"endpoint" description:"Empty for store_a."`
-	Region          nullable[string] `json:"region" description:"At most 64 characters; default auto for store_a."`
+	Type            *string          `json:"type" required:"true" enum:"store_a,store_b,store_c"`
+	Endpoint        nullable[string] `json:"endpoint" description:"A public http(s) address without a path; empty for store_a."`
+	Region          nullable[string] `json:"region" description:"At most 64 characters; default auto for store_a, us-east-1 else."`
 	Bucket          *string          `json:"bucket" required:"true" description:"store_a: a directory below the object directory, 1 to 63 letters, digits, dots, underscores and hyphens."`
 	AccessKeyID     nullable[string] `json:"accessKeyId" description:"Empty for store_a."`
 	SecretAccessKey nullable[string] `json:"secretAccessKey" description:"Empty for store_a."`
@@ -68,12 +81,12 @@ type createProviderInput struct {
 type updateProviderInput struct {
 	ID              string           `path:"id" json:"-"`
 	Name            *string          `json:"name" minLength:"1" maxLength:"100"`
-	Type            *string          `json:"type" enum:"store_a,store_b,store_c" description:"This version opens store_a only."`
-	Endpoint        nullable[string] `json:"endpoint" description:"Empty for store_a."`
+	Type            *string          `json:"type" enum:"store_a,store_b,store_c"`
+	Endpoint        nullable[string] `json:"endpoint" description:"A public http(s) address without a path; empty for store_a."`
 	Region          nullable[string] `json:"region" description:"Empty or null for the default."`
 	Bucket          *string          `json:"bucket" minLength:"1" description:"Not while there are objects; nor type and pathPrefix."`
-	AccessKeyID     nullable[string] `json:"accessKeyId" description:"Empty for store_a."`
-	SecretAccessKey nullable[string] `json:"secretAccessKey" description:"Empty for store_a."`
+	AccessKeyID     nullable[string] `json:"accessKeyId" description:"Left out, empty or as it is shown: stays as it is."`
+	SecretAccessKey nullable[string] `json:"secretAccessKey" description:"Left out or empty: stays as it is."`
 	PublicDomain    nullable[string] `json:"publicDomain" description:"Empty or null for none."`
 	UploadDomain    nullable[string] `json:"uploadDomain" description:"Empty or null for none."`
 	PathPrefix      nullable[string] `json:"pathPrefix" description:"Empty or null for none."`
@@ -107,12 +120,15 @@ func (a *API) updateProvider(c *call, in updateProviderInput) (oneProviderReply,
 // apply puts what was given into the provider; the whole is checked by whoever stores it. Fault: Invalid.
 func (in updateProviderInput) apply(p *provider.Provider) error {
 	p.Type = or(in.Type, p.Type)
-	if p.Type == provider.BuiltIn {
-		for name, given := range map[string]nullable[string]{"endpoint": in.Endpoint, "accessKeyId": in.AccessKeyID, "secretAccessKey": in.SecretAccessKey} {
-			if or(given.value, "") != "" {
-				return fault.Newf(fault.Invalid, "%s must be empty for store_a.", name)
-			}
-		}
+	if p.Type == provider.BuiltIn { // of what another kind had
+		p.Endpoint, p.AccessKeyID, p.SecretKey = "", "", ""
+	}
+	set(&p.Endpoint, in.Endpoint)
+	if id := secret.Text(or(in.AccessKeyID.value, "")); id != "" && id.Reveal() != masked(p.AccessKeyID) {
+		p.AccessKeyID = id
+	}
+	if key := or(in.SecretAccessKey.value, ""); key != "" {
+		p.SecretKey = secret.Text(key)
 	}
 	p.Name = or(in.Name, p.Name)
 	p.Bucket = or(in.Bucket, p.Bucket)

@@ -26,6 +26,7 @@ import (
 	"larder/internal/config"
 	"larder/internal/db"
 	"larder/internal/download"
+	"larder/internal/egress"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/fsck"
@@ -47,6 +48,8 @@ type Deps struct {
 	Log    *slog.Logger
 	Out    io.Writer     // the address and, on first start, the administrator's password are printed here
 	Drain  time.Duration // how long requests in flight may take to finish at a stop, 0 for 30 s
+
+	Resolver egress.Resolver // of the names of stores, nil for the system's
 }
 
 // App is the service, put together. Its parts are exported for the command line.
@@ -117,7 +120,10 @@ func (a *App) build() {
 		return settings.AllowGuestAccess, err
 	})
 	a.Mounts = mount.New(d)
-	a.Providers = provider.New(provider.Config{DB: d, ObjectDir: a.Config.ObjectDir, MinFree: a.Config.MinFree, Now: now})
+	a.Providers = provider.New(provider.Config{
+		DB: d, ObjectDir: a.Config.ObjectDir, MinFree: a.Config.MinFree, Secrets: a.masterKey, IDs: a.ids, Now: now,
+		Egress: a.egress(a.Config.AllowPrivateEndpoints),
+	})
 	a.Jobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Tree = files.New(files.Config{
 		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, IDs: a.ids, Now: now, Grace: a.Config.GarbageGrace, Log: a.deps.Log,
@@ -134,6 +140,37 @@ func (a *App) build() {
 		MaxStorage: a.Config.DefaultMaxStorage, MaxFiles: a.Config.DefaultMaxFiles,
 	})
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Providers: a.Providers, Now: now, Log: a.deps.Log})
+}
+
+// egress is what may be reached of the outside: public addresses, those that the configuration adds, and never the service itself.
+func (a *App) egress(allow []netip.Prefix) *egress.Policy {
+	return &egress.Policy{Allow: allow, Refuse: a.isMine, Resolver: a.deps.Resolver}
+}
+
+// isMine reports whether an address is one of the service's own listeners, wherever they are bound.
+func (a *App) isMine(to netip.AddrPort) bool {
+	for _, l := range []net.Listener{a.listener, a.ops} {
+		if l == nil {
+			continue
+		}
+		bound, err := netip.ParseAddrPort(l.Addr().String())
+		if err != nil || bound.Port() != to.Port() {
+			continue
+		}
+		if bound.Addr().Unmap() == to.Addr() || bound.Addr().IsUnspecified() && ofThisMachine(to.Addr()) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofThisMachine reports whether an address is that of an interface here.
+func ofThisMachine(addr netip.Addr) bool {
+	own, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(own, func(a net.Addr) bool {
+		prefix, err := netip.ParsePrefix(a.String())
+		return err == nil && prefix.Addr().Unmap() == addr
+	})
 }
 
 // owner is an account as an actor, and whether it is active.

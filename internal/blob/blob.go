@@ -46,6 +46,8 @@ type PutOptions struct {
 	// Max is the most bytes taken; one byte more is refused with ErrTooLarge, and no more than that is read. Negative: no bound.
 	// 0 beside an announced Size leaves that size as the bound; beside an unknown one only an empty body passes.
 	Max int64
+	// MimeType is what a store that serves its objects itself calls this one, "" for nothing in particular.
+	MimeType string
 }
 
 // Store keeps objects. All methods are safe for concurrent use. A key that ParseKey would refuse is answered with ErrKey.

@@ -19,6 +19,10 @@ var (
 	ErrPart = errors.New("parts missing or out of range")
 	// ErrBusy: somebody else is at it at this moment; try again.
 	ErrBusy = errors.New("object is being written")
+	// ErrNoCopy: the store cannot take the object over by itself.
+	ErrNoCopy = errors.New("stores do not copy from each other")
+	// ErrChanged: the object is another one than was asked for.
+	ErrChanged = errors.New("object has changed")
 	// ErrTooLarge: the body goes on after PutOptions.Max.
 	ErrTooLarge = errors.New("object too large")
 	// ErrUnavailable: the store is missing, is another one than expected, or fails. Comes inside a fault.Unavailable.

@@ -55,10 +55,10 @@ type Part struct {
 //   - a body that fails or is refused leaves the part as it was, or missing, never torn;
 //   - nothing can be read at the key before Finish, and nothing changes it afterwards, a late PutPart included.
 type PartStore interface {
-	// Begin announces an object of size bytes in parts of partSize (both at least 1) and returns its name in the store. Beginning again
+	// Begin announces an object of size bytes in parts of partSize (both at least 1), of a type as in PutOptions, and returns its name in the store. Beginning again
 	// with the same key is another upload or the same one, as the store likes. Errors: ErrPart (sizes below 1, more than MaxParts),
 	// ErrExists, ErrNoSpace, ErrUnavailable.
-	Begin(ctx context.Context, key Key, size, partSize int64) (Upload, error)
+	Begin(ctx context.Context, key Key, size, partSize int64, mimeType string) (Upload, error)
 
 	// PutPart takes body, which must have exactly PartLength(number) bytes, as that part. Errors: ErrPart (number out of range),
 	// ErrNotFound (finished or aborted), ErrSize, ErrNoSpace, ErrUnavailable, ErrReader, the context's error.

@@ -62,7 +62,10 @@ func (s *Service) CreateProvider(ctx context.Context, p provider.Provider) (Stor
 	if err != nil {
 		return StorageProvider{}, err
 	}
-	if p.Marker, err = s.prepare(ctx, p.Bucket); err != nil {
+	if err := s.cfg.Providers.CheckEndpoint(ctx, p); err != nil {
+		return StorageProvider{}, err
+	}
+	if p.Marker, err = s.prepare(ctx, p); err != nil {
 		return StorageProvider{}, err
 	}
 	p.ID, p.CreatedAt = s.cfg.IDs.UUID(), s.cfg.Now().UnixMilli()
@@ -73,9 +76,13 @@ func (s *Service) CreateProvider(ctx context.Context, p provider.Provider) (Stor
 	return s.show(ctx, p)
 }
 
-// prepare makes the store of a bucket before a row with its marker is committed. A bucket that a provider has already is that provider's store,
+// prepare makes the built-in store of a bucket before a row with its marker is committed. A bucket that a provider has already is that provider's store,
 // and never made anew: its directory may be missing because a disk is.
-func (s *Service) prepare(ctx context.Context, bucket string) (marker string, err error) {
+func (s *Service) prepare(ctx context.Context, to provider.Provider) (marker string, err error) {
+	if to.Type != provider.BuiltIn {
+		return "", nil
+	}
+	bucket := to.Bucket
 	all, err := s.cfg.Providers.All(ctx)
 	if err != nil {
 		return "", err
@@ -115,12 +122,17 @@ func (s *Service) UpdateProvider(ctx context.Context, id string, change func(p *
 	if err != nil {
 		return StorageProvider{}, err
 	}
+	if after.Endpoint != before.Endpoint {
+		if err := s.cfg.Providers.CheckEndpoint(ctx, after); err != nil {
+			return StorageProvider{}, err
+		}
+	}
 	var noted []blob.Key
 	if moved(before, after) {
 		if noted, err = s.cfg.Tree.OnlyNoted(ctx, id); err != nil {
 			return StorageProvider{}, err
 		}
-		if after.Marker, err = s.prepare(ctx, after.Bucket); err != nil {
+		if after.Marker, err = s.prepare(ctx, after); err != nil {
 			return StorageProvider{}, err
 		}
 	}

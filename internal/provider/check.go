@@ -9,7 +9,9 @@ import (
 	"unicode/utf8"
 
 	"larder/internal/blob"
+	"larder/internal/egress"
 	"larder/internal/fault"
+	"larder/internal/secret"
 )
 
 // Limits, in characters. Specification: Storage provider.
@@ -17,16 +19,15 @@ const (
 	maxName   = 100
 	maxRegion = 64
 	maxDomain = 255
+
+	maxCredential = 256
 )
 
 // Check reports what keeps p from being stored, and brings what was left out and what can be written in several ways into the form that is
 // stored. Fault: Invalid.
 func (p *Provider) Check() error {
-	if p.Type != BuiltIn {
-		return fault.New(fault.Invalid, "The type must be store_a: this version does not open S3-compatible stores (store_b, store_c) yet.")
-	}
-	if p.Region == "" {
-		p.Region = "auto"
+	if err := p.checkPlace(); err != nil {
+		return err
 	}
 	if p.UploadMode == "" {
 		p.UploadMode = "auto"
@@ -35,8 +36,6 @@ func (p *Provider) Check() error {
 	switch {
 	case strings.TrimSpace(p.Name) == "" || utf8.RuneCountInString(p.Name) > maxName || strings.ContainsFunc(p.Name, unicode.IsControl):
 		return fault.New(fault.Invalid, "A provider's name has 1 to 100 characters, none of them a control character.")
-	case !bucketName.MatchString(p.Bucket):
-		return badBucket()
 	case len(p.Region) > maxRegion || strings.ContainsFunc(p.Region, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fault.New(fault.Invalid, "A region has at most 64 letters, digits and signs.")
 	case !domain(p.PublicDomain):
@@ -51,6 +50,54 @@ func (p *Provider) Check() error {
 			"joined by slashes, 459 characters in all; the first must not be tmp.").Because(err)
 	}
 	return nil
+}
+
+// checkPlace is Check for what says where the store is.
+func (p *Provider) checkPlace() error {
+	switch p.Type {
+	case BuiltIn:
+		if p.Region == "" {
+			p.Region = "auto"
+		}
+		switch {
+		case p.Endpoint != "" || p.AccessKeyID != "" || p.SecretKey != "":
+			return fault.New(fault.Invalid, "endpoint, accessKeyId and secretAccessKey must be empty for store_a.")
+		case !bucketName.MatchString(p.Bucket):
+			return badBucket()
+		}
+		return nil
+	case PathStyle, VirtualHost:
+		return p.checkRemote()
+	}
+	return fault.New(fault.Invalid, "The type is store_a, store_b or store_c.")
+}
+
+// checkRemote is checkPlace for an S3-compatible store.
+func (p *Provider) checkRemote() error {
+	endpoint, err := egress.Endpoint(p.Endpoint)
+	if err != nil {
+		return err
+	}
+	p.Endpoint = endpoint.Scheme + "://" + strings.ToLower(endpoint.Host)
+	if p.Region == "" {
+		p.Region = "us-east-1"
+	}
+	switch {
+	case !s3Bucket.MatchString(p.Bucket):
+		return fault.New(fault.Invalid, "A bucket has 3 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
+	case p.Type == VirtualHost && (strings.ContainsAny(p.Bucket, "_") || strings.ToLower(p.Bucket) != p.Bucket || strings.Contains(p.Bucket, "..")):
+		return fault.New(fault.Invalid, "A bucket of store_c is part of a host name: small letters, digits, dots and hyphens.")
+	case !credential(p.AccessKeyID) || !credential(p.SecretKey):
+		return fault.New(fault.Invalid, "accessKeyId and secretAccessKey are required, 256 characters at most, without spaces.")
+	}
+	return nil
+}
+
+// s3Bucket is what a bucket of an S3-compatible server may be called; some take more than the rules of the protocol's owner.
+var s3Bucket = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{2,62}$`)
+
+func credential(c secret.Text) bool {
+	return c != "" && len(c) <= maxCredential && !strings.ContainsFunc(c.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // host is a name or an IPv4 address, or an IPv6 address in brackets, with or without a port.

@@ -38,14 +38,14 @@ func (p Place) IDs() []string {
 
 // Places returns where the providers keep their objects, whether or not a mount uses them. No store is touched.
 func (r *Registry) Places(ctx context.Context) ([]Place, error) {
-	all, err := r.all(ctx)
+	all, err := r.All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var places []Place
 	at := map[string]int{}
 	for _, p := range all {
-		id := p.endpoint + "\x00" + p.Bucket
+		id := p.Endpoint + "\x00" + p.Bucket
 		if p.Type == BuiltIn {
 			id = p.Bucket
 		}
@@ -55,7 +55,7 @@ func (r *Registry) Places(ctx context.Context) ([]Place, error) {
 			at[id] = i
 			places = append(places, Place{ID: strings.ReplaceAll(id, "\x00", " ")})
 		}
-		places[i].Providers = append(places[i].Providers, p.Provider)
+		places[i].Providers = append(places[i].Providers, p)
 	}
 	return places, nil
 }

@@ -19,20 +19,31 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/blob/disk"
+	"larder/internal/blob/s3"
 	"larder/internal/db"
+	"larder/internal/egress"
 	"larder/internal/fault"
+	"larder/internal/ident"
+	"larder/internal/secret"
 )
 
-// BuiltIn is the type of the store on the local disk.
-const BuiltIn = "store_a"
+// The types of providers.
+const (
+	BuiltIn     = "store_a" // on the local disk
+	PathStyle   = "store_b" // an S3-compatible server, the bucket in the path
+	VirtualHost = "store_c" // a cloud vendor's, the bucket in front of the host name
+)
 
-// Provider is one provider's record. Credentials are not in it. Times are in milliseconds.
+// Provider is one provider's record. Its credentials are sealed in the database. Times are in milliseconds.
 type Provider struct {
 	ID, Name     string
 	Type         string // store_a, store_b or store_c
+	Endpoint     string // of an S3-compatible store: https:// or http://, a host, maybe a port; "" for store_a, as are the credentials
 	Region       string
 	Bucket       string
-	PublicDomain string // a host or an http(s) address, "" for none; as is UploadDomain
+	AccessKeyID  secret.Text
+	SecretKey    secret.Text // secretAccessKey
+	PublicDomain string      // a host or an http(s) address, "" for none; as is UploadDomain
 	UploadDomain string
 	PathPrefix   string // of object keys, as blob.NewShard takes it
 	UploadMode   string // auto, presigned or worker
@@ -42,14 +53,17 @@ type Provider struct {
 	CreatedAt, UpdatedAt int64
 }
 
-// Presigns reports whether the store hands out addresses of its own that clients fetch bytes from. None does yet.
-func (p Provider) Presigns() bool { return false }
+// Presigns reports whether the store hands out addresses of its own that clients fetch bytes from, or send them to.
+func (p Provider) Presigns() bool { return p.Type != BuiltIn }
 
 // Config is what a Registry needs.
 type Config struct {
 	DB        *db.DB
 	ObjectDir string // where the built-in store keeps its buckets
 	MinFree   int64  // bytes of free space below which nothing is taken in
+	Secrets   *secret.Keyring
+	Egress    *egress.Policy // which endpoints may be reached
+	IDs       *ident.Source
 	Now       func() time.Time
 }
 
@@ -58,13 +72,22 @@ type Registry struct {
 	cfg  Config
 	rows *db.VersionedMap[string, Provider]
 
-	mu   sync.Mutex
-	open map[string]*disk.Store // by directory and marker
+	mu     sync.Mutex
+	open   map[string]*disk.Store // by directory and marker
+	remote map[string]bucket      // by provider
+}
+
+// bucket is an open store in a bucket, and the record it was opened by.
+type bucket struct {
+	by    Provider
+	store *s3.Store
 }
 
 // New returns a Registry. No store is touched.
 func New(cfg Config) *Registry {
-	return &Registry{cfg: cfg, rows: db.NewVersionedMap[string, Provider](1000), open: map[string]*disk.Store{}}
+	return &Registry{
+		cfg: cfg, rows: db.NewVersionedMap[string, Provider](1000), open: map[string]*disk.Store{}, remote: map[string]bucket{},
+	}
 }
 
 // Close gives the stores up once the operations under way are done.
@@ -75,6 +98,10 @@ func (r *Registry) Close() error {
 	for name, store := range r.open {
 		err = errors.Join(err, store.Close())
 		delete(r.open, name)
+	}
+	for id, b := range r.remote {
+		b.store.Close()
+		delete(r.remote, id)
 	}
 	return err
 }
@@ -142,7 +169,7 @@ func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.
 		return nil, err
 	}
 	if p.Type != BuiltIn {
-		return nil, fault.Newf(fault.Unavailable, "Provider %q is of a kind that this version cannot open.", p.Name)
+		return r.bucket(p)
 	}
 	dir, err := r.dir(p.Bucket)
 	if err != nil {
@@ -160,6 +187,44 @@ func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.
 	}
 	r.open[name] = store
 	return store, nil
+}
+
+// bucket returns the open store of a provider that is not on the disk.
+func (r *Registry) bucket(p Provider) (blob.Store, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if open := r.remote[p.ID]; open.store != nil && open.by == p {
+		return open.store, nil
+	}
+	store, err := s3.Open(r.Options(p))
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").Because(fmt.Errorf("open provider %s: %w", p.ID, err))
+	}
+	if old := r.remote[p.ID].store; old != nil {
+		old.Close()
+	}
+	r.remote[p.ID] = bucket{p, store}
+	return store, nil
+}
+
+// Options is how the bucket of a provider that is not on the disk is opened.
+func (r *Registry) Options(p Provider) s3.Options {
+	return s3.Options{
+		Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket, AccessKey: p.AccessKeyID.Reveal(), SecretKey: p.SecretKey.Reveal(),
+		PathStyle: p.Type == PathStyle, Prefix: p.PathPrefix, UploadDomain: p.UploadDomain, Egress: r.cfg.Egress, IDs: r.cfg.IDs,
+	}
+}
+
+// CheckEndpoint reports whether the provider's endpoint may be reached (specification: Storage provider). Fault: Invalid.
+func (r *Registry) CheckEndpoint(ctx context.Context, p Provider) error {
+	if p.Type == BuiltIn {
+		return nil
+	}
+	endpoint, err := egress.Endpoint(p.Endpoint)
+	if err != nil {
+		return err
+	}
+	return r.cfg.Egress.Check(ctx, endpoint)
 }
 
 // Check reports whether the stores of all providers can be reached and take writes. Fault: Unavailable.

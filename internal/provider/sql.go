@@ -8,13 +8,15 @@ import (
 
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/secret"
 )
 
-const columns = `id, name, type, region, bucket, public_domain, upload_domain, path_prefix, upload_mode, redirect, marker, created_at, updated_at`
+const columns = `id, name, type, endpoint, region, bucket, access_key_id, secret_access_key, public_domain, upload_domain, path_prefix, upload_mode, redirect, marker, created_at, updated_at`
 
-func scan(from interface{ Scan(dest ...any) error }) (Provider, error) {
+func (r *Registry) scan(from interface{ Scan(dest ...any) error }) (Provider, error) {
 	var p Provider
-	err := from.Scan(&p.ID, &p.Name, &p.Type, &p.Region, &p.Bucket, &p.PublicDomain, &p.UploadDomain, &p.PathPrefix, &p.UploadMode, &p.Redirect,
+	var accessKeyID, secretKey string // sealed
+	err := from.Scan(&p.ID, &p.Name, &p.Type, &p.Endpoint, &p.Region, &p.Bucket, &accessKeyID, &secretKey, &p.PublicDomain, &p.UploadDomain, &p.PathPrefix, &p.UploadMode, &p.Redirect,
 		&p.Marker, &p.CreatedAt, &p.UpdatedAt)
 	if errors.Is(err, db.ErrNoRows) {
 		return Provider{}, fault.New(fault.NotFound, "There is no such provider.")
@@ -22,25 +24,60 @@ func scan(from interface{ Scan(dest ...any) error }) (Provider, error) {
 	if err != nil {
 		return Provider{}, fmt.Errorf("read provider: %w", err)
 	}
+	if p.AccessKeyID, err = r.unseal(p.ID, accessKeyID); err == nil {
+		p.SecretKey, err = r.unseal(p.ID, secretKey)
+	}
+	if err != nil {
+		return Provider{}, fmt.Errorf("open the credentials of provider %s: %w", p.ID, err)
+	}
 	return p, nil
 }
 
-// Insert adds a provider without credentials and raises the config version. A built-in store must have been prepared with p.Marker.
+// sealed is what credentials are sealed for: they open in the row of their provider only.
+const sealed = "provider"
+
+func (r *Registry) seal(id string, credential secret.Text) (string, error) {
+	if credential == "" {
+		return "", nil
+	}
+	return r.cfg.Secrets.Seal(sealed, id, []byte(credential.Reveal()))
+}
+
+func (r *Registry) unseal(id, column string) (secret.Text, error) {
+	if column == "" {
+		return "", nil
+	}
+	plain, err := r.cfg.Secrets.Open(sealed, id, column)
+	return secret.Text(plain), err
+}
+
+// Insert adds a provider and raises the config version. A built-in store must have been prepared with p.Marker.
 func (r *Registry) Insert(tx *db.Tx, p Provider) error {
-	_, err := tx.Exec(`
-		INSERT INTO providers (name, type, endpoint, region, bucket, access_key_id, secret_access_key, public_domain, upload_domain,
-			path_prefix, upload_mode, redirect, marker, updated_at, id, created_at)
-		VALUES ($1, $2, '', $3, $4, '', '', $5, $6, $7, $8, $9, $10, $11, $12, $13)`, append(p.values(), p.ID, p.CreatedAt)...)
+	values, err := r.values(p)
+	if err == nil {
+		_, err = tx.Exec(`
+			INSERT INTO providers (name, type, endpoint, region, bucket, access_key_id, secret_access_key, public_domain, upload_domain,
+				path_prefix, upload_mode, redirect, marker, updated_at, id, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`, append(values, p.CreatedAt)...)
+	}
 	if err != nil {
 		return fmt.Errorf("insert provider: %w", err)
 	}
 	return tx.BumpConfig()
 }
 
-// values are the columns that Replace sets.
-func (p *Provider) values() []any {
-	return []any{p.Name, p.Type, p.Region, p.Bucket, p.PublicDomain, p.UploadDomain, p.PathPrefix, cmp.Or(p.UploadMode, "auto"), p.Redirect,
-		p.Marker, p.UpdatedAt}
+// values are the columns that Replace sets, and the id.
+func (r *Registry) values(p Provider) ([]any, error) {
+	accessKeyID, err := r.seal(p.ID, p.AccessKeyID)
+	if err != nil {
+		return nil, err
+	}
+	secretKey, err := r.seal(p.ID, p.SecretKey)
+	if err != nil {
+		return nil, err
+	}
+	return []any{p.Name, p.Type, p.Endpoint, p.Region, p.Bucket, accessKeyID, secretKey, p.PublicDomain, p.UploadDomain, p.PathPrefix,
+		cmp.Or(p.UploadMode, "auto"), p.Redirect, p.Marker, p.UpdatedAt, p.ID}, nil
 }
 
 // ByID reads a provider. Fault: NotFound.
@@ -50,7 +87,7 @@ func (r *Registry) ByID(ctx context.Context, id string) (Provider, error) {
 
 // ByIDIn is ByID as q sees it. Who holds the tree alone in a transaction has the provider to themselves until it ends.
 func (r *Registry) ByIDIn(q db.Querier, id string) (Provider, error) {
-	return scan(q.QueryRow(`SELECT `+columns+` FROM providers WHERE id = $1`, id))
+	return r.scan(q.QueryRow(`SELECT `+columns+` FROM providers WHERE id = $1`, id))
 }
 
 // All reads all providers, the oldest first.
@@ -62,7 +99,7 @@ func (r *Registry) All(ctx context.Context) ([]Provider, error) {
 	defer rows.Close()
 	var all []Provider
 	for rows.Next() {
-		p, err := scan(rows)
+		p, err := r.scan(rows)
 		if err != nil {
 			return nil, err
 		}
@@ -73,11 +110,15 @@ func (r *Registry) All(ctx context.Context) ([]Provider, error) {
 
 // Replace gives the provider with p's id all of p's values, its age excepted, and raises the config version. Fault: NotFound.
 func (r *Registry) Replace(tx *db.Tx, p Provider) error {
+	values, err := r.values(p)
+	if err != nil {
+		return fmt.Errorf("replace provider: %w", err)
+	}
 	n, err := tx.Exec(`
 		UPDATE providers
-		SET name = $1, type = $2, region = $3, bucket = $4, public_domain = $5, upload_domain = $6, path_prefix = $7, upload_mode = $8,
-			redirect = $9, marker = $10, updated_at = $11
-		WHERE id = $12`, append(p.values(), p.ID)...)
+		SET name = $1, type = $2, endpoint = $3, region = $4, bucket = $5, access_key_id = $6, secret_access_key = $7, public_domain = $8,
+			upload_domain = $9, path_prefix = $10, upload_mode = $11, redirect = $12, marker = $13, updated_at = $14
+		WHERE id = $15`, values...)
 	return changed(tx, "replace provider", n, err)
 }
 
@@ -95,31 +136,4 @@ func changed(tx *db.Tx, doing string, n int64, err error) error {
 		return fault.New(fault.NotFound, "There is no such provider.")
 	}
 	return tx.BumpConfig()
-}
-
-// listed is a provider with what tells its place from others.
-type listed struct {
-	Provider
-	endpoint string
-}
-
-// all lists every provider.
-func (r *Registry) all(ctx context.Context) ([]listed, error) {
-	rows, err := r.cfg.DB.Read(ctx).Query(`
-		SELECT id, name, type, bucket, endpoint, public_domain, path_prefix, redirect, marker
-		FROM providers
-		ORDER BY id`)
-	if err != nil {
-		return nil, fmt.Errorf("list the providers: %w", err)
-	}
-	defer rows.Close()
-	var list []listed
-	for rows.Next() {
-		var p listed
-		if err := rows.Scan(&p.ID, &p.Name, &p.Type, &p.Bucket, &p.endpoint, &p.PublicDomain, &p.PathPrefix, &p.Redirect, &p.Marker); err != nil {
-			return nil, fmt.Errorf("list the providers: %w", err)
-		}
-		list = append(list, p)
-	}
-	return list, rows.Err()
 }

@@ -37,7 +37,7 @@ func (s *Service) begin(ctx context.Context, r *row) error {
 	if err != nil {
 		return err
 	}
-	u, err := store.Begin(ctx, r.key, r.size, s.part)
+	u, err := store.Begin(ctx, r.key, r.size, s.part, "")
 	if err != nil {
 		return provider.Fault(err)
 	}

@@ -164,7 +164,7 @@ func TestTypeOfWhatCameInParts(t *testing.T) {
 // vast is a store that begins whatever size.
 type vast struct{ blob.Store }
 
-func (vast) Begin(_ context.Context, key blob.Key, size, partSize int64) (blob.Upload, error) {
+func (vast) Begin(_ context.Context, key blob.Key, size, partSize int64, _ string) (blob.Upload, error) {
 	return blob.Upload{Key: key, ID: "vast", Size: size, PartSize: partSize}, nil
 }
 

@@ -8,12 +8,12 @@ import (
 )
 
 // Begin begins, unless told otherwise.
-func (f *Failing) Begin(ctx context.Context, key blob.Key, size, partSize int64) (blob.Upload, error) {
+func (f *Failing) Begin(ctx context.Context, key blob.Key, size, partSize int64, mimeType string) (blob.Upload, error) {
 	fault, err := f.begin(ctx, Begin)
 	if err != nil {
 		return blob.Upload{}, err
 	}
-	u, err := f.inner.Begin(ctx, key, size, partSize)
+	u, err := f.inner.Begin(ctx, key, size, partSize, mimeType)
 	if err == nil {
 		err = fault.Err
 	}

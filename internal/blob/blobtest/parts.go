@@ -56,7 +56,7 @@ func content(n int, seed byte) []byte {
 // begin begins an upload of whole parts and a last one of last bytes.
 func begin(t *testing.T, s blob.Store, whole int, last int64) blob.Upload {
 	t.Helper()
-	u, err := s.Begin(t.Context(), NewKey(), int64(whole)*partSize+last, partSize)
+	u, err := s.Begin(t.Context(), NewKey(), int64(whole)*partSize+last, partSize, "")
 	if err != nil {
 		t.Fatalf("Begin: %v", err)
 	}
@@ -159,7 +159,7 @@ func partsSideBySide(t *testing.T, s blob.Store) {
 
 func partsJustOne(t *testing.T, s blob.Store) {
 	for _, size := range []int64{1, 20_000, lastSize, partSize} {
-		u, err := s.Begin(t.Context(), NewKey(), size, partSize)
+		u, err := s.Begin(t.Context(), NewKey(), size, partSize, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,14 +202,14 @@ func partsOutOfRange(t *testing.T, s blob.Store) { // abuse case C100
 
 func partsBadBegin(t *testing.T, s blob.Store) {
 	for _, sizes := range [][2]int64{{0, partSize}, {-1, partSize}, {1, 0}, {1, -1}, {1 << 62, 1}, {blob.MaxParts*partSize + 1, partSize}} {
-		if _, err := s.Begin(t.Context(), NewKey(), sizes[0], sizes[1]); !errors.Is(err, blob.ErrPart) {
+		if _, err := s.Begin(t.Context(), NewKey(), sizes[0], sizes[1], ""); !errors.Is(err, blob.ErrPart) {
 			t.Errorf("Begin of %d bytes in parts of %d = %v, want ErrPart", sizes[0], sizes[1], err)
 		}
 	}
-	if _, err := s.Begin(t.Context(), "../ab/x", 1, 1); !errors.Is(err, blob.ErrKey) {
+	if _, err := s.Begin(t.Context(), "../ab/x", 1, 1, ""); !errors.Is(err, blob.ErrKey) {
 		t.Errorf("Begin of no key = %v, want ErrKey", err)
 	}
-	if _, err := s.Begin(t.Context(), put(t, s, []byte("x")), 1, 1); !errors.Is(err, blob.ErrExists) {
+	if _, err := s.Begin(t.Context(), put(t, s, []byte("x")), 1, 1, ""); !errors.Is(err, blob.ErrExists) {
 		t.Errorf("Begin of a key that has an object = %v, want ErrExists", err)
 	}
 }
@@ -240,7 +240,7 @@ func partsAfterFinish(t *testing.T, s blob.Store) {
 	if _, err := s.Put(t.Context(), u.Key, strings.NewReader("x"), unknown); !errors.Is(err, blob.ErrExists) {
 		t.Errorf("Put over a finished object = %v, want ErrExists", err)
 	}
-	if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize); !errors.Is(err, blob.ErrExists) {
+	if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, ""); !errors.Is(err, blob.ErrExists) {
 		t.Errorf("Begin over a finished object = %v, want ErrExists", err)
 	}
 	if err := s.Delete(t.Context(), u.Key); err != nil {
@@ -314,7 +314,7 @@ func partsDeleted(t *testing.T, s blob.Store) {
 func partsBegunAgain(t *testing.T, s blob.Store) {
 	first := begin(t, s, 1, lastSize)
 	part(t, s, first, 1, 1)
-	u, err := s.Begin(t.Context(), first.Key, 2*lastSize, partSize)
+	u, err := s.Begin(t.Context(), first.Key, 2*lastSize, partSize, "")
 	if err != nil {
 		t.Fatalf("Begin of the same key with another size: %v", err)
 	}
@@ -345,7 +345,7 @@ func partsCancelled(t *testing.T, s blob.Store) {
 	p, body := part(t, s, u, 1, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, beginErr := s.Begin(ctx, NewKey(), 1, 1)
+	_, beginErr := s.Begin(ctx, NewKey(), 1, 1, "")
 	unread := &endless{}
 	_, putErr := s.PutPart(ctx, u, 1, unread)
 	_, partsErr := s.Parts(ctx, u)

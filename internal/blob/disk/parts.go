@@ -21,7 +21,7 @@ import (
 // where it lay: a part that comes late goes into no object. The locks hold between processes, too, and end with the process.
 
 // Begin implements blob.PartStore. Beginning again with the same sizes is the same upload; with others, what was there is dropped.
-func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64) (blob.Upload, error) {
+func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, _ string) (blob.Upload, error) {
 	_, name := key.Split()
 	u := blob.Upload{Key: key, ID: name, Size: size, PartSize: partSize}
 	v, err := s.upload(ctx, u)

@@ -24,7 +24,7 @@ const partLength = 1000
 
 func begun(t *testing.T, s *Store, size int64) blob.Upload {
 	t.Helper()
-	u, err := s.Begin(t.Context(), blobtest.NewKey(), size, partLength)
+	u, err := s.Begin(t.Context(), blobtest.NewKey(), size, partLength, "")
 	if err != nil {
 		t.Fatalf("Begin: %v", err)
 	}
@@ -144,7 +144,7 @@ func TestCrashWhileAPartIsOverwritten(t *testing.T) {
 	t.Parallel()
 	s, dir := newStore(t)
 	const length = 1_000_000 // several buffers
-	u, err := s.Begin(t.Context(), blobtest.NewKey(), 2*length, length)
+	u, err := s.Begin(t.Context(), blobtest.NewKey(), 2*length, length, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestCrashWhileFinishing(t *testing.T) {
 	if err := errors.Join(os.Remove(object), os.WriteFile(journal, lines, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize); err != nil || again != u {
+	if again, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, ""); err != nil || again != u {
 		t.Fatalf("Begin = %+v, %v", again, err)
 	}
 	mustHold(t, s, u)
@@ -246,7 +246,7 @@ func TestCrashWhileBeginning(t *testing.T) {
 			if _, err := s.Parts(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
 				t.Errorf("Parts = %v, want ErrNotFound", err)
 			}
-			if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize); err != nil {
+			if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, ""); err != nil {
 				t.Fatalf("Begin again: %v", err)
 			}
 			mustHold(t, s, u)
@@ -268,14 +268,14 @@ func TestBeginAgainGoesOn(t *testing.T) {
 	s, _ := newStore(t)
 	u := begun(t, s, 2*partLength)
 	p1, b1 := mustPart(t, s, u, 1, 'a')
-	if again, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize); err != nil || again != u {
+	if again, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, ""); err != nil || again != u {
 		t.Fatalf("Begin again = %+v, %v, want the same upload", again, err)
 	}
 	mustHold(t, s, u, p1)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize); err != nil {
+			if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, ""); err != nil {
 				t.Errorf("Begin beside others = %v", err)
 			}
 		})
@@ -293,7 +293,7 @@ func TestBeginsOfOneKeySideBySideAreOneUpload(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				begun, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize)
+				begun, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, "")
 				if err == nil {
 					_, err = s.PutPart(t.Context(), begun, i+1, bytes.NewReader(make([]byte, partLength)))
 				}
@@ -329,7 +329,7 @@ func TestBeginWaitsForWhoBegins(t *testing.T) {
 	}
 	again, ctx := make(chan error, 1), waits{t.Context(), &sync.Once{}, make(chan struct{})}
 	go func() {
-		_, err := s.Begin(ctx, u.Key, u.Size, u.PartSize)
+		_, err := s.Begin(ctx, u.Key, u.Size, u.PartSize, "")
 		again <- err
 	}()
 	select {
@@ -353,7 +353,7 @@ func TestTwoStoresOnOneDirectory(t *testing.T) { // as two processes are: the lo
 	one, dir := newStore(t)
 	two := openStore(t, dir, Options{Now: fixedClock})
 	const length = 600_000
-	u, err := one.Begin(t.Context(), blobtest.NewKey(), length, length)
+	u, err := one.Begin(t.Context(), blobtest.NewKey(), length, length, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestPartThatGetsItsLockTooLateChangesNothing(t *testing.T) {
 			if err := s.Abort(t.Context(), u); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize); err != nil {
+			if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, ""); err != nil {
 				t.Fatal(err)
 			}
 			mustPart(t, s, u, 1, 'n')
@@ -467,7 +467,7 @@ func TestUploadsKeepTheFloorOfFreeSpace(t *testing.T) {
 	now, free := fixedClock(), int64(1_000_000)
 	s := openStore(t, dir, Options{MinFree: 400_000, Now: func() time.Time { return now }})
 	s.space.free = func(*os.File) (int64, error) { return free, nil }
-	if _, err := s.Begin(t.Context(), blobtest.NewKey(), 600_001, partLength); !errors.Is(err, blob.ErrNoSpace) {
+	if _, err := s.Begin(t.Context(), blobtest.NewKey(), 600_001, partLength, ""); !errors.Is(err, blob.ErrNoSpace) {
 		t.Errorf("Begin of an object that would end a byte below the floor = %v, want ErrNoSpace", err)
 	}
 	u := begun(t, s, 2*partLength)
@@ -515,7 +515,7 @@ func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse ca
 	if err := os.Rename(filepath.Join(dir, markerName), filepath.Join(dir, "away")); err != nil { // abuse case C126: the disk is not mounted
 		t.Fatal(err)
 	}
-	_, beginErr := s.Begin(t.Context(), blobtest.NewKey(), 1, 1)
+	_, beginErr := s.Begin(t.Context(), blobtest.NewKey(), 1, 1, "")
 	_, putErr := s.PutPart(t.Context(), u, 1, bytes.NewReader(body))
 	_, partsErr := s.Parts(t.Context(), u)
 	_, finishErr := s.Finish(t.Context(), u)

@@ -25,7 +25,7 @@ const (
 // putParts is what the helper does with partsVar.
 func putParts(s *Store) error {
 	ctx := context.Background()
-	u, err := s.Begin(ctx, traceKey, traceParts, traceParts)
+	u, err := s.Begin(ctx, traceKey, traceParts, traceParts, "")
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/blob/blobtest"
+	"larder/internal/blob/s3/s3test"
 )
 
 // roundTrip is an http.RoundTripper.
@@ -85,7 +86,7 @@ func (p *proxy) settled(t *testing.T) {
 func behindProxy(t *testing.T) (*Store, *proxy, Options) {
 	t.Helper()
 	opts := newBucket(t)
-	client := NewClient()
+	client := s3test.Egress().Client()
 	p := &proxy{inner: client.Transport}
 	client.Transport = p
 	opts.Client = client
@@ -254,7 +255,7 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, p, opts := behindProxy(t)
-			u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart)
+			u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,7 +282,7 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	s, p, _ := behindProxy(t)
-	u, err := s.Begin(t.Context(), blobtest.NewKey(), minPart, minPart)
+	u, err := s.Begin(t.Context(), blobtest.NewKey(), minPart, minPart, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +324,7 @@ func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 func TestAbortGoesOnUntilNoPartIsListed(t *testing.T) {
 	t.Parallel()
 	s, p, opts := behindProxy(t)
-	u, err := s.Begin(t.Context(), blobtest.NewKey(), 3, 3)
+	u, err := s.Begin(t.Context(), blobtest.NewKey(), 3, 3, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +336,7 @@ func TestAbortGoesOnUntilNoPartIsListed(t *testing.T) {
 	}
 	noUploads(t, opts)
 
-	if u, err = s.Begin(t.Context(), u.Key, 3, 3); err != nil {
+	if u, err = s.Begin(t.Context(), u.Key, 3, 3, ""); err != nil {
 		t.Fatal(err)
 	}
 	for range abortTries {

@@ -20,7 +20,7 @@ import (
 const abortTries = 5
 
 // Begin implements blob.PartStore. Beginning again is another upload. Parts that are not the last need 5 MiB (blob.ErrPart).
-func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64) (blob.Upload, error) {
+func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, mimeType string) (blob.Upload, error) {
 	u := blob.Upload{Key: key, Size: size, PartSize: partSize}
 	name, err := s.upload(ctx, u)
 	if err != nil {

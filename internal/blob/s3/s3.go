@@ -20,26 +20,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"sync/atomic"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"larder/internal/blob"
+	"larder/internal/egress"
 	"larder/internal/ident"
 )
 
 const (
 	minPart     = 5 << 20 // bytes; what S3 takes of a part that is not the last
 	defaultPart = 8 << 20 // bytes
-
-	dialTimeout   = 10 * time.Second
-	answerTimeout = time.Minute // until the head of the answer, once the request is written
 )
 
 // Options say where the bucket is.
@@ -52,14 +48,23 @@ type Options struct {
 	PathStyle bool   // the bucket in the path instead of in front of the host name
 	Prefix    string // of the keys, "" or without a slash at its end; Check writes below it
 
-	PartSize int64         // bytes, 5 MiB at least, of the parts of a body that Put takes; 8 MiB when 0
-	Client   *http.Client  // does the calls, with its own limits of time; NewClient() when nil. Its redirects are ignored
-	IDs      *ident.Source // draws marks; required
+	UploadDomain string // a host or an http(s) address by which clients reach the bucket, in pre-signed addresses; "" for the endpoint
+
+	PartSize int64          // bytes, 5 MiB at least, of the parts of a body that Put takes; 8 MiB when 0
+	Egress   *egress.Policy // what may be reached; required
+	Client   *http.Client   // does the calls, with its own limits of time; that of Egress when nil. Its redirects are ignored
+	IDs      *ident.Source  // draws marks; required
 }
+
+// server is who copies between two of its buckets when asked to.
+type server struct{ endpoint, accessKey, secretKey string }
 
 // Store is a blob.Store in a bucket. Safe for concurrent use, also by several processes on one bucket.
 type Store struct {
+	http     *http.Client
 	client   *sdk.Client
+	presign  *sdk.PresignClient
+	server   server
 	bucket   string
 	prefix   string // "" or with a slash at its end
 	partSize int64
@@ -72,19 +77,6 @@ type Store struct {
 
 var _ blob.Store = (*Store)(nil)
 
-// NewClient returns a client with limits on how long a server may take to be reached and to answer. It uses no proxy.
-func NewClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		TLSHandshakeTimeout:   dialTimeout,
-		ResponseHeaderTimeout: answerTimeout,
-		MaxIdleConnsPerHost:   32,
-		IdleConnTimeout:       30 * time.Second,
-		DisableCompression:    true,
-		ForceAttemptHTTP2:     true,
-	}}
-}
-
 // Open returns the store; the server is not asked.
 func Open(opts Options) (*Store, error) {
 	endpoint, err := url.Parse(opts.Endpoint)
@@ -94,34 +86,42 @@ func Open(opts Options) (*Store, error) {
 	if opts.PartSize == 0 {
 		opts.PartSize = defaultPart
 	}
-	if opts.Bucket == "" || opts.IDs == nil || opts.PartSize < minPart {
-		return nil, fmt.Errorf("open bucket: a bucket, a source of ids and parts of %d bytes or more are required", minPart)
+	if opts.Bucket == "" || opts.IDs == nil || opts.Egress == nil || opts.PartSize < minPart {
+		return nil, fmt.Errorf("open bucket: a bucket, a source of ids, a policy and parts of %d bytes or more are required", minPart)
 	}
 	if opts.Region == "" {
 		opts.Region = "us-east-1"
 	}
 	if opts.Client == nil {
-		opts.Client = NewClient()
+		opts.Client = opts.Egress.Client()
 	}
 	if opts.Prefix != "" {
 		opts.Prefix += "/"
 	}
 	client := *opts.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	settings := sdk.Options{
+		BaseEndpoint:               &opts.Endpoint,
+		Region:                     opts.Region,
+		Credentials:                credentials.NewStaticCredentialsProvider(opts.AccessKey, opts.SecretKey, ""),
+		UsePathStyle:               opts.PathStyle,
+		HTTPClient:                 &client,
+		Retryer:                    aws.NopRetryer{}, // a body is read once, and what a lost answer means is decided here
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+	}
+	presign, err := presigner(settings, opts.UploadDomain)
+	if err != nil {
+		return nil, err
+	}
 	return &Store{
+		http: &client, client: sdk.New(settings), presign: presign, server: server{endpoint.Scheme + "://" + endpoint.Host, opts.AccessKey, opts.SecretKey},
 		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs,
-		client: sdk.New(sdk.Options{
-			BaseEndpoint:               &opts.Endpoint,
-			Region:                     opts.Region,
-			Credentials:                credentials.NewStaticCredentialsProvider(opts.AccessKey, opts.SecretKey, ""),
-			UsePathStyle:               opts.PathStyle,
-			HTTPClient:                 &client,
-			Retryer:                    aws.NopRetryer{}, // a body is read once, and what a lost answer means is decided here
-			RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
-			ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
-		}),
 	}, nil
 }
+
+// Close gives up connections that are idle. Calls under way go on, and later ones connect anew.
+func (s *Store) Close() { s.http.CloseIdleConnections() }
 
 // name checks a key and returns it as the protocol wants it.
 func (s *Store) name(ctx context.Context, key blob.Key) (*string, error) {

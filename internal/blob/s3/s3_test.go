@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -17,6 +15,8 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/blob/blobtest"
+	"larder/internal/blob/s3/s3test"
+	"larder/internal/egress"
 	"larder/internal/ident"
 )
 
@@ -25,36 +25,20 @@ var ids = ident.New(rand.Reader)
 // newBucket makes a bucket on the server that scripts/services started, and returns where it is.
 func newBucket(t testing.TB) Options {
 	t.Helper()
-	base := os.Getenv("LARDER_TEST_S3")
-	if base == "" {
-		t.Fatal("LARDER_TEST_S3 is not set: run `make test`, or `eval \"$(scripts/services start)\"` first")
+	b := s3test.New(t)
+	return Options{
+		Endpoint: b.Endpoint, Bucket: b.Name, AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: true, PartSize: minPart, IDs: ids,
+		Egress: s3test.Egress(),
 	}
-	u, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, _ := u.User.Password()
-	opts := Options{
-		Endpoint: u.Scheme + "://" + u.Host, Bucket: "larder-" + ids.Hex(8), AccessKey: u.User.Username(), SecretKey: secret,
-		PathStyle: true, PartSize: minPart, IDs: ids,
-	}
-	client := open(t, opts).client
-	if _, err := client.CreateBucket(t.Context(), &sdk.CreateBucketInput{Bucket: &opts.Bucket}); err != nil {
-		t.Fatalf("make a bucket: %v", err)
-	}
-	return opts
 }
 
 func open(t testing.TB, opts Options) *Store {
 	t.Helper()
-	if opts.Client == nil {
-		opts.Client = NewClient()
-	}
 	s, err := Open(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(opts.Client.CloseIdleConnections)
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -174,7 +158,7 @@ func faults(t *testing.T, s *Store) {
 	_, long := s.Put(t.Context(), u.Key, bytes.NewReader(make([]byte, minPart+1)), blob.PutOptions{Size: -1, Max: -1})
 	_, opened := s.Open(t.Context(), u.Key)
 	_, stat := s.Stat(t.Context(), u.Key)
-	_, begun := s.Begin(t.Context(), u.Key, 3, 3)
+	_, begun := s.Begin(t.Context(), u.Key, 3, 3, "")
 	_, part := s.PutPart(t.Context(), u, 1, strings.NewReader("abc"))
 	_, parts := s.Parts(t.Context(), u)
 	_, finish := s.Finish(t.Context(), u)
@@ -190,7 +174,7 @@ func faults(t *testing.T, s *Store) {
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	good := Options{Endpoint: "https://s3.example.com", Bucket: "bucket", IDs: ids}
+	good := Options{Endpoint: "https://s3.example.com", Bucket: "bucket", IDs: ids, Egress: &egress.Policy{}}
 	if _, err := Open(good); err != nil {
 		t.Error(err)
 	}
@@ -202,6 +186,7 @@ func TestOptions(t *testing.T) {
 		"no bucket":             func(o *Options) { o.Bucket = "" },
 		"parts too small":       func(o *Options) { o.PartSize = minPart - 1 },
 		"no ids":                func(o *Options) { o.IDs = nil },
+		"no policy":             func(o *Options) { o.Egress = nil },
 	} {
 		opts := good
 		change(&opts)
@@ -219,7 +204,7 @@ func TestBucketGoesIntoTheHostNameOrThePath(t *testing.T) {
 			asked = r.URL.Scheme + "://" + r.URL.Host + r.URL.Path
 			return nil, errors.New("no network here")
 		})}
-		s, err := Open(Options{Endpoint: "https://s3.example.com", Bucket: "photos", AccessKey: "a", SecretKey: "b", PathStyle: path, Client: client, IDs: ids})
+		s, err := Open(Options{Endpoint: "https://s3.example.com", Bucket: "photos", AccessKey: "a", SecretKey: "b", PathStyle: path, Client: client, IDs: ids, Egress: &egress.Policy{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +219,7 @@ func TestPartStaysOutOfMemory(t *testing.T) { // not parallel: it counts what th
 	opts := newBucket(t)
 	s := open(t, opts)
 	const size, most = 64 << 20, 8 << 20
-	u, err := s.Begin(t.Context(), blobtest.NewKey(), size, size)
+	u, err := s.Begin(t.Context(), blobtest.NewKey(), size, size, "")
 	if err != nil {
 		t.Fatal(err)
 	}

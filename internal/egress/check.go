@@ -1,0 +1,64 @@
+package egress
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"larder/internal/fault"
+)
+
+// checkTimeout bounds how long a name may take to be looked up when an address is given.
+const checkTimeout = 5 * time.Second
+
+// Endpoint reads the address of a server that is to be reached: http or https, a host, maybe a port, and nothing else but a slash. What the host means
+// is not looked at. Fault: Invalid.
+func Endpoint(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || len(text) > 255 || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery ||
+		strings.Contains(text, "#") || u.Path != "" && u.Path != "/" || strings.HasSuffix(u.Host, ":") || !plainHost(u.Hostname()) || port(u) == 0 {
+		return nil, fault.New(fault.Invalid, "An endpoint is https:// or http:// with a host and maybe a port, without user, path or query.")
+	}
+	u.Path = ""
+	return u, nil
+}
+
+func plainHost(host string) bool {
+	return !strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"'<>\^{|}`+"`", r) })
+}
+
+// port is the port of an address, 0 for one that is none.
+func port(u *url.URL) uint16 {
+	switch {
+	case u.Port() != "":
+		n, err := strconv.ParseUint(u.Port(), 10, 16)
+		if err != nil {
+			return 0
+		}
+		return uint16(n)
+	case u.Scheme == "http":
+		return 80
+	}
+	return 443
+}
+
+// Check reports whether an endpoint can be reached as far as that can be known beforehand: its host is looked up, and every address of it must be
+// allowed. The sentence is the same for whatever is not, so that it tells nothing of what lies behind a name. Fault: Invalid.
+func (p *Policy) Check(ctx context.Context, endpoint *url.URL) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	addrs, err := p.lookUp(ctx, endpoint.Hostname())
+	if err != nil || len(addrs) == 0 {
+		return fault.New(fault.Invalid, "The endpoint's host is not known.").Because(err)
+	}
+	for _, addr := range addrs {
+		if !p.Allows(netip.AddrPortFrom(addr, port(endpoint))) {
+			return fault.New(fault.Invalid, "The endpoint must be a public address.").Because(&net.AddrError{Err: ErrRefused.Error(), Addr: addr.String()})
+		}
+	}
+	return nil
+}
