@@ -1,0 +1,278 @@
+package s3test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// answer is what the server said, whole.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// ServeHTTP hands a call on, or does what befalls it.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	op := operation(r)
+	fault, released := p.next(op)
+	switch fault {
+	case "":
+		p.pass(w, r)
+	case Refused:
+		cut(w, true)
+	case Reset:
+		p.reset(w, r)
+	case Slow:
+		p.slow(w, r, released)
+	case Internal:
+		refuse(w, r, http.StatusInternalServerError, "InternalError")
+	case SlowDown:
+		refuse(w, r, http.StatusServiceUnavailable, "SlowDown")
+	case ErrorIn200:
+		refuse(w, r, http.StatusOK, "InternalError")
+	case Skewed:
+		refuse(w, r, http.StatusForbidden, "RequestTimeTooSkewed")
+	case NotYet:
+		if op == Head {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		p.mu.Lock()
+		p.spoils = append([]spoil{{NotYet, Head, 1}}, p.spoils...)
+		p.mu.Unlock()
+		p.pass(w, r)
+	default: // what the server did
+		got, err := p.ask(r, r.Body)
+		if err != nil {
+			cut(w, false)
+			return
+		}
+		p.distort(w, r, fault, got, released)
+	}
+}
+
+// distort tells of what the server did in the way of a fault.
+func (p *Proxy) distort(w http.ResponseWriter, r *http.Request, fault Fault, got answer, released <-chan struct{}) {
+	switch fault {
+	case TimedOut:
+		var patience <-chan time.Time
+		if p.Patience >= 0 {
+			patience = time.After(p.Patience)
+		}
+		select {
+		case <-patience:
+		case <-released:
+		case <-r.Context().Done():
+		}
+		cut(w, false)
+	case NoUpload:
+		refuse(w, r, http.StatusNotFound, "NoSuchUpload")
+	case Truncated:
+		head := got.head()
+		send(w, false, append(head, got.body...)[:half(r, head, got.body)])
+	case WrongTag:
+		if got.header.Get("Etag") != "" {
+			got.header.Set("Etag", wrongTag)
+		}
+		if r.Method != http.MethodGet || operation(r) == List { // else it is an object's own bytes
+			got.body = tagElement.ReplaceAll(got.body, []byte("<ETag>"+wrongTag+"</ETag>"))
+		}
+		got.reply(w)
+	}
+}
+
+const wrongTag = `"0123456789abcdef0123456789abcdef"`
+
+var tagElement = regexp.MustCompile(`<ETag>[^<]*</ETag>`)
+
+// half is where an answer ends that is cut half-way.
+func half(r *http.Request, head, body []byte) int {
+	if len(body) == 0 || r.Method == http.MethodHead {
+		return len(head) / 2
+	}
+	return len(head) + len(body)/2
+}
+
+// pass hands a call on as it is.
+func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
+	resp, err := p.out.RoundTrip(p.outward(r, r.Body))
+	if err != nil {
+		cut(w, false)
+		return
+	}
+	defer resp.Body.Close()
+	for name, values := range resp.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(resp.StatusCode)
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		cut(w, true)
+	}
+}
+
+// outward is r as it is sent on.
+func (p *Proxy) outward(r *http.Request, body io.Reader) *http.Request {
+	out := r.Clone(r.Context())
+	out.RequestURI, out.Close = "", false
+	out.URL.Scheme, out.URL.Host = p.backend.Scheme, p.backend.Host // and out.Host stays what was signed
+	out.Header.Del("Expect")
+	out.Body = http.NoBody
+	if r.ContentLength != 0 {
+		out.Body = io.NopCloser(body)
+	}
+	return out
+}
+
+// ask hands a call on, with body, and returns the whole answer.
+func (p *Proxy) ask(r *http.Request, body io.Reader) (answer, error) {
+	resp, err := p.out.RoundTrip(p.outward(r, body))
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	content, err := io.ReadAll(resp.Body)
+	if resp.Header.Get("Content-Length") == "" {
+		resp.Header.Set("Content-Length", strconv.Itoa(len(content)))
+	}
+	return answer{resp.StatusCode, resp.Header, content}, err
+}
+
+// reset lets half of the request's body through, or half of the answer's when the request has none.
+func (p *Proxy) reset(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		_, _ = p.ask(r, io.MultiReader(io.LimitReader(r.Body, r.ContentLength/2), broken{}))
+		cut(w, true)
+		return
+	}
+	if r.Method == http.MethodHead || r.Method == http.MethodDelete {
+		cut(w, true)
+		return
+	}
+	got, err := p.ask(r, r.Body)
+	if err != nil {
+		cut(w, true)
+		return
+	}
+	head := got.head()
+	send(w, true, append(head, got.body...)[:half(r, head, got.body)])
+}
+
+// broken is a body that breaks off.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("the connection was reset") }
+
+// slow lets a byte through every p.Pace.
+func (p *Proxy) slow(w http.ResponseWriter, r *http.Request, released <-chan struct{}) {
+	wait := func() error {
+		select {
+		case <-released:
+		case <-r.Context().Done():
+		case <-time.After(p.Pace):
+			return nil
+		}
+		return errors.New("nobody waits any more")
+	}
+	if r.ContentLength != 0 {
+		got, err := p.ask(r, trickle{r.Body, wait})
+		if err != nil {
+			cut(w, true)
+			return
+		}
+		got.reply(w)
+		return
+	}
+	got, err := p.ask(r, r.Body)
+	if err != nil {
+		cut(w, true)
+		return
+	}
+	head, slowly := got.head(), got.body
+	if len(got.body) == 0 || r.Method == http.MethodHead {
+		head, slowly = nil, head
+	}
+	conn := take(w)
+	defer conn.Close()
+	if _, err := conn.Write(head); err != nil {
+		return
+	}
+	for i := range slowly {
+		if wait() != nil {
+			return
+		}
+		if _, err := conn.Write(slowly[i : i+1]); err != nil {
+			return
+		}
+	}
+}
+
+// trickle is a body of which a byte is read at a time, after a wait.
+type trickle struct {
+	io.Reader
+	wait func() error
+}
+
+func (t trickle) Read(p []byte) (int, error) {
+	if err := t.wait(); err != nil {
+		return 0, err
+	}
+	return t.Reader.Read(p[:min(1, len(p))])
+}
+
+// refuse answers with an error document and reads no more of the request than it must.
+func refuse(w http.ResponseWriter, r *http.Request, status int, code string) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	document := `<?xml version="1.0" encoding="UTF-8"?>` + "\n<Error><Code>" + code + "</Code><Message>no</Message></Error>"
+	answer{status, http.Header{"Content-Type": {"application/xml"}, "Content-Length": {strconv.Itoa(len(document))}}, []byte(document)}.reply(w)
+}
+
+// reply sends an answer as it is. What belongs to no HEAD is dropped by the server.
+func (a answer) reply(w http.ResponseWriter) {
+	if len(a.body) > 0 {
+		a.header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	for name, values := range a.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body)
+}
+
+// head is what precedes the body of an answer.
+func (a answer) head() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", a.status, http.StatusText(a.status))
+	_ = a.header.Write(&b)
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// take takes the connection away from the server.
+func take(w http.ResponseWriter) *net.TCPConn {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return conn.(*net.TCPConn)
+}
+
+// cut ends a connection without another word, by a reset or cleanly.
+func cut(w http.ResponseWriter, reset bool) { send(w, reset, nil) }
+
+// send writes content as it is and ends the connection.
+func send(w http.ResponseWriter, reset bool, content []byte) {
+	conn := take(w)
+	defer conn.Close()
+	_, _ = conn.Write(content)
+	if reset {
+		_ = conn.SetLinger(0)
+	}
+}
