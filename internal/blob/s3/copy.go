@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
-	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -16,10 +17,23 @@ import (
 
 var _ blob.Copier = (*Store)(nil)
 
-// copyMax is the largest object that one call copies, in bytes. Larger ones are copied in parts.
-const copyMax = 5 << 30
+const (
+	copyMax  = 5 << 30   // bytes; the largest object that one call copies. Larger ones are copied in parts
+	copyPart = 512 << 20 // bytes of such a part; more for an object of more than blob.MaxParts of them
 
-// CopyFrom implements blob.Copier. Buckets at one endpoint that are used with the same credentials lie on one server.
+	copiesAtOnce = 4 // parts
+)
+
+// original is what is copied.
+type original struct {
+	store *Store
+	name  *string
+	path  *string // as the protocol wants it
+	blob.Info
+}
+
+// CopyFrom implements blob.Copier. Buckets at one endpoint that are used with the same credentials lie on one server. The source must be the
+// same object before and after: a server may know no conditions of copies.
 func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, source blob.Key, mimeType, match string) (blob.Info, error) {
 	there, ok := from.(*Store)
 	if !ok || there.server != s.server {
@@ -29,41 +43,139 @@ func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, sou
 	if err != nil {
 		return blob.Info{}, err
 	}
-	info, err := there.Stat(ctx, source)
-	if err != nil {
+	src := original{store: there, path: aws.String(there.bucket + "/" + (&url.URL{Path: string(source)}).EscapedPath())}
+	if src.name, err = there.name(ctx, source); err != nil {
 		return blob.Info{}, err
 	}
-	if match != "" && plainTag(info.ETag) != plainTag(match) {
+	if src.Info, _, err = there.look(ctx, src.name); err != nil {
+		return blob.Info{}, err
+	}
+	if match != "" && !sameTag(src.ETag, match) {
 		return blob.Info{}, fmt.Errorf("copy object: %w", blob.ErrChanged)
 	}
-	if info.Size > copyMax {
-		return blob.Info{}, fmt.Errorf("copy object: %w", blob.ErrNoCopy)
-	}
-	switch _, err := s.Stat(ctx, key); {
+	switch _, _, err := s.look(ctx, name); {
 	case err == nil:
 		return blob.Info{}, fmt.Errorf("copy object: %w", blob.ErrExists)
 	case !errors.Is(err, blob.ErrNotFound):
 		return blob.Info{}, err
 	}
 	mark := s.ids.Hex(16)
-	input := &sdk.CopyObjectInput{
-		Bucket: &s.bucket, Key: name, CopySource: aws.String(there.bucket + "/" + (&url.URL{Path: string(source)}).EscapedPath()),
-		CopySourceIfMatch: &info.ETag, MetadataDirective: types.MetadataDirectiveReplace, Metadata: map[string]string{markName: mark},
+	var made blob.Info
+	if src.Size > s.copyMax {
+		made, err = s.copyLong(ctx, *name, src, mimeType, mark)
+	} else {
+		made, err = s.copy(ctx, *name, src, mimeType, mark)
 	}
-	if mimeType != "" {
-		input.ContentType = &mimeType
+	if err != nil {
+		return blob.Info{}, err
 	}
-	copied, err := s.client.CopyObject(ctx, input)
-	switch {
-	case err != nil && taken(err):
-		return blob.Info{}, fmt.Errorf("copy object: %w", blob.ErrChanged)
-	case err != nil:
-		return s.settle(ctx, key, mark, info.Size, "copy object", err)
-	case copied.CopyObjectResult == nil:
-		return blob.Info{}, blob.Unavailable("copy object", errors.New("the server does not tell what it made"))
+	if err := src.unchanged(context.WithoutCancel(ctx)); err != nil {
+		return blob.Info{}, errors.Join(err, s.remove(context.WithoutCancel(ctx), name)) // it was made a moment ago, by this call
 	}
-	return blob.Info{Size: info.Size, ETag: aws.ToString(copied.CopyObjectResult.ETag)}, nil
+	return made, nil
 }
 
-// plainTag is an ETag without the quotes that some servers leave out.
-func plainTag(etag string) string { return strings.Trim(etag, `"`) }
+// unchanged reports whether the source is still what it was.
+func (o original) unchanged(ctx context.Context) error {
+	now, _, err := o.store.look(ctx, o.name)
+	if err == nil && (!sameTag(now.ETag, o.ETag) || now.Size != o.Size) {
+		err = fmt.Errorf("copy object: %w", blob.ErrChanged)
+	}
+	return err
+}
+
+// copy copies by one call.
+func (s *Store) copy(ctx context.Context, name string, src original, mimeType, mark string) (blob.Info, error) {
+	input := &sdk.CopyObjectInput{
+		Bucket: &s.bucket, Key: &name, CopySource: src.path, CopySourceIfMatch: &src.ETag, ContentType: typed(mimeType),
+		MetadataDirective: types.MetadataDirectiveReplace, Metadata: map[string]string{markName: mark},
+	}
+	if !s.unconditional.Load() {
+		input.IfNoneMatch = aws.String("*")
+	}
+	copied, err := s.client.CopyObject(ctx, input)
+	if status(err) == http.StatusNotImplemented {
+		input.IfNoneMatch, input.CopySourceIfMatch = nil, nil // what they are for is looked at before and after
+		copied, err = s.client.CopyObject(ctx, input)
+	}
+	if err == nil && copied.CopyObjectResult == nil {
+		err = errors.New("the server does not tell what it made")
+	}
+	if err == nil {
+		err = errUnproven // the answer tells no size
+	}
+	if taken(err) { // the source is another one, or something lies at the target
+		if _, _, there := s.look(context.WithoutCancel(ctx), &name); errors.Is(there, blob.ErrNotFound) {
+			return blob.Info{}, src.gone(failed(ctx, "copy object", err))
+		}
+	}
+	made, err := s.settle(ctx, name, mark, src.Size, "copy object", err)
+	return made, src.gone(err)
+}
+
+// errUnproven is the cause of the failure when the server has said that all is well and the object is not there.
+var errUnproven = errors.New("the object that the server says it made is not there")
+
+// gone makes what a copy failed by ErrNotFound when the server says that there is no source, and ErrChanged when it says that it is another.
+func (o original) gone(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case code(err) == "NoSuchKey":
+		return fmt.Errorf("copy object: %w", blob.ErrNotFound)
+	case taken(err):
+		return fmt.Errorf("copy object: %w", blob.ErrChanged)
+	}
+	return err
+}
+
+// copyLong copies in parts, a few at once.
+func (s *Store) copyLong(ctx context.Context, name string, src original, mimeType, mark string) (blob.Info, error) {
+	part := max(s.copyPart, (src.Size-1)/blob.MaxParts+1)
+	return s.inParts(ctx, name, mimeType, mark, func(id *string) ([]types.CompletedPart, int64, error) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		parts := make([]types.CompletedPart, (src.Size-1)/part+1)
+		numbers := make(chan int)
+		var group sync.WaitGroup
+		for range min(copiesAtOnce, len(parts)) {
+			group.Go(func() {
+				for i := range numbers {
+					etag, err := s.copyRange(ctx, name, id, int32(i+1), src, int64(i)*part, min(part, src.Size-int64(i)*part))
+					if err != nil {
+						cancel(err) // the first one counts
+					}
+					parts[i] = types.CompletedPart{ETag: &etag, PartNumber: aws.Int32(int32(i + 1))}
+				}
+			})
+		}
+		for i := range parts {
+			if ctx.Err() == nil {
+				numbers <- i
+			}
+		}
+		close(numbers)
+		group.Wait()
+		return parts, src.Size, context.Cause(ctx)
+	})
+}
+
+// copyRange copies a part. Nothing else writes it, so that it may be tried again.
+func (s *Store) copyRange(ctx context.Context, name string, id *string, number int32, src original, at, length int64) (string, error) {
+	input := &sdk.UploadPartCopyInput{
+		Bucket: &s.bucket, Key: &name, UploadId: id, PartNumber: &number, CopySource: src.path, CopySourceIfMatch: &src.ETag,
+		CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", at, at+length-1)),
+	}
+	copied, err := s.client.UploadPartCopy(ctx, input, s.again)
+	if status(err) == http.StatusNotImplemented {
+		input.CopySourceIfMatch = nil
+		copied, err = s.client.UploadPartCopy(ctx, input, s.again)
+	}
+	if err != nil {
+		return "", src.gone(failed(ctx, "copy part", err))
+	}
+	if copied.CopyPartResult == nil || aws.ToString(copied.CopyPartResult.ETag) == "" {
+		return "", blob.Unavailable("copy part", errors.New("the server does not tell what it made"))
+	}
+	return *copied.CopyPartResult.ETag, nil
+}

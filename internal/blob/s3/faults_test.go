@@ -32,8 +32,11 @@ type proxy struct {
 // spoil is what happens to the next call of that name.
 type spoil struct {
 	call string // as callName has it
-	do   func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
+	do   spoiling
 }
+
+// spoiling does a call in its own way; send is the server's.
+type spoiling func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 
 // callName names a call: its method, and what it is about as far as that stands in the query.
 func callName(r *http.Request) string {
@@ -53,7 +56,7 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	name := callName(r)
 	p.mu.Lock()
 	p.calls = append(p.calls, name)
-	var do func(*http.Request, func() (*http.Response, error)) (*http.Response, error)
+	var do spoiling
 	if i := slices.IndexFunc(p.spoils, func(s spoil) bool { return s.call == name }); i >= 0 {
 		do = p.spoils[i].do
 		p.spoils = slices.Delete(p.spoils, i, i+1)
@@ -66,10 +69,12 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return do(r, send)
 }
 
-func (p *proxy) next(call string, do func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)) {
+func (p *proxy) next(call string, faults ...spoiling) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.spoils = append(p.spoils, spoil{call, do})
+	for _, do := range faults {
+		p.spoils = append(p.spoils, spoil{call, do})
+	}
 }
 
 // settled fails the test when a fault did not come to pass.
@@ -146,7 +151,7 @@ func TestPutWhoseAnswerIsLost(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", minPart/16) + "more"
 	for name, c := range map[string]struct {
 		call, body string
-		fault      func(*http.Request, func() (*http.Response, error)) (*http.Response, error)
+		fault      spoiling
 		want       error // nil: stored
 	}{
 		"small, server had it":               {"PUT", small, committed, nil},
@@ -235,22 +240,23 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		call  string
-		fault func(*http.Request, func() (*http.Response, error)) (*http.Response, error)
+		fault spoiling
 		want  error // nil: finished
+		times int   // 0: once
 	}{
-		"completed":                   {"POST upload", committed, nil},
-		"not completed":               {"POST upload", lost, blob.ErrUnavailable},
-		"200 with an error":           {"POST upload", answer(200, "InternalError"), blob.ErrUnavailable},
-		"500":                         {"POST upload", answer(500, "InternalError"), blob.ErrUnavailable},
-		"503":                         {"POST upload", answer(503, "SlowDown"), blob.ErrUnavailable},
-		"NoSuchUpload once completed": {"POST upload", twice("NoSuchUpload"), nil},
-		"412 once completed":          {"POST upload", twice("PreconditionFailed"), nil},
-		"404 of a proxy":              {"POST upload", answer(404, ""), blob.ErrUnavailable},
-		"list of parts: 404 of proxy": {"GET upload", answer(404, ""), blob.ErrUnavailable},
-		"list of parts: no bucket":    {"GET upload", answer(404, "NoSuchBucket"), blob.ErrUnavailable},
-		"list of parts: 503":          {"GET upload", answer(503, "SlowDown"), blob.ErrUnavailable},
-		"part replaced meanwhile":     {"POST upload", answer(400, "InvalidPart"), blob.ErrBusy},
-		"HEAD says 404 too early":     {"HEAD", answer(404, ""), nil},
+		"completed":                   {"POST upload", committed, nil, 0},
+		"not completed":               {"POST upload", lost, blob.ErrUnavailable, 0},
+		"200 with an error":           {"POST upload", answer(200, "InternalError"), blob.ErrUnavailable, 0},
+		"500":                         {"POST upload", answer(500, "InternalError"), blob.ErrUnavailable, 0},
+		"503":                         {"POST upload", answer(503, "SlowDown"), blob.ErrUnavailable, 0},
+		"NoSuchUpload once completed": {"POST upload", twice("NoSuchUpload"), nil, 0},
+		"412 once completed":          {"POST upload", twice("PreconditionFailed"), nil, 0},
+		"404 of a proxy":              {"POST upload", answer(404, ""), blob.ErrUnavailable, 0},
+		"list of parts: 404 of proxy": {"GET upload", answer(404, ""), blob.ErrUnavailable, 0},
+		"list of parts: no bucket":    {"GET upload", answer(404, "NoSuchBucket"), blob.ErrUnavailable, 0},
+		"list of parts: 503":          {"GET upload", answer(503, "SlowDown"), blob.ErrUnavailable, tries},
+		"part replaced meanwhile":     {"POST upload", answer(400, "InvalidPart"), blob.ErrBusy, 0},
+		"HEAD says 404 too early":     {"HEAD", answer(404, ""), nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +268,7 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 			if _, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small)); err != nil {
 				t.Fatal(err)
 			}
-			p.next(c.call, c.fault)
+			p.next(c.call, slices.Repeat([]spoiling{c.fault}, max(1, c.times))...)
 			if _, err := s.Finish(t.Context(), u); !errors.Is(err, c.want) || errors.Is(err, blob.ErrNotFound) {
 				t.Errorf("Finish = %v, want %v", err, c.want)
 			}
@@ -286,7 +292,7 @@ func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fault := range []func(*http.Request, func() (*http.Response, error)) (*http.Response, error){
+	for _, fault := range []spoiling{
 		committed, lost, answer(500, "InternalError"), answer(503, "SlowDown"), answer(404, ""), answer(404, "NoSuchBucket"),
 	} {
 		p.next("PUT part", fault)
@@ -309,7 +315,7 @@ func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 	if parts, err := s.Parts(t.Context(), u); err != nil || !slices.Equal(parts, []blob.Part{part}) {
 		t.Errorf("Parts = %v, %v", parts, err)
 	}
-	p.next("DELETE upload", committed)
+	p.next("DELETE upload", committed, lost, lost)
 	if err := s.Abort(t.Context(), u); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Abort whose answer is lost = %v, want ErrUnavailable", err)
 	}
@@ -350,7 +356,7 @@ func TestAbortGoesOnUntilNoPartIsListed(t *testing.T) {
 	}
 }
 
-func TestTruncatedObjectIsAFault(t *testing.T) {
+func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 	t.Parallel()
 	s, p, _ := behindProxy(t)
 	key := blobtest.NewKey()
@@ -358,23 +364,28 @@ func TestTruncatedObjectIsAFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, errTimeout} {
-		p.next("GET", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		short := func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 			resp, err := send()
 			if err == nil {
 				resp.Body = struct {
 					io.Reader
 					io.Closer
-				}{io.MultiReader(io.LimitReader(resp.Body, 10), failing{end}), resp.Body}
+				}{io.MultiReader(io.LimitReader(resp.Body, 5), failing{end}), resp.Body}
 			}
 			return resp, err
-		})
+		}
+		p.next("GET", short, short, short)
+		if got := string(blobtest.Content(t, s, key)); got != small {
+			t.Errorf("body that breaks off three times with %q: %q", end, got)
+		}
+		p.next("GET", short, short, short, short)
 		o, err := s.Open(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(o)
-		if string(got) != small[:10] || !errors.Is(err, blob.ErrUnavailable) {
-			t.Errorf("body that ends after 10 bytes with %q: read %q, %v, want ErrUnavailable", end, got, err)
+		if string(got) != small[:20] || !errors.Is(err, blob.ErrUnavailable) {
+			t.Errorf("body that breaks off four times with %q: read %q, %v, want ErrUnavailable", end, got, err)
 		}
 		rest, err := io.ReadAll(o) // another GET goes on from there
 		if err != nil || string(got)+string(rest) != small {
@@ -415,20 +426,25 @@ func TestStatAndOpenDuringFaults(t *testing.T) {
 	if info, err := s.Stat(t.Context(), key); err != nil || info.Size != int64(len(small)) {
 		t.Errorf("Stat when HEAD says 404 and GET 200 = %+v, %v", info, err)
 	}
-	for _, fault := range []func(*http.Request, func() (*http.Response, error)) (*http.Response, error){
-		lost, answer(404, ""), answer(404, "NoSuchBucket"), answer(403, "AccessDenied"), answer(500, "InternalError"), answer(503, "SlowDown"), answer(302, ""),
+	for i, fault := range []spoiling{
+		lost, answer(500, "InternalError"), answer(502, ""), answer(503, "SlowDown"), answer(504, ""), // these are tried again
+		answer(404, ""), answer(404, "NoSuchBucket"), answer(403, "AccessDenied"), answer(403, "RequestTimeTooSkewed"), answer(302, ""), answer(400, ""),
 	} {
+		times := []spoiling{fault}
+		if i < 5 {
+			times = slices.Repeat(times, tries)
+		}
 		p.next("HEAD", answer(404, ""))
-		p.next("GET", fault)
+		p.next("GET", times...)
 		if _, err := s.Stat(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("Stat = %v, want ErrUnavailable", err)
 		}
-		p.next("GET", fault)
+		p.next("GET", times...)
 		if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("Open = %v, want ErrUnavailable", err)
 		}
 	}
-	p.next("DELETE", answer(503, "SlowDown"))
+	p.next("DELETE", answer(503, "SlowDown"), answer(500, "InternalError"), answer(504, ""))
 	if err := s.Delete(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Delete = %v, want ErrUnavailable", err)
 	}

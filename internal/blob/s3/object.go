@@ -13,17 +13,24 @@ import (
 	"larder/internal/blob"
 )
 
-// object reads from one GET as long as it is read in order, and begins another where it is read after a Seek.
+const (
+	resumes     = 3       // times that a read goes on in another GET, without resumeAfter bytes between
+	resumeAfter = 1 << 20 // bytes
+)
+
+// object reads from one GET as long as it is read in order, and begins another where it is read after a Seek, or where the server broke off.
 type object struct {
 	ctx   context.Context // of Open: the reads are part of that operation
 	store *Store
 	key   string
-	etag  *string
+	etag  string
 	size  int64
 
-	at   int64         // where the next Read reads
-	body io.ReadCloser // of a GET under way, nil when there is none
-	next int64         // where body is
+	at     int64         // where the next Read reads
+	body   io.ReadCloser // of a GET under way, nil when there is none
+	next   int64         // where body is
+	broken int           // GETs that broke off, since the last resumeAfter bytes
+	since  int64         // bytes read since the last one that did
 }
 
 // Open opens an object; reads go on under ctx. Errors: blob.ErrNotFound, blob.ErrUnavailable.
@@ -32,16 +39,16 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, err := s.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &s.bucket, Key: name})
+	got, err := s.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &s.bucket, Key: name}, s.again)
 	if err != nil {
 		return nil, absent(ctx, "open object", err)
 	}
 	info, _, err := known(got.ContentLength, got.ETag, nil)
-	if err != nil || info.Size < 0 {
+	if err != nil {
 		got.Body.Close()
-		return nil, blob.Unavailable("open object", errors.New("the server does not tell its size"))
+		return nil, err
 	}
-	return &object{ctx: ctx, store: s, key: string(key), etag: got.ETag, size: info.Size, body: got.Body}, nil
+	return &object{ctx: ctx, store: s, key: string(key), etag: info.ETag, size: info.Size, body: got.Body}, nil
 }
 
 // Size implements blob.Object.
@@ -62,7 +69,8 @@ func (o *object) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read reads on. A body that the server ends early is blob.ErrUnavailable and never the end of the object.
+// Read reads on. A body that the server ends early is no end of the object: reading goes on from there, a few times, and is blob.ErrUnavailable
+// then.
 func (o *object) Read(p []byte) (int, error) {
 	if o.at >= o.size {
 		return 0, io.EOF
@@ -70,36 +78,56 @@ func (o *object) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if o.body == nil || o.next != o.at {
-		if err := o.reopen(); err != nil {
-			return 0, err
+	for {
+		if o.body == nil || o.next != o.at {
+			if err := o.reopen(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := o.body.Read(p[:min(int64(len(p)), o.size-o.at)])
+		o.at += int64(n)
+		o.next = o.at
+		if o.since += int64(n); o.since >= resumeAfter {
+			o.broken = 0
+		}
+		if err == io.EOF && o.at < o.size {
+			err = io.ErrUnexpectedEOF
+		}
+		if err == nil || err == io.EOF {
+			return n, nil
+		}
+		o.Close()
+		if o.broken++; o.broken > resumes || errors.Is(err, errSlow) || o.ctx.Err() != nil {
+			return n, failed(o.ctx, "read object", err)
+		}
+		o.since = 0
+		if n > 0 {
+			return n, nil // the next Read goes on
 		}
 	}
-	n, err := o.body.Read(p[:min(int64(len(p)), o.size-o.at)])
-	o.at += int64(n)
-	o.next = o.at
-	if err == io.EOF && o.at < o.size {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil && err != io.EOF {
-		o.Close()
-		return n, failed(o.ctx, "read object", err)
-	}
-	return n, nil
 }
 
-// reopen begins a GET of what lies from o.at on.
+// reopen begins a GET of what lies from o.at on, of the same object as before.
 func (o *object) reopen() error {
 	o.Close()
 	got, err := o.store.client.GetObject(o.ctx, &sdk.GetObjectInput{
-		Bucket: &o.store.bucket, Key: &o.key, Range: aws.String(fmt.Sprintf("bytes=%d-", o.at)), IfMatch: o.etag,
-	})
+		Bucket: &o.store.bucket, Key: &o.key, Range: aws.String(fmt.Sprintf("bytes=%d-", o.at)), IfMatch: &o.etag,
+	}, o.store.again)
 	if err != nil {
 		return absent(o.ctx, "read object", err)
 	}
-	if want := fmt.Sprintf("bytes %d-%d/%d", o.at, o.size-1, o.size); !strings.EqualFold(aws.ToString(got.ContentRange), want) && o.at > 0 {
+	want := fmt.Sprintf("bytes %d-%d/%d", o.at, o.size-1, o.size)
+	switch sent := aws.ToString(got.ContentRange); {
+	case !sameTag(aws.ToString(got.ETag), o.etag):
+		err = errTag
+	case !strings.EqualFold(sent, want) && (o.at > 0 || sent != ""):
+		err = fmt.Errorf("the server sends %.80q instead of %q", sent, want)
+	case aws.ToInt64(got.ContentLength) != o.size-o.at:
+		err = fmt.Errorf("the server sends %d bytes instead of %d", aws.ToInt64(got.ContentLength), o.size-o.at)
+	}
+	if err != nil {
 		got.Body.Close()
-		return blob.Unavailable("read object", fmt.Errorf("the server sends %.80q instead of %q", aws.ToString(got.ContentRange), want))
+		return blob.Unavailable("read object", err)
 	}
 	o.body, o.next = got.Body, o.at
 	return nil

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"crypto/md5"
 	"errors"
 	"fmt"
 	"io"
@@ -29,13 +30,13 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, m
 	if u.Parts() > 1 && partSize < minPart {
 		return blob.Upload{}, fmt.Errorf("%w: parts of %d bytes, S3 takes %d or more", blob.ErrPart, partSize, minPart)
 	}
-	switch _, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}); {
+	switch _, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.again); {
 	case err == nil:
 		return blob.Upload{}, fmt.Errorf("begin upload: %w", blob.ErrExists)
 	case status(err) != http.StatusNotFound:
 		return blob.Upload{}, failed(ctx, "begin upload", err)
 	}
-	created, err := s.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: name})
+	created, err := s.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: name, ContentType: typed(mimeType)})
 	if err != nil {
 		return blob.Upload{}, failed(ctx, "begin upload", err)
 	}
@@ -70,7 +71,8 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 		return blob.Part{}, err
 	}
 	defer leave()
-	etag, sent, err := stream(ctx, counted, func(ctx context.Context, body io.Reader) (string, error) {
+	h := md5.New()
+	etag, sent, err := stream(ctx, io.TeeReader(counted, h), func(ctx context.Context, body io.Reader) (string, error) {
 		up, err := s.client.UploadPart(ctx, &sdk.UploadPartInput{
 			Bucket: &s.bucket, Key: name, UploadId: &u.ID, PartNumber: aws.Int32(int32(number)), Body: body, ContentLength: &length,
 		}, sdk.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)) // it cannot be hashed before it is sent
@@ -85,6 +87,9 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 	}
 	switch {
 	case err == nil:
+		if etag, err = s.arrived(ctx, u, number, etag, h.Sum(nil)); err != nil {
+			return blob.Part{}, fmt.Errorf("put part: %w", err)
+		}
 		return blob.Part{Number: number, Size: length, ETag: etag}, nil
 	case !sent:
 		return blob.Part{}, fmt.Errorf("put part: %w", err)
@@ -109,7 +114,7 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 	var parts []blob.Part
 	input := &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &u.ID, MaxParts: s.page}
 	for range blob.MaxParts {
-		page, err := s.client.ListParts(ctx, input)
+		page, err := s.client.ListParts(ctx, input, s.again)
 		if noUpload(err) {
 			return nil, fmt.Errorf("list parts: %w", blob.ErrNotFound)
 		}
@@ -156,7 +161,7 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	if len(list) != u.Parts() {
 		return blob.Info{}, fmt.Errorf("finish upload: %w: %d of %d are there", blob.ErrPart, len(list), u.Parts())
 	}
-	condition, err := s.condition(ctx, u.Key)
+	condition, err := s.condition(ctx, *name)
 	if err != nil {
 		return blob.Info{}, err
 	}
@@ -201,11 +206,11 @@ func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
 	s.gates.abort(key, id)
 	name := aws.String(string(key))
 	for range abortTries {
-		_, err := s.client.AbortMultipartUpload(ctx, &sdk.AbortMultipartUploadInput{Bucket: &s.bucket, Key: name, UploadId: &id})
+		_, err := s.client.AbortMultipartUpload(ctx, &sdk.AbortMultipartUploadInput{Bucket: &s.bucket, Key: name, UploadId: &id}, s.again)
 		if err != nil && !noUpload(err) {
 			return failed(ctx, "abort upload", err)
 		}
-		_, err = s.client.ListParts(ctx, &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &id, MaxParts: s.page})
+		_, err = s.client.ListParts(ctx, &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &id, MaxParts: s.page}, s.again)
 		if noUpload(err) {
 			return nil
 		}
@@ -218,7 +223,7 @@ func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
 
 // abortAll drops all uploads for a key. A server that cannot list them is taken to have none.
 func (s *Store) abortAll(ctx context.Context, key blob.Key) error {
-	list, err := s.client.ListMultipartUploads(ctx, &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: aws.String(string(key))})
+	list, err := s.client.ListMultipartUploads(ctx, &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: aws.String(string(key))}, s.again)
 	if status(err) == http.StatusNotImplemented {
 		return nil
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"larder/internal/blob"
 )
@@ -45,9 +44,9 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	h.Write(part[:n])
 	var info blob.Info
 	if err == io.EOF {
-		info, err = s.put(ctx, key, part[:n], mark)
+		info, err = s.put(ctx, string(key), part[:n], opts.MimeType, mark)
 	} else {
-		info, err = s.putLong(ctx, key, counted, io.TeeReader(counted, h), part, mark)
+		info, err = s.putLong(ctx, string(key), counted, io.TeeReader(counted, h), part, opts.MimeType, mark)
 	}
 	if err != nil {
 		return blob.Info{}, err
@@ -74,33 +73,48 @@ func (s *Store) first(body io.Reader, size int64) (part []byte, n int, err error
 }
 
 // put makes an object of body and returns when the server has it.
-func (s *Store) put(ctx context.Context, key blob.Key, body []byte, mark string) (blob.Info, error) {
-	condition, err := s.condition(ctx, key)
+func (s *Store) put(ctx context.Context, name string, body []byte, mimeType, mark string) (blob.Info, error) {
+	condition, err := s.condition(ctx, name)
 	if err != nil {
 		return blob.Info{}, err
 	}
 	sum := md5.Sum(body)
 	put, err := s.client.PutObject(ctx, &sdk.PutObjectInput{
-		Bucket: &s.bucket, Key: aws.String(string(key)), Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))),
+		Bucket: &s.bucket, Key: &name, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))),
 		ContentMD5:  aws.String(base64.StdEncoding.EncodeToString(sum[:])), // the server checks what came
-		IfNoneMatch: condition, Metadata: map[string]string{markName: mark},
+		IfNoneMatch: condition, ContentType: typed(mimeType), Metadata: map[string]string{markName: mark},
 	})
 	if err == nil {
-		return blob.Info{Size: int64(len(body)), ETag: aws.ToString(put.ETag)}, nil
+		if info := (blob.Info{Size: int64(len(body)), ETag: aws.ToString(put.ETag)}); s.fits(info.ETag, sum[:]) {
+			return info, nil
+		}
+		err = errTag
 	}
 	if condition != nil && status(err) == http.StatusNotImplemented {
 		s.unconditional.Store(true)
-		return s.put(ctx, key, body, mark)
+		return s.put(ctx, name, body, mimeType, mark)
 	}
-	return s.settle(ctx, key, mark, int64(len(body)), "put object", err)
+	info, err := s.settle(ctx, name, mark, int64(len(body)), "put object", err)
+	if err == nil && put != nil && sameTag(info.ETag, aws.ToString(put.ETag)) {
+		s.oddTags.Store(true) // it says so twice, of bytes that it has checked
+	}
+	return info, err
+}
+
+// typed is a type as the protocol wants it.
+func typed(mimeType string) *string {
+	if mimeType == "" {
+		return nil
+	}
+	return &mimeType
 }
 
 // condition returns the header that keeps an object from being overwritten; nil, once it has looked itself, for a server that knows none.
-func (s *Store) condition(ctx context.Context, key blob.Key) (*string, error) {
+func (s *Store) condition(ctx context.Context, name string) (*string, error) {
 	if !s.unconditional.Load() {
 		return aws.String("*"), nil
 	}
-	switch _, err := s.Stat(ctx, key); {
+	switch _, _, err := s.look(ctx, &name); {
 	case err == nil:
 		return nil, fmt.Errorf("put object: %w", blob.ErrExists)
 	case !errors.Is(err, blob.ErrNotFound):
@@ -110,8 +124,8 @@ func (s *Store) condition(ctx context.Context, key blob.Key) (*string, error) {
 }
 
 // settle finds out what came of a call that was to make an object of size bytes with that mark and failed with cause.
-func (s *Store) settle(ctx context.Context, key blob.Key, mark string, size int64, doing string, cause error) (blob.Info, error) {
-	info, found, err := s.head(context.WithoutCancel(ctx), key)
+func (s *Store) settle(ctx context.Context, name, mark string, size int64, doing string, cause error) (blob.Info, error) {
+	info, found, err := s.look(context.WithoutCancel(ctx), &name)
 	switch {
 	case err == nil && found == mark && info.Size == size:
 		return info, nil // only the answer was lost
@@ -119,61 +133,4 @@ func (s *Store) settle(ctx context.Context, key blob.Key, mark string, size int6
 		return blob.Info{}, fmt.Errorf("%s: %w", doing, blob.ErrExists)
 	}
 	return blob.Info{}, failed(ctx, doing, cause)
-}
-
-// putLong makes an object of first and what follows in rest, in parts as long as first, which it uses as its buffer.
-func (s *Store) putLong(ctx context.Context, key blob.Key, counted *blob.Body, rest io.Reader, first []byte, mark string) (info blob.Info, err error) {
-	condition, err := s.condition(ctx, key)
-	if err != nil {
-		return blob.Info{}, err
-	}
-	name := aws.String(string(key))
-	created, err := s.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: name, Metadata: map[string]string{markName: mark}})
-	if err != nil {
-		return blob.Info{}, failed(ctx, "begin upload", err)
-	}
-	done := false
-	defer func() { // also when body panics
-		if !done {
-			_ = s.abort(context.WithoutCancel(ctx), key, aws.ToString(created.UploadId)) // what stays is told by nobody
-		}
-	}()
-	var parts []types.CompletedPart
-	part, end := first, error(nil)
-	for number := int32(1); len(part) > 0; number++ {
-		if number > blob.MaxParts {
-			return blob.Info{}, fmt.Errorf("put object: %w: more than %d parts of %d bytes", blob.ErrTooLarge, blob.MaxParts, len(first))
-		}
-		sum := md5.Sum(part)
-		up, err := s.client.UploadPart(ctx, &sdk.UploadPartInput{
-			Bucket: &s.bucket, Key: name, UploadId: created.UploadId, PartNumber: aws.Int32(number), Body: bytes.NewReader(part),
-			ContentLength: aws.Int64(int64(len(part))), ContentMD5: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
-		})
-		if err != nil {
-			return blob.Info{}, failed(ctx, "put part", err)
-		}
-		parts = append(parts, types.CompletedPart{ETag: up.ETag, PartNumber: aws.Int32(number)})
-		if end == io.EOF {
-			break
-		}
-		n := 0
-		if n, end = blob.ReadFull(rest, first); end != nil && end != io.EOF {
-			return blob.Info{}, fmt.Errorf("put object: %w", end)
-		}
-		part = first[:n]
-	}
-	_, err = s.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
-		Bucket: &s.bucket, Key: name, UploadId: created.UploadId, IfNoneMatch: condition, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-	})
-	if err != nil {
-		info, err = s.settle(ctx, key, mark, counted.Count(), "complete upload", err)
-		done = err == nil
-		return info, err
-	}
-	done = true
-	info, _, err = s.head(context.WithoutCancel(ctx), key)
-	if err == nil && info.Size != counted.Count() {
-		err = blob.Unavailable("complete upload", fmt.Errorf("the object has %d bytes of %d", info.Size, counted.Count()))
-	}
-	return info, err
 }

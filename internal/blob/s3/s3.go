@@ -9,7 +9,13 @@
 //
 // A call may be carried out although its answer was lost. Put marks what it makes and looks for its mark then; Finish asks whether the
 // upload is still there. What stays in doubt is told as blob.ErrUnavailable, and may leave an object that nothing refers to: a request
-// that the server still holds can take effect after the store looked. No call is tried twice.
+// that the server still holds can take effect after the store looked. Calls that make something are never repeated; those that read, delete
+// or list are, a few times, and a read that breaks off goes on where it was, as long as the object has the same ETag.
+//
+// Every call has limits of time, and so have bodies as far as they wait for the server (Limits).
+//
+// What is sent is protected: by Content-MD5, which the server checks, and a part that passes through by the ETag, where that is the MD5 of
+// what the server has (no server has to). The store relies on no form of an ETag.
 //
 // blob.ErrNotFound comes from a server that said so of this very object or upload: a missing bucket or a proxy's 404 is
 // blob.ErrUnavailable. Redirects are not followed, since they would carry credentials to another host.
@@ -52,8 +58,9 @@ type Options struct {
 
 	PartSize int64          // bytes, 5 MiB at least, of the parts of a body that Put takes; 8 MiB when 0
 	Egress   *egress.Policy // what may be reached; required
-	Client   *http.Client   // does the calls, with its own limits of time; that of Egress when nil. Its redirects are ignored
+	Client   *http.Client   // does the calls; that of Egress when nil. Its redirects are ignored
 	IDs      *ident.Source  // draws marks; required
+	Limits   Limits         // of time
 }
 
 // server is who copies between two of its buckets when asked to.
@@ -70,9 +77,13 @@ type Store struct {
 	partSize int64
 	ids      *ident.Source
 	gates    gates
+	again    func(*sdk.Options) // for calls that may be repeated
 
 	unconditional atomic.Bool // the server does not know If-None-Match
-	page          *int32      // parts a ListParts may return, nil for the server's own bound
+	oddTags       atomic.Bool // its ETags may look like an MD5 and are none
+	page          *int32      // entries that a page of a list may have, nil for the server's own bound
+	copyMax       int64       // bytes; larger objects are copied in parts
+	copyPart      int64       // bytes of such a part, or more
 }
 
 var _ blob.Store = (*Store)(nil)
@@ -92,13 +103,17 @@ func Open(opts Options) (*Store, error) {
 	if opts.Region == "" {
 		opts.Region = "us-east-1"
 	}
+	opts.Limits = opts.Limits.withDefaults()
 	if opts.Client == nil {
-		opts.Client = opts.Egress.Client()
+		transport := opts.Egress.Transport()
+		transport.ResponseHeaderTimeout = 0 // Limits knows which calls take long
+		opts.Client = &http.Client{Transport: transport}
 	}
 	if opts.Prefix != "" {
 		opts.Prefix += "/"
 	}
 	client := *opts.Client
+	client.Transport = &limited{client.Transport, opts.Limits}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	settings := sdk.Options{
 		BaseEndpoint:               &opts.Endpoint,
@@ -116,7 +131,7 @@ func Open(opts Options) (*Store, error) {
 	}
 	return &Store{
 		http: &client, client: sdk.New(settings), presign: presign, server: server{endpoint.Scheme + "://" + endpoint.Host, opts.AccessKey, opts.SecretKey},
-		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs,
+		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs, again: again(opts.Limits), copyMax: copyMax, copyPart: copyPart,
 	}, nil
 }
 
@@ -140,21 +155,25 @@ func (s *Store) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	return info, err
 }
 
-// head tells what lies at key, with the mark that Put left. A 404 without a body may mean a missing bucket just as well, so that a GET
-// decides.
+// head tells what lies at key, with the mark that Put left.
 func (s *Store) head(ctx context.Context, key blob.Key) (info blob.Info, mark string, err error) {
 	name, err := s.name(ctx, key)
 	if err != nil {
 		return blob.Info{}, "", err
 	}
-	head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name})
+	return s.look(ctx, name)
+}
+
+// look is head for any name. A 404 without a body may mean a missing bucket just as well, or come too early, so that a GET decides.
+func (s *Store) look(ctx context.Context, name *string) (info blob.Info, mark string, err error) {
+	head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.again)
 	if err == nil {
 		return known(head.ContentLength, head.ETag, head.Metadata)
 	}
 	if status(err) != http.StatusNotFound {
 		return blob.Info{}, "", failed(ctx, "ask for object", err)
 	}
-	got, err := s.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &s.bucket, Key: name})
+	got, err := s.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &s.bucket, Key: name}, s.again)
 	if err != nil {
 		return blob.Info{}, "", absent(ctx, "ask for object", err)
 	}
@@ -162,11 +181,13 @@ func (s *Store) head(ctx context.Context, key blob.Key) (info blob.Info, mark st
 	return known(got.ContentLength, got.ETag, got.Metadata)
 }
 
+// known is what a server told of an object. Every server tells an ETag: an answer without one is something else than an object, such as an
+// error that came with 200.
 func known(size *int64, etag *string, metadata map[string]string) (blob.Info, string, error) {
-	if size == nil {
-		return blob.Info{}, "", blob.Unavailable("ask for object", errors.New("the server does not tell its size"))
+	if size == nil || *size < 0 || aws.ToString(etag) == "" {
+		return blob.Info{}, "", blob.Unavailable("ask for object", errors.New("the server does not tell its size or ETag"))
 	}
-	return blob.Info{Size: *size, ETag: aws.ToString(etag)}, metadata[markName], nil
+	return blob.Info{Size: *size, ETag: *etag}, metadata[markName], nil
 }
 
 // Delete removes an object and the uploads in parts for its key; absent is success. Error: blob.ErrUnavailable.
@@ -178,21 +199,26 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := s.abortAll(ctx, key); err != nil {
 		return err
 	}
-	_, err = s.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &s.bucket, Key: name})
+	return s.remove(ctx, name)
+}
+
+// remove is Delete for an object of any name.
+func (s *Store) remove(ctx context.Context, name *string) error {
+	_, err := s.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &s.bucket, Key: name}, s.again)
 	if err != nil && code(err) != "NoSuchKey" {
 		return failed(ctx, "delete object", err)
 	}
 	return nil
 }
 
+// checkName is what the names of the objects that Check makes begin with, behind the prefix: no key looks like that.
+const checkName = "larder-check-"
+
 // Check makes a small object and removes it. Errors: blob.ErrUnavailable, blob.ErrNoSpace.
 func (s *Store) Check(ctx context.Context) error {
-	key := blob.Key(s.prefix + "00/" + s.ids.Hex(16) + ".check")
-	if _, err := s.put(ctx, key, []byte("larder"), s.ids.Hex(16)); err != nil {
+	name := s.prefix + checkName + s.ids.Hex(16)
+	if _, err := s.put(ctx, name, []byte("larder"), "text/plain", s.ids.Hex(16)); err != nil {
 		return err
 	}
-	if _, err := s.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String(string(key))}); err != nil {
-		return failed(ctx, "delete object", err)
-	}
-	return nil
+	return s.remove(ctx, &name)
 }

@@ -1,0 +1,75 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"larder/internal/egress"
+)
+
+const (
+	maxAnswer = 1 << 20 // bytes; no document that answers a call which changes something is as long
+	tries     = 3       // of a call that may be repeated
+)
+
+// takeWhole reads the body of an answer, and makes a success that holds an error document the failure that it is: servers that need long
+// have sent their 200 before they knew.
+func takeWhole(resp *http.Response) error {
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	resp.Body.Close()
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if resp.StatusCode < 300 && isError(content) {
+		resp.StatusCode, resp.Status = http.StatusInternalServerError, "500 Internal Server Error"
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(content))
+	return nil
+}
+
+// isError reports whether a document is an error's.
+func isError(document []byte) bool {
+	d := xml.NewDecoder(bytes.NewReader(document))
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return false
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			return start.Name.Local == "Error"
+		}
+	}
+}
+
+// again lets a call be repeated that changes nothing, or nothing more the second time: the caller says so by handing it on with the call.
+// What may have come about although its answer was lost is never repeated: what became of it is found out.
+func again(limits Limits) func(*sdk.Options) {
+	retryable := retry.IsErrorRetryables{
+		retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
+			if errors.Is(err, errSlow) || errors.Is(err, egress.ErrRefused) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+				return aws.FalseTernary
+			}
+			return aws.UnknownTernary
+		}),
+		retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{500: {}, 502: {}, 503: {}, 504: {}}},
+		retry.RetryableErrorCode{Codes: map[string]struct{}{"SlowDown": {}, "InternalError": {}, "ServiceUnavailable": {}, "RequestTimeout": {}}},
+		retry.RetryableConnectionError{},
+	}
+	retryer := retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts, o.RateLimiter = tries, ratelimit.None
+		o.Retryables = retryable
+		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return limits.Pause << max(0, attempt-1), nil })
+	})
+	return func(o *sdk.Options) { o.Retryer = retryer }
+}

@@ -1,0 +1,80 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"larder/internal/blob"
+)
+
+// Sweep drops what crashes left, and counts it: unfinished uploads that began before olderThan, which must lie further back than any upload
+// lasts, and objects that Check made before it. Only what lies right below the store's prefix, under names that this package makes, is
+// touched: the bucket may be other people's too, another service of this kind included. Error: blob.ErrUnavailable.
+func (s *Store) Sweep(ctx context.Context, olderThan time.Time) (dropped int, err error) {
+	n, err := s.sweepUploads(ctx, olderThan)
+	if err != nil {
+		return n, err
+	}
+	err = s.list(ctx, s.prefix+checkName, func(name string, o types.Object) error {
+		if !s.isCheck(name) || o.LastModified == nil || !o.LastModified.Before(olderThan) {
+			return nil
+		}
+		n++
+		return s.remove(ctx, &name)
+	})
+	return n, err
+}
+
+// sweepUploads drops old uploads. A server that cannot list them is taken to have none.
+func (s *Store) sweepUploads(ctx context.Context, olderThan time.Time) (dropped int, err error) {
+	input := &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &s.prefix, MaxUploads: s.page, EncodingType: types.EncodingTypeUrl}
+	for {
+		page, err := s.client.ListMultipartUploads(ctx, input, s.again)
+		if status(err) == http.StatusNotImplemented {
+			return dropped, nil
+		}
+		if err != nil {
+			return dropped, failed(ctx, "list uploads", err)
+		}
+		for _, up := range page.Uploads {
+			name, ok := listedName(up.Key, page.EncodingType)
+			if !ok || !s.isKey(name) && !s.isCheck(name) || up.Initiated == nil || !up.Initiated.Before(olderThan) {
+				continue
+			}
+			if err := s.abort(ctx, blob.Key(name), aws.ToString(up.UploadId)); err != nil {
+				return dropped, err
+			}
+			dropped++
+		}
+		if !aws.ToBool(page.IsTruncated) {
+			return dropped, nil
+		}
+		key, _ := listedName(page.NextKeyMarker, page.EncodingType)
+		if key == aws.ToString(input.KeyMarker) && aws.ToString(page.NextUploadIdMarker) == aws.ToString(input.UploadIdMarker) {
+			return dropped, blob.Unavailable("list uploads", errors.New("the server's list does not go on"))
+		}
+		input.KeyMarker, input.UploadIdMarker = &key, page.NextUploadIdMarker
+	}
+}
+
+// isKey reports whether a name is a key of this store: one right below its prefix.
+func (s *Store) isKey(name string) bool {
+	rest, ok := strings.CutPrefix(name, s.prefix)
+	if _, err := blob.ParseKey(rest); !ok || err != nil {
+		return false
+	}
+	return strings.Count(rest, "/") == 1
+}
+
+// isCheck reports whether a name is one that Check draws.
+func (s *Store) isCheck(name string) bool {
+	random, ok := strings.CutPrefix(name, s.prefix+checkName)
+	return ok && len(random) == 32 && strings.Trim(random, "0123456789abcdef") == ""
+}
