@@ -23,6 +23,7 @@ import (
 	"larder/internal/api"
 	"larder/internal/apikey"
 	"larder/internal/audit"
+	"larder/internal/blob/s3"
 	"larder/internal/config"
 	"larder/internal/db"
 	"larder/internal/download"
@@ -50,6 +51,7 @@ type Deps struct {
 	Drain  time.Duration // how long requests in flight may take to finish at a stop, 0 for 30 s
 
 	Resolver egress.Resolver // of the names of stores, nil for the system's
+	Limits   s3.Limits       // of time, of stores in buckets
 }
 
 // App is the service, put together. Its parts are exported for the command line.
@@ -122,7 +124,7 @@ func (a *App) build() {
 	a.Mounts = mount.New(d)
 	a.Providers = provider.New(provider.Config{
 		DB: d, ObjectDir: a.Config.ObjectDir, MinFree: a.Config.MinFree, Secrets: a.masterKey, IDs: a.ids, Now: now,
-		Egress: a.egress(a.Config.AllowPrivateEndpoints),
+		Egress: a.egress(a.Config.AllowPrivateEndpoints), Limits: a.deps.Limits,
 	})
 	a.Jobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Tree = files.New(files.Config{

@@ -63,6 +63,7 @@ type Config struct {
 	MinFree   int64  // bytes of free space below which nothing is taken in
 	Secrets   *secret.Keyring
 	Egress    *egress.Policy // which endpoints may be reached
+	Limits    s3.Limits      // of time, of stores in buckets
 	IDs       *ident.Source
 	Now       func() time.Time
 }
@@ -75,6 +76,7 @@ type Registry struct {
 	mu     sync.Mutex
 	open   map[string]*disk.Store // by directory and marker
 	remote map[string]bucket      // by provider
+	swept  map[string]time.Time   // when the bucket of a provider was swept, by this process
 }
 
 // bucket is an open store in a bucket, and the record it was opened by.
@@ -86,7 +88,7 @@ type bucket struct {
 // New returns a Registry. No store is touched.
 func New(cfg Config) *Registry {
 	return &Registry{
-		cfg: cfg, rows: db.NewVersionedMap[string, Provider](1000), open: map[string]*disk.Store{}, remote: map[string]bucket{},
+		cfg: cfg, rows: db.NewVersionedMap[string, Provider](1000), open: map[string]*disk.Store{}, remote: map[string]bucket{}, swept: map[string]time.Time{},
 	}
 }
 
@@ -211,7 +213,7 @@ func (r *Registry) bucket(p Provider) (blob.Store, error) {
 func (r *Registry) Options(p Provider) s3.Options {
 	return s3.Options{
 		Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket, AccessKey: p.AccessKeyID.Reveal(), SecretKey: p.SecretKey.Reveal(),
-		PathStyle: p.Type == PathStyle, Prefix: p.PathPrefix, UploadDomain: p.UploadDomain, Egress: r.cfg.Egress, IDs: r.cfg.IDs,
+		PathStyle: p.Type == PathStyle, Prefix: p.PathPrefix, UploadDomain: p.UploadDomain, Egress: r.cfg.Egress, IDs: r.cfg.IDs, Limits: r.cfg.Limits,
 	}
 }
 
@@ -250,26 +252,63 @@ func (r *Registry) CheckOne(ctx context.Context, id string) error {
 	return store.Check(ctx)
 }
 
-// tempAge is how old a temporary file is when no upload writes to it any more: the pauses of a body end with its session, after an hour.
-const tempAge = 3 * time.Hour
+const (
+	// tempAge is how old a temporary file is when no upload writes to it any more: the pauses of a body end with its session, after an hour.
+	tempAge = 3 * time.Hour
+	// uploadAge is how old an unfinished upload in a bucket is that no session can go on with: sessions live for up to 24 hours and what they
+	// received is kept for 24 more; a day is for clocks that differ, and for sweeps that come late.
+	uploadAge = 72 * time.Hour
+
+	bucketEvery = time.Hour        // a bucket is swept
+	bucketTime  = 20 * time.Second // for sweeping one; what is left waits for the next time
+)
 
 // Sweep removes what crashes left in the stores of all providers, half-written objects that no row knows. A store that is not available is
-// passed over.
+// passed over. Of the buckets one at most is swept at a time, since other chores wait meanwhile.
 func (r *Registry) Sweep(ctx context.Context) error {
 	all, err := r.All(ctx)
 	if err != nil {
 		return err
 	}
+	swept := false
 	for _, p := range all {
+		if p.Type != BuiltIn && (swept || !r.due(p.ID)) {
+			continue
+		}
 		store, err := r.Store(ctx, p.ID)
-		if onDisk, ok := store.(*disk.Store); ok && err == nil {
-			_, err = onDisk.SweepTemp(r.cfg.Now().Add(-tempAge))
+		switch store := store.(type) {
+		case *disk.Store:
+			_, err = store.SweepTemp(r.cfg.Now().Add(-tempAge))
+		case *s3.Store:
+			swept = true
+			err = r.sweepBucket(ctx, store)
 		}
 		if err != nil && !errors.Is(err, blob.ErrUnavailable) && !fault.Is(err, fault.Unavailable) {
 			return fmt.Errorf("sweep provider %s: %w", p.ID, err)
 		}
 	}
 	return nil
+}
+
+// due reports whether a provider's bucket is to be swept, and takes it that it is.
+func (r *Registry) due(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.cfg.Now()
+	if last, known := r.swept[id]; known && now.Sub(last) < bucketEvery && !now.Before(last) {
+		return false
+	}
+	r.swept[id] = now
+	return true
+}
+
+func (r *Registry) sweepBucket(ctx context.Context, store *s3.Store) error {
+	limited, cancel := context.WithTimeout(ctx, bucketTime)
+	defer cancel()
+	if _, err := store.Sweep(limited, r.cfg.Now().Add(-uploadAge)); err != nil && limited.Err() == nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // Fault says what a client is told about an error of a store: a body that is not as announced is Unverified, one over the limit TooLarge, a

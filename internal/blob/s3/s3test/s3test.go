@@ -2,10 +2,13 @@
 package s3test
 
 import (
+	"context"
 	"crypto/rand"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -26,8 +29,31 @@ type Bucket struct {
 	SecretKey string
 }
 
-// Egress returns a policy that lets the server be reached.
-func Egress() *egress.Policy { return &egress.Policy{Allow: []netip.Prefix{Loopback}} }
+// Egress returns a policy that lets the server be reached. Names below `test.` mean the server, the names of virtual hosts among them.
+func Egress() *egress.Policy {
+	return &egress.Policy{Allow: []netip.Prefix{Loopback}, Resolver: Resolver{}}
+}
+
+// VirtualDomain is the name of the server below which it takes the first label of a host for a bucket.
+const VirtualDomain = "s3.test"
+
+// Resolver knows the names below `test.` and no others.
+type Resolver struct{}
+
+// LookupNetIP implements egress.Resolver.
+func (Resolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	if !strings.HasSuffix(host, ".test") {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+}
+
+// Virtual is the bucket as it is reached by virtual-host addresses (store_c).
+func (b Bucket) Virtual() Bucket {
+	_, port, _ := strings.Cut(strings.TrimPrefix(b.Endpoint, "http://"), ":")
+	b.Endpoint = "http://" + VirtualDomain + ":" + port
+	return b
+}
 
 // New makes an empty bucket that no other test uses.
 func New(t testing.TB) Bucket {
