@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 		"object_can_be_read_from_any_offset":            seeks,
 		"foreign_keys_are_refused":                      badKeys,
 		"healthy_store_passes_its_check":                check,
+		"walk_sees_every_object_and_nothing_else":       walks,
 	}
 	maps.Copy(tests, partTests)
 	for name, test := range tests {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"larder/internal/blob"
 	"larder/internal/blob/blobtest"
@@ -44,6 +45,8 @@ func callName(r *http.Request) string {
 	switch {
 	case q.Has("uploads"):
 		return r.Method + " uploads"
+	case q.Has("list-type"):
+		return r.Method + " list"
 	case q.Has("partNumber"):
 		return r.Method + " part"
 	case q.Has("uploadId"):
@@ -75,6 +78,13 @@ func (p *proxy) next(call string, faults ...spoiling) {
 	for _, do := range faults {
 		p.spoils = append(p.spoils, spoil{call, do})
 	}
+}
+
+// forget takes back the faults that are still to come.
+func (p *proxy) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spoils = nil
 }
 
 // settled fails the test when a fault did not come to pass.
@@ -415,6 +425,57 @@ func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 	}
 }
 
+// What a read goes on with must be the object that it began with, and as much as is missing.
+func TestReadGoesOnInTheSameObjectOnly(t *testing.T) {
+	t.Parallel()
+	s, p, _ := behindProxy(t)
+	key := blobtest.NewKey()
+	if err := put(t, s, key); err != nil {
+		t.Fatal(err)
+	}
+	spoil := func(change func(*http.Response)) spoiling {
+		return func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+			resp, err := send()
+			if err == nil {
+				change(resp)
+			}
+			return resp, err
+		}
+	}
+	short := spoil(func(resp *http.Response) {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, 5), resp.Body}
+	})
+	for name, change := range map[string]func(*http.Response){
+		"another ETag":   func(resp *http.Response) { resp.Header.Set("Etag", `"0123456789abcdef0123456789abcdef"`) },
+		"another range":  func(resp *http.Response) { resp.Header.Set("Content-Range", "bytes 0-29/30") },
+		"another length": func(resp *http.Response) { resp.Header.Set("Content-Length", "30") },
+	} {
+		p.next("GET", short, spoil(change))
+		o, err := s.Open(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(o); string(got) != small[:5] || !errors.Is(err, blob.ErrUnavailable) {
+			t.Errorf("%s: read %q, %v, want ErrUnavailable", name, got, err)
+		}
+		o.Close()
+	}
+	p.next("GET", short, answer(404, ""), answer(200, ""))
+	o, err := s.Open(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	for range 2 { // a proxy's 404, and an answer that is no object's
+		if got, err := io.ReadAll(o); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
+			t.Errorf("read %q, %v, want ErrUnavailable", got, err)
+		}
+	}
+}
+
 func TestStatAndOpenDuringFaults(t *testing.T) {
 	t.Parallel()
 	s, p, _ := behindProxy(t)
@@ -453,19 +514,29 @@ func TestStatAndOpenDuringFaults(t *testing.T) {
 	}
 }
 
+// No call goes elsewhere, whatever it is redirected by: it would carry credentials there.
 func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
-	key := blobtest.NewKey()
-	p.next("GET", func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
-		resp, err := answer(307, "")(r, nil)
-		resp.Header.Set("Location", "https://elsewhere.example.com/"+string(key))
-		return resp, err
-	})
-	if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) {
-		t.Errorf("Open = %v, want ErrUnavailable", err)
-	}
-	if !slices.Equal(p.calls, []string{"GET"}) {
-		t.Errorf("calls: %q, want one", p.calls)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		opts := newBucket(t)
+		opts.Client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if "http://"+r.URL.Host != opts.Endpoint {
+				t.Errorf("%d: %s went to %s", status, r.Method, r.URL.Host)
+			}
+			resp, err := answer(status, "")(r, nil)
+			resp.Header.Set("Location", "http://elsewhere.example.com"+r.URL.Path)
+			return resp, err
+		})}
+		s := open(t, opts)
+		faults(t, s)
+		if _, err := s.CopyFrom(t.Context(), blobtest.NewKey(), s, blobtest.NewKey(), "", ""); !errors.Is(err, blob.ErrUnavailable) {
+			t.Errorf("%d: CopyFrom = %v, want ErrUnavailable", status, err)
+		}
+		if err := s.Walk(t.Context(), nil); !errors.Is(err, blob.ErrUnavailable) {
+			t.Errorf("%d: Walk = %v, want ErrUnavailable", status, err)
+		}
+		if _, err := s.Sweep(t.Context(), time.Now()); !errors.Is(err, blob.ErrUnavailable) {
+			t.Errorf("%d: Sweep = %v, want ErrUnavailable", status, err)
+		}
 	}
 }

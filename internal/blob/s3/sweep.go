@@ -40,6 +40,10 @@ func (s *Store) sweepUploads(ctx context.Context, olderThan time.Time) (dropped 
 		if status(err) == http.StatusNotImplemented {
 			return dropped, nil
 		}
+		if code(err) == "InvalidArgument" && input.UploadIdMarker != nil { // that upload was dropped meanwhile; the next sweep sees others of its key
+			input.UploadIdMarker = nil
+			continue
+		}
 		if err != nil {
 			return dropped, failed(ctx, "list uploads", err)
 		}

@@ -18,8 +18,8 @@ import (
 // errTag says that an answer does not speak of what was sent, as far as its ETag shows.
 var errTag = errors.New("the answer's ETag is not that of what was sent")
 
-// plainTag is an ETag without the quotes that some servers leave out, and without what a proxy adds that compresses.
-func plainTag(etag string) string { return strings.Trim(strings.TrimPrefix(etag, "W/"), `"`) }
+// plainTag is an ETag without the quotes that some servers leave out.
+func plainTag(etag string) string { return strings.Trim(etag, `"`) }
 
 // sameTag compares two ETags of one server. None is like no other.
 func sameTag(a, b string) bool { return plainTag(a) == plainTag(b) && plainTag(a) != "" }
