@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"larder/internal/blob"
 	"larder/internal/blob/blobtest"
@@ -178,5 +179,22 @@ func TestSweepOfAServerThatIsAwayOrCannotList(t *testing.T) {
 	p.next("GET uploads", slices.Repeat([]spoiling{answer(503, "SlowDown")}, tries)...)
 	if _, err := s.Sweep(t.Context(), time.Now()); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Sweep = %v, want ErrUnavailable", err)
+	}
+}
+
+// Only what a server says to be encoded is: a name may hold a percent sign of its own.
+func TestListedNames(t *testing.T) {
+	t.Parallel()
+	name := "ab/0123456789abcdef0123456789abcde%66"
+	for encoding, want := range map[types.EncodingType]string{types.EncodingTypeUrl: "ab/" + hex32, "": name} {
+		if got, ok := listedName(&name, encoding); !ok || got != want {
+			t.Errorf("%q: %q, %t, want %q", encoding, got, ok, want)
+		}
+	}
+	bad := "%zz"
+	for _, name := range []*string{nil, &bad} {
+		if got, ok := listedName(name, types.EncodingTypeUrl); ok {
+			t.Errorf("took %q", got)
+		}
 	}
 }
