@@ -23,15 +23,19 @@ type object struct {
 	ctx   context.Context // of Open: the reads are part of that operation
 	store *Store
 	key   string
-	etag  string
+	etag  string // "" before the first GET
 	size  int64
 
 	at     int64         // where the next Read reads
 	body   io.ReadCloser // of a GET under way, nil when there is none
 	next   int64         // where body is
+	end    int64         // where body ends
+	until  int64         // how far a reader who begins before it was said to read
 	broken int           // GETs that broke off, since the last resumeAfter bytes
 	since  int64         // bytes read since the last one that did
 }
+
+var _ blob.Ranger = (*Store)(nil)
 
 // Open opens an object; reads go on under ctx. Errors: blob.ErrNotFound, blob.ErrUnavailable.
 func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
@@ -48,7 +52,23 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 		got.Body.Close()
 		return nil, err
 	}
-	return &object{ctx: ctx, store: s, key: string(key), etag: info.ETag, size: info.Size, body: got.Body}, nil
+	return &object{ctx: ctx, store: s, key: string(key), etag: info.ETag, size: info.Size, body: got.Body, end: info.Size}, nil
+}
+
+// OpenRange implements blob.Ranger.
+func (s *Store) OpenRange(ctx context.Context, key blob.Key, size, first, length int64) (blob.Object, error) {
+	name, err := s.name(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if first < 0 || length < 1 || first > size-length {
+		return nil, fmt.Errorf("open object: no %d bytes at %d of %d", length, first, size)
+	}
+	o := &object{ctx: ctx, store: s, key: *name, size: size, at: first, until: first + length}
+	if err := o.reopen(); err != nil {
+		return nil, err
+	}
+	return o, nil
 }
 
 // Size implements blob.Object.
@@ -79,18 +99,18 @@ func (o *object) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	for {
-		if o.body == nil || o.next != o.at {
+		if o.body == nil || o.next != o.at || o.at >= o.end {
 			if err := o.reopen(); err != nil {
 				return 0, err
 			}
 		}
-		n, err := o.body.Read(p[:min(int64(len(p)), o.size-o.at)])
+		n, err := o.body.Read(p[:min(int64(len(p)), o.end-o.at)])
 		o.at += int64(n)
 		o.next = o.at
 		if o.since += int64(n); o.since >= resumeAfter {
 			o.broken = 0
 		}
-		if err == io.EOF && o.at < o.size {
+		if err == io.EOF && o.at < o.end {
 			err = io.ErrUnexpectedEOF
 		}
 		if err == nil || err == io.EOF {
@@ -107,29 +127,41 @@ func (o *object) Read(p []byte) (int, error) {
 	}
 }
 
-// reopen begins a GET of what lies from o.at on, of the same object as before.
+// reopen begins a GET of what lies from o.at on, as far as it was said that it will be read, of the same object as before.
 func (o *object) reopen() error {
 	o.Close()
-	got, err := o.store.client.GetObject(o.ctx, &sdk.GetObjectInput{
-		Bucket: &o.store.bucket, Key: &o.key, Range: aws.String(fmt.Sprintf("bytes=%d-", o.at)), IfMatch: &o.etag,
-	}, o.store.again)
+	end := o.size
+	if o.at < o.until {
+		end = o.until
+	}
+	input := &sdk.GetObjectInput{Bucket: &o.store.bucket, Key: &o.key, Range: aws.String(fmt.Sprintf("bytes=%d-%d", o.at, end-1))}
+	if o.etag != "" {
+		input.IfMatch = &o.etag
+	}
+	got, err := o.store.client.GetObject(o.ctx, input, o.store.again)
 	if err != nil {
 		return absent(o.ctx, "read object", err)
 	}
-	want := fmt.Sprintf("bytes %d-%d/%d", o.at, o.size-1, o.size)
+	want, length := fmt.Sprintf("bytes %d-%d/%d", o.at, end-1, o.size), end-o.at
+	if o.at == 0 && got.ContentRange == nil { // the whole, as an answer to a Range may be
+		want, length = "", o.size
+	}
 	switch sent := aws.ToString(got.ContentRange); {
-	case !sameTag(aws.ToString(got.ETag), o.etag):
+	case o.etag != "" && !sameTag(aws.ToString(got.ETag), o.etag):
 		err = errTag
-	case !strings.EqualFold(sent, want) && (o.at > 0 || sent != ""):
+	case !strings.EqualFold(sent, want):
 		err = fmt.Errorf("the server sends %.80q instead of %q", sent, want)
-	case aws.ToInt64(got.ContentLength) != o.size-o.at:
-		err = fmt.Errorf("the server sends %d bytes instead of %d", aws.ToInt64(got.ContentLength), o.size-o.at)
+	case aws.ToInt64(got.ContentLength) != length:
+		err = fmt.Errorf("the server sends %d bytes instead of %d", aws.ToInt64(got.ContentLength), length)
 	}
 	if err != nil {
 		got.Body.Close()
 		return blob.Unavailable("read object", err)
 	}
-	o.body, o.next = got.Body, o.at
+	if o.etag == "" {
+		o.etag = aws.ToString(got.ETag)
+	}
+	o.body, o.next, o.end = got.Body, o.at, end
 	return nil
 }
 
