@@ -118,13 +118,17 @@ func (c *call) copied(ids []string, signed bool, expiresIn int64) ([]copied, err
 		}
 		return out, err
 	}
-	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second)
+	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second, func(file files.Entry) files.Outside { return c.terms(file, true) })
 	for i, link := range links {
-		if link.Token == "" {
+		address := link.Address
+		if link.Token != "" {
+			address = c.url("/api/gateway/download/" + link.Token)
+		}
+		if address == "" {
 			out[i] = c.pathLink(link.CopyLink)
 			continue
 		}
-		out[i].reply = copyLinksReply{formats(c.url("/api/gateway/download/"+link.Token), link.Entry), "signed", link.NeedsPassword, &expiresIn}
+		out[i].reply = copyLinksReply{formats(address, link.Entry), "signed", link.NeedsPassword, &expiresIn}
 	}
 	return out, err
 }

@@ -229,7 +229,7 @@ func (w *guardedWorld) place(t *testing.T, number int, protection string) guarde
 				g.tokens[door][caller] = ticket(w.clients[caller], g.id) // a key gives no password, and makes no preview
 				continue
 			}
-			links, err := w.l.Apps[0].Downloads.Sign(context.Background(), a, []string{g.id}, time.Hour)
+			links, err := w.l.Apps[0].Downloads.Sign(context.Background(), a, []string{g.id}, time.Hour, nil)
 			if err != nil || links[0].Err != nil {
 				t.Fatal(err, links)
 			}

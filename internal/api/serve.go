@@ -2,11 +2,9 @@ package api
 
 import (
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"larder/internal/fault"
@@ -30,20 +28,15 @@ func (c *call) serveContent(content files.Content, m manner) error {
 	if runs(c.r) {
 		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
 	}
-	object, err := content.Open(c.ctx())
-	if err != nil {
-		return err
-	}
-	defer object.Close()
-
 	h := c.w.Header()
 	media, inline, policy := safeType(content.Entry.MimeType)
+	inline = inline && !m.attach
 	h.Set("Content-Type", media)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", policy)
-	h.Set("Content-Disposition", disposition(inline && !m.attach, content.Entry.Name))
+	h.Set("Content-Disposition", disposition(inline, content.Entry.Name))
 	h.Set("ETag", content.ETag)
-	if !inline { // scripts and styles are among these; a copy that was fetched otherwise must not be run either
+	if policy == boxedPolicy { // scripts and styles are among these; a copy that was fetched otherwise must not be run either
 		h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
 	}
 	if m.public {
@@ -53,18 +46,23 @@ func (c *call) serveContent(content files.Content, m manner) error {
 	} else {
 		h.Set("Cache-Control", "private, no-store")
 	}
-	var seeker io.ReadSeeker = object
-	if local, ok := object.(interface{ File() *os.File }); ok {
-		seeker = local.File()
-	}
 	if asked := c.r.Header.Get("Range"); strings.Count(asked, ",") >= maxRanges {
 		c.r.Header.Del("Range")
 	} else if strings.Contains(asked, "-0") {
-		c.r.Header.Set("Range", withoutEmptySuffix(asked, object.Size()))
+		c.r.Header.Set("Range", withoutEmptySuffix(asked, content.Entry.Size))
 	}
-	gate := &bodyGate{recorder: c.w, call: c, spend: m.spend}
-	http.ServeContent(gate, c.r, "", content.Modified, seeker)
+	gate := &bodyGate{recorder: c.w, call: c, content: &content, public: m.public, spend: m.spend, terms: c.terms(content.Entry, m.attach)}
+	defer gate.close()
+	http.ServeContent(gate, c.r, "", content.Modified, gate)
 	return nil
+}
+
+// terms are what an answer must be like that comes from a store itself. Whoever serves the bytes of a publicDomain leaves out policy and disposition, so that
+// only what is shown anyway may come from there.
+func (c *call) terms(file files.Entry, attach bool) files.Outside {
+	media, inline, _ := safeType(file.MimeType)
+	inline = inline && !attach
+	return files.Outside{Type: media, Disposition: disposition(inline, file.Name), Bare: inline, Secure: c.a.secure}
 }
 
 // withoutEmptySuffix replaces ranges of the last 0 bytes, which nothing satisfies (RFC 9110, section 14.1.2), by ranges that begin at the end of the
@@ -79,47 +77,6 @@ func withoutEmptySuffix(asked string, size int64) string {
 		}
 	}
 	return unit + "=" + strings.Join(specs, ",")
-}
-
-// bodyGate spends a single-use token at the last moment: when a GET is about to be answered with a body. HEAD, 304 and 416 don't reach it.
-type bodyGate struct {
-	*recorder
-	call    *call
-	spend   func() error
-	refused bool
-}
-
-func (g *bodyGate) WriteHeader(status int) {
-	if g.spend != nil && g.call.r.Method == http.MethodGet && (status == http.StatusOK || status == http.StatusPartialContent) {
-		if err := g.spend(); err != nil {
-			g.refused = true
-			h := g.Header()
-			for _, name := range []string{"Content-Range", "Content-Security-Policy", "Cross-Origin-Resource-Policy", "Access-Control-Allow-Origin"} {
-				h.Del(name)
-			}
-			g.call.fail(err)
-			return
-		}
-	}
-	if status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusPreconditionFailed {
-		g.Header().Set("Cache-Control", "private, no-store")
-	}
-	g.recorder.WriteHeader(status)
-}
-
-func (g *bodyGate) Write(b []byte) (int, error) {
-	if g.refused {
-		return 0, http.ErrBodyNotAllowed
-	}
-	return g.recorder.Write(b)
-}
-
-// ReadFrom keeps sendfile.
-func (g *bodyGate) ReadFrom(r io.Reader) (int64, error) {
-	if g.refused {
-		return 0, http.ErrBodyNotAllowed
-	}
-	return g.recorder.ReadFrom(r)
 }
 
 // runs reports whether a page of this very site asks for something to run: a script, a worker, a style sheet. A policy of the site's pages that

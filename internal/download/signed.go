@@ -23,22 +23,32 @@ const maxSigned = 10_000
 // SignedLink is a link that was asked for, or why there is none.
 type SignedLink struct {
 	files.CopyLink
-	Token string // "" for a folder, of which only the address of its page can be handed out
+	Address string // pre-signed, of the store that has the file; "" when it is the gateway's
+	Token   string // of the gateway, else; both are "" for a folder, of which only the address of its page can be handed out
 }
 
-// Sign makes signed links to files that the actor may download, passwords aside, in the order of entryIDs. Such a link serves any number of times
-// and carries no proof of passwords. It follows its file wherever that goes, and ends with the content, and with what the actor may do. Fault:
-// Conflict when the account has too many of them; what is wrong with one entry is told in its link.
-func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, lifetime time.Duration) ([]SignedLink, error) {
+// Sign makes signed links to files that the actor may download, passwords aside, in the order of entryIDs: addresses of their stores where those
+// pre-sign on the terms for the file and no password or address rule covers it, else the gateway's. Both serve any number of times. The gateway's carries no
+// proof of passwords, follows its file wherever that goes, and ends with the content, and with what the actor may do; the store's lasts. With nil for terms all
+// are the gateway's. Fault: Conflict when the account has too many of the gateway's; what is wrong with one entry is told in its link.
+func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, lifetime time.Duration, terms func(files.Entry) files.Outside) ([]SignedLink, error) {
 	judged, err := s.tree.CopyLinks(ctx, a, entryIDs, true)
 	if err != nil {
 		return nil, fmt.Errorf("sign links: %w", err)
 	}
-	now := s.now()
+	now, presigner := s.now(), s.tree.Presigner()
 	links, rows := make([]SignedLink, len(judged)), map[string]row{}
 	for i, link := range judged {
 		links[i].CopyLink = link
 		if link.Err != nil || link.Entry.Folder {
+			continue
+		}
+		if terms != nil {
+			if links[i].Address, err = presigner.Address(ctx, link, terms(link.Entry), lifetime); err != nil {
+				return nil, fmt.Errorf("sign links: %w", err)
+			}
+		}
+		if links[i].Address != "" {
 			continue
 		}
 		token := s.ids.Base62(length)

@@ -16,7 +16,7 @@ import (
 // sign makes signed links and returns them.
 func (w *world) sign(a access.Actor, lifetime time.Duration, ids ...string) []download.SignedLink {
 	w.t.Helper()
-	links, err := w.tokens.Sign(ctx, a, ids, lifetime)
+	links, err := w.tokens.Sign(ctx, a, ids, lifetime, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -123,10 +123,10 @@ func TestSignedLinksOfAnAccountAreBounded(t *testing.T) {
 		}
 		other := w.put(w.ann, "/home/ann", "g.txt")
 		third := w.put(w.ann, "/home/ann", "h.txt")
-		_, err := w.tokens.Sign(ctx, w.ann, []string{w.file.ID, other.ID, third.ID}, time.Hour)
+		_, err := w.tokens.Sign(ctx, w.ann, []string{w.file.ID, other.ID, third.ID}, time.Hour, nil)
 		w.want(err, fault.Conflict, "10,001")
 		w.sign(w.ann, time.Hour, w.file.ID, other.ID)
-		_, err = w.tokens.Sign(ctx, w.ann, []string{third.ID}, time.Hour)
+		_, err = w.tokens.Sign(ctx, w.ann, []string{third.ID}, time.Hour, nil)
 		w.want(err, fault.Conflict, "one more than 10,000")
 		w.clock.Add(60_000) // the first ones expire
 		w.sign(w.ann, time.Hour, third.ID)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"larder/internal/access"
@@ -22,6 +23,18 @@ type Content struct {
 	Modified time.Time
 	// Open opens the content. Fault: Unavailable; that a store fails or has lost an object is never told as NotFound.
 	Open func(ctx context.Context) (blob.Object, error)
+
+	origin
+}
+
+// origin is where a content lies.
+type origin struct {
+	tree     *Tree
+	version  int64 // the config version by which it was found
+	provider string
+	key      blob.Key
+	size     int64 // bytes
+	free     bool  // anybody may have it from anywhere, by its path
 }
 
 // Found is what one query tells about a file, before it is known who asks for it.
@@ -170,23 +183,91 @@ func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 func (t *Tree) content(v *view, n *node, target access.Target, public bool) Content {
 	e := plainEntry(&n.row, target)
 	e.Public = public
-	providerID, key := n.provider, n.key
+	at := t.origin(v, n)
 	return Content{
 		Entry:    e,
 		Public:   public,
 		ID:       n.content,
 		ETag:     `"` + n.content + `"`,
 		Modified: time.UnixMilli(n.updated),
-		Open: func(ctx context.Context) (blob.Object, error) {
-			store, err := t.Providers.StoreAt(ctx, v.version, providerID)
-			if err != nil {
-				return nil, err
-			}
-			object, err := store.Open(ctx, key)
-			if errors.Is(err, blob.ErrNotFound) {
-				return nil, fault.New(fault.Unavailable, "The content of this file cannot be read.").Because(fmt.Errorf("open object %s of provider %s: %w", key, providerID, err))
-			}
-			return object, provider.Fault(err)
-		},
+		Open:     at.open,
+		origin:   at,
 	}
+}
+
+// origin is where the content of n lies.
+func (t *Tree) origin(v *view, n *node) origin {
+	return origin{
+		tree: t, version: v.version, provider: n.provider, key: n.key, size: n.size,
+		free: v.public(n.facts(access.Actor{Role: access.Guest})),
+	}
+}
+
+func (o origin) open(ctx context.Context) (blob.Object, error) {
+	store, err := o.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	object, err := store.Open(ctx, o.key)
+	return object, o.lost(err)
+}
+
+// OpenRange is Open for a reader who wants length bytes from first on, and stands there. Fault: Unavailable, also when the store has the content in another size.
+func (o origin) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
+	store, err := o.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var object blob.Object
+	if ranger, ok := store.(blob.Ranger); ok && length > 0 && length < o.size {
+		object, err = ranger.OpenRange(ctx, o.key, o.size, first, length)
+	} else {
+		object, err = store.Open(ctx, o.key)
+	}
+	if err != nil {
+		return nil, o.lost(err)
+	}
+	if object.Size() != o.size {
+		err = o.otherwise(object.Size())
+	} else {
+		_, err = object.Seek(first, io.SeekStart)
+	}
+	if err != nil {
+		object.Close() // opened to read: there is nothing to lose
+		return nil, err
+	}
+	return object, nil
+}
+
+// Check reports whether the store has the content, without fetching it. Fault: Unavailable.
+func (o origin) Check(ctx context.Context) error {
+	store, err := o.store(ctx)
+	if err != nil {
+		return err
+	}
+	info, err := store.Stat(ctx, o.key)
+	if err == nil && info.Size != o.size {
+		err = o.otherwise(info.Size)
+	}
+	return o.lost(err)
+}
+
+func (o origin) store(ctx context.Context) (blob.Store, error) {
+	return o.tree.Providers.StoreAt(ctx, o.version, o.provider)
+}
+
+// lost makes of an error of the store what is told: an object that is gone is the store's failure, not the file's absence.
+func (o origin) lost(err error) error {
+	if errors.Is(err, blob.ErrNotFound) {
+		return unreadable(fmt.Errorf("open object %s of provider %s: %w", o.key, o.provider, err))
+	}
+	return provider.Fault(err)
+}
+
+func (o origin) otherwise(size int64) error {
+	return unreadable(fmt.Errorf("object %s of provider %s has %d bytes instead of %d", o.key, o.provider, size, o.size))
+}
+
+func unreadable(cause error) error {
+	return fault.New(fault.Unavailable, "The content of this file cannot be read.").Because(cause)
 }

@@ -15,6 +15,8 @@ type CopyLink struct {
 	NeedsPassword bool   // whoever opens the address may be asked for a password, or be at the wrong address of their own
 	Content       string // Content.ID, for an address that is bound to it; "" for a folder
 	Err           error  // why there is nothing to say: NotFound, Forbidden or PasswordRequired
+
+	origin origin // of a file
 }
 
 // CopyLinks judges whether addresses of entries may be handed out, each by itself and in the order of ids. The path of an entry is told to whoever
@@ -47,6 +49,9 @@ func (t *Tree) copyLink(ctx context.Context, a access.Actor, id string, signed b
 		return CopyLink{}, err
 	}
 	link := CopyLink{Entry: v.entry(a, &n.row, facts), Content: n.content}
+	if !n.folder {
+		link.origin = t.origin(v, &n)
+	}
 	switch {
 	case n.folder:
 		link.NeedsPassword = v.policy.AsksPassword(a, facts.Inside(), access.Read)

@@ -1,0 +1,38 @@
+package provider
+
+import (
+	"context"
+	"strings"
+
+	"larder/internal/blob"
+	"larder/internal/egress"
+)
+
+// PublicAddress is the address of an object under the provider's publicDomain, "" without one. The address of an object is its own for good.
+func (p Provider) PublicAddress(key blob.Key) string {
+	if p.PublicDomain == "" {
+		return ""
+	}
+	base := strings.TrimRight(p.PublicDomain, "/")
+	if !strings.Contains(base, "://") {
+		base = "https://" + base
+	}
+	return base + "/" + string(key) // of letters, digits, dots, underscores, hyphens and slashes
+}
+
+// Reachable reports whether clients, wherever they are, can be given addresses of the provider's store: an administrator says so by an uploadDomain or by
+// redirect, or its endpoint is a public address. One that lies in the service's own network, by a name or an address, is for the service alone.
+func (r *Registry) Reachable(ctx context.Context, p Provider) bool {
+	if !p.Presigns() {
+		return false
+	}
+	if p.UploadDomain != "" || p.Redirect {
+		return true
+	}
+	endpoint, err := egress.Endpoint(p.Endpoint)
+	if err != nil {
+		return false
+	}
+	public := egress.Policy{Resolver: r.cfg.Egress.Resolver}
+	return public.Check(ctx, endpoint) == nil
+}
