@@ -25,8 +25,12 @@ type Client struct {
 
 // Client returns a visitor without credentials.
 func (l *Larder) Client(t testing.TB) *Client {
+	header := http.Header{}
+	if strings.HasPrefix(l.cfg.BaseURL, "https://") { // the service then trusts loopback, see TrustLoopback: the client is the proxy that speaks https
+		header.Set("X-Forwarded-Proto", "https")
+	}
 	return &Client{
-		l: l, t: t, fixed: -1, Cookies: map[string]string{}, Header: http.Header{},
+		l: l, t: t, fixed: -1, Cookies: map[string]string{}, Header: header,
 		http: &http.Client{
 			Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
