@@ -2,11 +2,11 @@ package api
 
 import (
 	"fmt"
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"larder/internal/blob"
 	"larder/internal/fault"
 	"larder/internal/files"
 )
@@ -99,34 +99,20 @@ const (
 	boxedPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 )
 
-// raster are the image types that can't carry script.
-var raster = map[string]bool{
-	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true, "image/bmp": true, "image/apng": true,
-	"image/x-icon": true, "image/vnd.microsoft.icon": true, "image/heic": true, "image/heif": true, "image/tiff": true, "image/jxl": true,
-}
-
-// safeType decides how a stored type goes out, so that nothing a user stored runs as the site: raster images, audio, video, PDF and plain text
-// inline, everything else as an attachment in a sandbox (abuse case C67). A type that is none becomes application/octet-stream (C69).
+// safeType decides how a stored type goes out, so that nothing a user stored runs as the site: what is shown goes out inline, everything else as an
+// attachment in a sandbox (abuse case C67).
 func safeType(stored string) (media string, inline bool, policy string) {
-	base, params, err := mime.ParseMediaType(stored)
-	if err != nil || strings.Count(base, "/") != 1 || len(stored) > 255 {
-		return "application/octet-stream", false, boxedPolicy
-	}
-	top, _, _ := strings.Cut(base, "/")
+	media, inline = blob.Shown(stored)
+	top, _, _ := strings.Cut(media, "/")
 	switch {
-	case raster[base]:
-		return base, true, imagePolicy
-	case (top == "audio" || top == "video") && !strings.HasSuffix(base, "+xml"):
-		return base, true, mediaPolicy
-	case base == "application/pdf":
-		return base, true, plainPolicy
-	case base == "text/plain":
-		if params["charset"] == "" {
-			return "text/plain; charset=utf-8", true, plainPolicy
-		}
-		return mime.FormatMediaType(base, map[string]string{"charset": params["charset"]}), true, plainPolicy
+	case !inline:
+		return media, false, boxedPolicy
+	case top == "image":
+		return media, true, imagePolicy
+	case top == "audio" || top == "video":
+		return media, true, mediaPolicy
 	}
-	return base, false, boxedPolicy
+	return media, true, plainPolicy
 }
 
 // disposition names the file twice: in ASCII for old clients, in UTF-8 for the others (RFC 6266, RFC 8187).
