@@ -70,6 +70,9 @@ func describe(reflector *openapi31.Reflector, rt *route) error {
 	default:
 		op.AddRespStructure(new(string), success, func(cu *openapi.ContentUnit) { cu.ContentType = rt.stream })
 	}
+	if rt.leads != "" {
+		op.AddRespStructure(nil, func(cu *openapi.ContentUnit) { cu.HTTPStatus = http.StatusFound; cu.Description = rt.leads })
+	}
 	for status, codes := range rt.failures() {
 		op.AddRespStructure(new(failure), func(cu *openapi.ContentUnit) { cu.HTTPStatus = status; cu.Description = strings.Join(codes, ", ") })
 	}

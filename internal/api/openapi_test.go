@@ -96,6 +96,11 @@ func TestOpenAPIDocument(t *testing.T) {
 				t.Errorf("%s does not tell of 401", what)
 			}
 		}
+		if strings.HasPrefix(row.pattern, "/api/gateway/") || strings.HasPrefix(row.pattern, "/api/i/") || row.method+" "+row.pattern == "GET /api/files/{id}/download" {
+			if operation.Responses.Value("302") == nil {
+				t.Errorf("%s does not tell of 302", what)
+			}
+		}
 		if operation.Responses.Value("429") == nil {
 			t.Errorf("%s does not tell of 429", what)
 		}

@@ -229,6 +229,11 @@ func TestSignedLinksOfAStore(t *testing.T) {
 			t.Errorf("without redirect: %d", r.Status)
 		}
 
+		var tokens int
+		if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM download_tokens").Scan(&tokens); err != nil || tokens != 1 {
+			t.Errorf("%d tokens, %v: want that of the gateway's link alone, the others count towards no bound", tokens, err)
+		}
+
 		// The gateway keeps what must be asked for each time.
 		guard(alice, id, "open sesame")
 		gateway("behind a password", copyLinks(alice, id, "?signed=true"), true)

@@ -28,6 +28,7 @@ type route struct {
 	in, out  reflect.Type   // nil for streams, but for the query of some
 	body     bool           // a JSON body is read
 	stream   string         // what is streamed out, for the document
+	leads    string         // where a 302 leads, for the document; "" for none
 	takes    map[string]any // streamed bodies by media type, for the document
 	tells    reflect.Type   // the JSON that a stream answers, for the document
 	handle   func(c *call) error

@@ -26,7 +26,7 @@ func (a *API) table() []route {
 		get("/api/files/{id}/copy-links", op(200, a.copyLinks)).by(bySessionOrKey).says("Addresses to paste into documents: the public path, or a signed link to a file").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict),
 		post("/api/files/copy-links", op(200, a.copyManyLinks)).by(bySessionOrKey).says("Copy-links of up to 100 files and folders, each judged by itself").may(fault.Conflict).extra(),
 		del("/api/files/{id}", op(200, a.deleteFile)).by(bySessionOrKey).says("Delete a file or folder for good").may(fault.Forbidden, fault.NotFound, fault.Conflict),
-		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).finds((*call).findEmbedded).tell(envelope[downloadReply]{}).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
+		get("/api/files/{id}/download", stream("application/json", a.fileDownload)).finds((*call).findEmbedded).tell(envelope[downloadReply]{}).by(byAnyone).within(forBytes).says("A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound).sends("To where the file is published, for a visitor; for an embed to the file's store, where the provider says so"),
 		post("/api/files/{id}/move", op(200, a.moveFile)).by(bySessionOrKey).says("Move or rename").may(fault.Forbidden, fault.NotFound, fault.Conflict),
 		post("/api/files/{id}/copy", op(200, a.copyFile)).by(bySessionOrKey).says("Copy a file or folder").may(fault.Forbidden, fault.PasswordRequired, fault.NotFound, fault.Conflict, fault.QuotaExceeded).extra(),
 		get("/api/files/zip", stream("application/zip", a.zipFiles)).reads(zipInput{}).by(bySessionOrKey).within(forBytes).says("A zip of what the caller may download of some files and folders").may(fault.Invalid, fault.Forbidden, fault.NotFound).extra(),
@@ -79,8 +79,8 @@ func (a *API) table() []route {
 		get("/api/admin/logs", op(200, a.listLogs)).by(byAdmin).says("The access log, newest first"),
 
 		// Download gateway, permanent links
-		get("/api/gateway/download/{token}", stream("*/*", a.gateway)).by(byNobody).within(forBytes).says("Redeem a single-use download token").may(fault.InvalidToken, fault.PasswordRequired, fault.NotFound, fault.ShareLimitReached),
-		get("/api/i/{link}", stream("*/*", a.permanentLink)).by(byNobody).within(forBytes).says("The bytes behind a permanent link").may(fault.NotFound).extra(),
+		get("/api/gateway/download/{token}", stream("*/*", a.gateway)).by(byNobody).within(forBytes).says("Redeem a single-use download token").may(fault.InvalidToken, fault.PasswordRequired, fault.NotFound, fault.ShareLimitReached).sends(toStore),
+		get("/api/i/{link}", stream("*/*", a.permanentLink)).by(byNobody).within(forBytes).says("The bytes behind a permanent link").may(fault.NotFound).extra().sends(toStore),
 
 		// Public endpoints
 		get("/api/public/settings", op(200, a.publicSettings)).by(byNobody).says("What a visitor may know of the site's settings"),
@@ -93,6 +93,9 @@ func (a *API) table() []route {
 		get("/api/openapi.json", stream("application/json", a.openapiDocument)).tell(map[string]any{}).by(byNobody).says("This document").extra(),
 	}
 }
+
+// toStore is where who downloads is sent with the provider's flag redirect.
+const toStore = "To the file's store, where the provider says so; HEAD is answered here"
 
 var compatFaults = []fault.Kind{fault.InvalidToken, fault.Forbidden, fault.TooLarge, fault.QuotaExceeded, fault.Unverified}
 
@@ -108,6 +111,7 @@ func (r route) by(w who) route                  { r.who = w; return r }
 func (r route) within(b bucket) route           { r.bucket = b; return r }
 func (r route) says(summary string) route       { r.summary = summary; return r }
 func (r route) may(faults ...fault.Kind) route  { r.faults = faults; return r }
+func (r route) sends(to string) route           { r.leads = to; return r }
 func (r route) tell(json any) route             { r.tells = reflect.TypeOf(json); return r }
 func (r route) reads(input any) route           { r.in = reflect.TypeOf(input); return r }
 func (r route) finds(find func(*call) (*files.Found, error)) route {

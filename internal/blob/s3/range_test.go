@@ -1,0 +1,78 @@
+package s3
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+)
+
+// watched notes which parts of objects are asked for.
+type watched struct {
+	http.RoundTripper
+	asked []string
+}
+
+func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.asked = append(w.asked, r.Method+" "+r.Header.Get("Range"))
+	return w.RoundTripper.RoundTrip(r)
+}
+
+// Who wants a part of an object has no more fetched, may read on all the same, and never takes another object's bytes for it.
+func TestOpenRange(t *testing.T) {
+	t.Parallel()
+	opts := newBucket(t)
+	watch := &watched{RoundTripper: opts.Egress.Transport()}
+	opts.Client = &http.Client{Transport: watch}
+	s := open(t, opts)
+	body, key := bytes.Repeat([]byte("0123456789abcdef"), 1000), blobtest.NewKey()
+	size := int64(len(body))
+	if _, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: size}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		first, length int64
+		asks          string
+	}{{0, 1, "GET bytes=0-0"}, {5, 5, "GET bytes=5-9"}, {size - 1, 1, "GET bytes=15999-15999"}, {0, size, "GET bytes=0-15999"}, {7, size - 7, "GET bytes=7-15999"}} {
+		watch.asked = nil
+		o, err := s.OpenRange(t.Context(), key, size, c.first, c.length)
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		got, err := io.ReadAll(io.LimitReader(o, c.length))
+		if err != nil || !bytes.Equal(got, body[c.first:c.first+c.length]) || o.Size() != size || !slices.Equal(watch.asked, []string{c.asks}) {
+			t.Errorf("%+v: %d bytes, %v, asked %q", c, len(got), err, watch.asked)
+		}
+		if rest, err := io.ReadAll(o); err != nil || !bytes.Equal(rest, body[c.first+c.length:]) {
+			t.Errorf("%+v, the rest: %d bytes, %v", c, len(rest), err)
+		}
+		if _, err := o.Seek(3, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := io.ReadAll(o); err != nil || !bytes.Equal(all, body[3:]) {
+			t.Errorf("%+v, from 3 on: %d bytes, %v", c, len(all), err)
+		}
+		o.Close()
+	}
+	for _, c := range [][3]int64{{size, -1, 1}, {size, 0, 0}, {size, size, 1}, {size, 1, size}, {size, 1 << 62, 1 << 62}} {
+		if _, err := s.OpenRange(t.Context(), key, c[0], c[1], c[2]); err == nil {
+			t.Errorf("OpenRange%v succeeded", c)
+		}
+	}
+	for _, other := range []int64{size - 1, size + 1} {
+		if _, err := s.OpenRange(t.Context(), key, other, 5, 5); !errors.Is(err, blob.ErrUnavailable) {
+			t.Errorf("of %d bytes: %v", other, err)
+		}
+		if _, err := s.OpenRange(t.Context(), key, other, 0, other); !errors.Is(err, blob.ErrUnavailable) {
+			t.Errorf("all of %d bytes: %v", other, err)
+		}
+	}
+	if _, err := s.OpenRange(t.Context(), blobtest.NewKey(), size, 5, 5); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("of no object: %v", err)
+	}
+}
