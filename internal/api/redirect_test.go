@@ -220,6 +220,29 @@ func TestBytesComeFromTheStore(t *testing.T) {
 				t.Errorf("%d", got.status)
 			}
 		})
+		t.Run("names", func(t *testing.T) { // abuse case C71
+			admin := admin.In(t)
+			long := strings.Repeat("🦀", 251) + ".txt"
+			for name, want := range map[string]string{
+				`q"uo'te+&=%41.txt`: `inline; filename="q_uo'te+&=_41.txt"; filename*=UTF-8''q%22uo%27te%2B%26%3D%2541.txt`,
+				"שלום.txt":          `inline; filename="____.txt"; filename*=UTF-8''%D7%A9%D7%9C%D7%95%D7%9D.txt`,
+				long:                `inline; filename="` + strings.Repeat("_", 251) + `.txt"; filename*=UTF-8''` + strings.Repeat("%F0%9F%A6%80", 251) + ".txt",
+			} {
+				admin.Upload("/public/n", name, []byte("x"))
+				got := fetch(t, sentOn(t, visitor.In(t).Get("/public/n/"+url.PathEscape(name))))
+				if got.status != 200 || got.header.Get("Content-Disposition") != want {
+					t.Errorf("%.20q: %d %s %.300s", name, got.status, got.header.Get("Content-Disposition"), got.body)
+				}
+			}
+		})
+		t.Run("the log", func(t *testing.T) {
+			sentOn(t, alice.In(t).Get("/home/alice/gr%C3%BCn.png"))
+			l.FlushLog()
+			log := admin.In(t).Get("/api/admin/logs?action=download").OK(200)
+			equal(t, "path", log.Value("logs.0.path"), "/home/alice/grün.png")
+			equal(t, "statusCode", log.Int("logs.0.statusCode"), int64(302))
+			equal(t, "bytesTransferred", log.Int("logs.0.bytesTransferred"), int64(0))
+		})
 		t.Run("only while it is asked for", func(t *testing.T) {
 			admin, visitor := admin.In(t), visitor.In(t)
 			path := ""
