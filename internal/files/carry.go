@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 
 	"larder/internal/blob"
 	"larder/internal/crash"
@@ -99,38 +98,29 @@ func (x *transfer) copyOne(ctx context.Context, c cargo) error {
 	if err != nil {
 		return err
 	}
-	object, err := source.Open(ctx, c.key)
-	if errors.Is(err, blob.ErrNotFound) {
-		return x.missing(ctx, c, err)
-	}
+	target, err := x.store(ctx, x.order.Provider)
 	if err != nil {
-		return fmt.Errorf("open what is to be copied: %w", err)
+		return err
 	}
-	defer object.Close()
 	key, due, err := x.Keys.Take(ctx, x.order.Provider)
 	if err != nil {
 		return err
 	}
 	crash.Point("move.noted")
-	target, err := x.store(ctx, x.order.Provider)
-	if err != nil {
-		return err
-	}
-	body := &passing{ctx: ctx, transfer: x, from: object, key: key, due: due}
-	info, err := target.Put(ctx, key, body, blob.PutOptions{Size: c.size})
-	if err == nil {
-		err = verify(ctx, target, key, info, c)
-	}
-	if errors.Is(err, ErrCollected) {
-		x.Keys.Drop(x.order.Provider)
-	}
+	h := haul{transfer: x, cargo: c, from: source, to: target, key: key, due: due}
+	info, err := h.bring(ctx)
 	var size blob.ErrSize
-	if errors.As(err, &size) || errors.Is(err, errDiffers) {
+	switch {
+	case errors.Is(err, ErrCollected):
+		x.Keys.Drop(x.order.Provider)
+		return fmt.Errorf("copy object %s: %w", c.key, err)
+	case errors.As(err, &size), errors.Is(err, errDiffers):
 		x.drop(ctx, key)
 		return fault.New(fault.Unverified, "The copy of a file is not what was stored"+x.outcome()+" Tell whoever runs the service.").
 			Because(fmt.Errorf("copy object %s of provider %s: %w", c.key, c.provider, err))
-	}
-	if err != nil {
+	case errors.Is(err, blob.ErrNotFound):
+		return x.missing(ctx, c, err)
+	case err != nil:
 		return fmt.Errorf("copy object %s: %w", c.key, err)
 	}
 	crash.Point("move.copied")
@@ -150,27 +140,6 @@ func (x *transfer) outcome() string {
 		return ", so it stays in the storage that it was in."
 	}
 	return ", so nothing was moved."
-}
-
-// errDiffers says that a copy is another content than its original.
-var errDiffers = errors.New("the copy differs from what is recorded")
-
-// verify compares what was taken in, and what the store says it has, with what is recorded.
-func verify(ctx context.Context, target blob.Store, key blob.Key, taken blob.Info, c cargo) error {
-	sum := hex.EncodeToString(taken.SHA256)
-	if taken.Size != c.size || len(taken.SHA256) == 0 || c.sha256 != "" && c.sha256 != sum {
-		return fmt.Errorf("%w: %d bytes with SHA-256 %s were copied, %d with %q are recorded", errDiffers, taken.Size, sum, c.size, c.sha256)
-	}
-	there, err := target.Stat(ctx, key)
-	switch {
-	case errors.Is(err, blob.ErrNotFound):
-		return fmt.Errorf("%w: %w", errDiffers, err)
-	case err != nil:
-		return err
-	case there.Size != c.size, len(there.SHA256) > 0 && hex.EncodeToString(there.SHA256) != sum, there.ETag != taken.ETag && there.ETag != "" && taken.ETag != "":
-		return fmt.Errorf("%w: the store has %d bytes, SHA-256 %x, ETag %s", errDiffers, there.Size, there.SHA256, there.ETag)
-	}
-	return nil
 }
 
 // missing tells an object that its store has lost from one that was replaced, deleted or carried away since it was looked up. Fault: Unverified.
@@ -263,41 +232,4 @@ func (x *transfer) separate(tx *db.Tx, c cargo, to where, s Stored) error {
 		return err
 	}
 	return x.release(tx, c.object)
-}
-
-// passing is content on its way: it counts, and puts the day off on which its key is collected.
-type passing struct {
-	ctx      context.Context
-	transfer *transfer
-	from     io.Reader
-	key      blob.Key
-	due      int64 // ms
-}
-
-func (p *passing) Read(b []byte) (int, error) {
-	if err := p.postpone(); err != nil {
-		return 0, err
-	}
-	n, err := p.from.Read(b)
-	p.transfer.run.Moved(int64(n))
-	return n, err
-}
-
-// postpone gives the key more time when half of what it had is over.
-func (p *passing) postpone() error {
-	x := p.transfer
-	if x.now() < p.due-(collectsIn/2).Milliseconds() {
-		return nil
-	}
-	until := x.Now().Add(collectsIn).UnixMilli()
-	var held bool
-	err := x.DB.Write(p.ctx, func(tx *db.Tx) (err error) {
-		held, err = x.Postpone(tx, x.order.Provider, p.key, until)
-		return err
-	})
-	if err == nil && !held {
-		err = ErrCollected
-	}
-	p.due = until
-	return err
 }

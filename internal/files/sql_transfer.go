@@ -32,6 +32,7 @@ type cargo struct {
 	size   int64  // bytes, as the store must have them
 	sha256 string // "" when nobody has read it yet
 	where
+	mimeType string
 }
 
 // where is where an object lies.
@@ -40,11 +41,11 @@ type where struct {
 	key      blob.Key
 }
 
-const cargoColumns = "e.id, e.name_fold, e.name, o.id, o.size, COALESCE(o.sha256, ''), o.provider_id, o.key"
+const cargoColumns = "e.id, e.name_fold, e.name, o.id, o.size, COALESCE(o.sha256, ''), o.provider_id, o.key, e.mime_type"
 
 func scanCargo(row interface{ Scan(dest ...any) error }) (c cargo, err error) {
 	var key string
-	err = row.Scan(&c.id, &c.rank.fold, &c.rank.name, &c.object, &c.size, &c.sha256, &c.provider, &key)
+	err = row.Scan(&c.id, &c.rank.fold, &c.rank.name, &c.object, &c.size, &c.sha256, &c.provider, &key, &c.mimeType)
 	c.key = keyOf(key)
 	return c, err
 }
