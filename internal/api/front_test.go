@@ -1,0 +1,147 @@
+package api_test
+
+import (
+	"cmp"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"larder/internal/blob"
+	"larder/internal/blob/s3/s3test"
+)
+
+// front stands before the S3 server at an address of its own. It passes requests on as they are, counts what goes through, and does to some of
+// them what the test says.
+type front struct {
+	address string
+
+	mu       sync.Mutex
+	down     bool
+	answered func(r *http.Request, status int)                 // called before an answer goes back
+	instead  func(w http.ResponseWriter, r *http.Request) bool // true when it has answered
+	sent     int64                                             // bytes of bodies that went to the server
+	copies   int                                               // objects that the server was told to copy
+}
+
+func newFront(t *testing.T, bucket s3test.Bucket) *front {
+	t.Helper()
+	at, err := url.Parse(bucket.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &front{}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(at)
+			r.Out.Host = r.In.Host // which is part of what was signed
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if answered := f.on(); answered != nil {
+				answered(r.Request, r.StatusCode)
+			}
+			return nil
+		},
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		down, instead := f.down, f.instead
+		f.sent += max(r.ContentLength, 0)
+		if r.Header.Get("X-Amz-Copy-Source") != "" {
+			f.copies++
+		}
+		f.mu.Unlock()
+		if down {
+			panic(http.ErrAbortHandler)
+		}
+		if instead != nil && instead(w, r) {
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	f.address = server.URL
+	return f
+}
+
+func (f *front) on() func(r *http.Request, status int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.answered
+}
+
+// set changes what the front does.
+func (f *front) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// counted returns what went through since the last call.
+func (f *front) counted() (sent int64, copies int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sent, copies = f.sent, f.copies
+	f.sent, f.copies = 0, 0
+	return sent, copies
+}
+
+// replaceOne puts other content in the place of an object of one byte, past the service.
+func replaceOne(t *testing.T, sdk *s3.Client, b s3test.Bucket, key, content string) {
+	head, err := sdk.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.Name, Key: &key})
+	if err != nil || head.ContentLength == nil || *head.ContentLength != 1 {
+		return
+	}
+	if _, err := sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content)}); err != nil {
+		t.Errorf("replace an object: %v", err)
+	}
+}
+
+// putObject stores something past the service.
+func putObject(t *testing.T, b s3test.Bucket, key, content string) {
+	t.Helper()
+	if _, err := b.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// getObject reads something past the service.
+func getObject(t *testing.T, b s3test.Bucket, key string) string {
+	t.Helper()
+	got, err := b.SDK(t).GetObject(t.Context(), &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// inBucket lists the keys in a bucket that are of a prefix, and not of one that begins with it, past the service.
+func inBucket(t *testing.T, b s3test.Bucket, prefix string) (keys []string) {
+	t.Helper()
+	list, err := b.SDK(t).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
+	if err != nil || list.IsTruncated != nil && *list.IsTruncated {
+		t.Fatalf("list a bucket: %v", err)
+	}
+	for _, object := range list.Contents {
+		key, err := blob.ParseKey(*object.Key)
+		if dir, _ := key.Split(); err == nil && path.Dir(dir) == cmp.Or(prefix, ".") {
+			keys = append(keys, *object.Key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
