@@ -2,7 +2,10 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"larder/internal/blob"
@@ -17,8 +20,9 @@ const (
 	// garbagePiece is how many objects one piece deletes at most, and retry how long one that could not be deleted is left alone.
 	garbagePiece = 500
 	retry        = time.Minute
-	// enough failures in one piece, and a store is taken for unavailable.
-	enough = 3
+	// enough failures in one piece, and a store is taken for unavailable; one deletion that takes as long as patience suffices.
+	enough   = 3
+	patience = 15 * time.Second
 )
 
 // Collect takes the next piece of deleted folders and the next piece of garbage away, and tells whether there is more to do at once. Nothing else
@@ -106,11 +110,12 @@ func (t *Tree) takeAway(tx *db.Tx, ids []string) error {
 	return t.releaseAll(tx, once)
 }
 
-// collectGarbage deletes the objects whose time has come.
+// collectGarbage deletes the objects whose time has come, in all stores at the same time: one that does not answer holds none of the others up.
 func (t *Tree) collectGarbage(ctx context.Context) (more bool, err error) {
 	var claimed []garbage
+	resting := t.resting.now(t.now())
 	err = t.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		claimed, err = claim(tx, t.now(), retry.Milliseconds())
+		claimed, err = claim(tx, t.now(), retry.Milliseconds(), resting)
 		return err
 	})
 	if err != nil {
@@ -119,23 +124,22 @@ func (t *Tree) collectGarbage(ctx context.Context) (more bool, err error) {
 	if len(claimed) > 0 {
 		crash.Point("collect.claimed")
 	}
-	var deleted []garbage
-	failures := map[string]int{} // by provider: after some it is not asked again for now, yet one bad object does not hold up the others
+	byProvider := map[string][]garbage{}
 	for _, g := range claimed {
-		if failures[g.provider] == enough {
-			continue
-		}
-		if err := t.deleteObject(ctx, g); err != nil && !gone(err) {
-			if ctx.Err() != nil {
-				break
-			}
-			failures[g.provider]++
-			t.Log.Warn("delete an object that nothing refers to", "provider", g.provider, "key", g.key, "error", err)
-			continue
-		}
-		crash.Point("collect.deleted")
-		deleted = append(deleted, g)
+		byProvider[g.provider] = append(byProvider[g.provider], g)
 	}
+	var mu sync.Mutex
+	var deleted []garbage
+	var busy sync.WaitGroup
+	for provider, these := range byProvider {
+		busy.Go(func() {
+			done := t.deleteFrom(ctx, provider, these)
+			mu.Lock()
+			defer mu.Unlock()
+			deleted = append(deleted, done...)
+		})
+	}
+	busy.Wait()
 	if len(deleted) == 0 { // what fails is set aside for a while, and what comes behind it has its turn
 		return len(claimed) == garbagePiece, ctx.Err()
 	}
@@ -146,8 +150,44 @@ func (t *Tree) collectGarbage(ctx context.Context) (more bool, err error) {
 	return len(claimed) == garbagePiece, nil
 }
 
+// deleteFrom deletes objects of one provider and returns those that are gone. After some failures, or one deletion that takes too long, the provider
+// is left alone for a while; one bad object does not hold up the others.
+func (t *Tree) deleteFrom(ctx context.Context, provider string, these []garbage) (deleted []garbage) {
+	failures := 0
+	for _, g := range these {
+		err := t.deleteObject(ctx, g)
+		if err == nil || gone(err) {
+			crash.Point("collect.deleted")
+			deleted = append(deleted, g)
+			continue
+		}
+		if ctx.Err() != nil {
+			return deleted
+		}
+		t.Log.Warn("delete an object that nothing refers to", "provider", g.provider, "key", g.key, "error", err)
+		if failures++; failures == enough || errors.Is(err, errSlow) {
+			t.resting.until(provider, t.now()+retry.Milliseconds())
+			return deleted
+		}
+	}
+	return deleted
+}
+
+// errSlow says that a store took longer than it may.
+var errSlow = errors.New("the store does not answer in time")
+
 func (t *Tree) deleteObject(ctx context.Context, g garbage) error {
-	store, err := t.Providers.Store(ctx, g.provider)
+	ctx, end := context.WithTimeoutCause(ctx, t.patience, errSlow)
+	defer end()
+	err := t.deleteNow(ctx, g)
+	if err != nil && errors.Is(context.Cause(ctx), errSlow) {
+		err = fmt.Errorf("%w: %w", errSlow, err)
+	}
+	return err
+}
+
+func (t *Tree) deleteNow(ctx context.Context, g garbage) error {
+	store, err := t.store(ctx, g.provider)
 	if err != nil {
 		return err
 	}
@@ -157,8 +197,36 @@ func (t *Tree) deleteObject(ctx context.Context, g garbage) error {
 			return err
 		}
 	}
-	if err := store.Delete(ctx, keyOf(g.key)); err != nil {
-		return err
+	return store.Delete(ctx, keyOf(g.key))
+}
+
+// rests are the providers that the collector of this process leaves alone for now. Safe for concurrent use.
+type rests struct {
+	mu    sync.Mutex
+	ended map[string]int64 // by provider: when it is asked again, ms
+}
+
+func (r *rests) until(provider string, ms int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended == nil {
+		r.ended = map[string]int64{}
 	}
-	return nil
+	r.ended[provider] = ms
+}
+
+// now lists those that rest at that time. An end that lies too far in the future is of a clock that went back.
+func (r *rests) now(ms int64) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var resting []string
+	for provider, end := range r.ended {
+		if end <= ms || end > ms+retry.Milliseconds() {
+			delete(r.ended, provider)
+			continue
+		}
+		resting = append(resting, provider)
+	}
+	slices.Sort(resting)
+	return resting
 }

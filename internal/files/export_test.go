@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"time"
 
 	"larder/internal/access"
 	"larder/internal/blob"
@@ -20,7 +21,7 @@ func (t *Tree) ByPath(ctx context.Context, a access.Actor, p vpath.Path) (Conten
 // DeleteFolders is the last step of the collector.
 var DeleteFolders = deleteFolders
 
-// WrapStores puts wrap around every store that t copies from or to from now on.
+// WrapStores puts wrap around every store that t copies from or to, or collects from, from now on.
 func (t *Tree) WrapStores(wrap func(providerID string, store blob.Store) blob.Store) {
 	inner := t.store
 	t.store = func(ctx context.Context, providerID string) (blob.Store, error) {
@@ -42,3 +43,6 @@ var Each = each
 
 // SetBatch has copies of more than n entries made by a job, n in a transaction.
 func (t *Tree) SetBatch(n int) { t.batch = n }
+
+// SetPatience bounds how long the deletion of an object may take.
+func (t *Tree) SetPatience(d time.Duration) { t.patience = d }

@@ -143,10 +143,17 @@ type garbage struct {
 	upload        sql.NullString // what the store calls the parts that may lie there for it
 }
 
-// claim takes the next garbage whose time has come. What is claimed carries the negative of the time at which it is taken up again, should it
-// still be there; Put does not take it off the list any more. A key that an object has is passed over, however it came on the list. While a hold
-// is valid nothing is claimed: the same statement that would take a key sees the hold, or was begun before it and sees no key that is named later.
-func claim(tx *db.Tx, now, retry int64) ([]garbage, error) {
+// claim takes the next garbage whose time has come, but for that of some providers. What is claimed carries the negative of the time at which it
+// is taken up again, should it still be there; Put does not take it off the list any more. A key that an object has is passed over, however it
+// came on the list. While a hold is valid nothing is claimed: the same statement that would take a key sees the hold, or was begun before it and
+// sees no key that is named later.
+func claim(tx *db.Tx, now, retry int64, resting []string) ([]garbage, error) {
+	args := []any{-(now + retry), -now, now, -now, now, garbagePiece, now + holdMost.Milliseconds()}
+	passed := ""
+	for i, provider := range resting {
+		args = append(args, provider)
+		passed += fmt.Sprintf(" AND provider_id <> $%d", i+8)
+	}
 	rows, err := tx.Query(`
 		UPDATE garbage
 		SET after = $1
@@ -154,10 +161,10 @@ func claim(tx *db.Tx, now, retry int64) ([]garbage, error) {
 			SELECT provider_id, key
 			FROM garbage
 			WHERE after BETWEEN $4 AND $5
-				AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.provider_id = garbage.provider_id AND o.key = garbage.key)
+				AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.provider_id = garbage.provider_id AND o.key = garbage.key)`+passed+`
 			ORDER BY after
 			LIMIT $6)
-		RETURNING provider_id, key, upload_id`, -(now + retry), -now, now, -now, now, garbagePiece, now+holdMost.Milliseconds())
+		RETURNING provider_id, key, upload_id`, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -57,14 +57,16 @@ type Tree struct {
 	Config
 	Keys  *Keyring // of the objects to come
 	last  atomic.Pointer[view]
-	store func(ctx context.Context, providerID string) (blob.Store, error) // what is copied from and to
+	store func(ctx context.Context, providerID string) (blob.Store, error) // what is copied from and to, and collected from
 
-	batch int // how many entries one transaction copies at most
+	batch    int           // how many entries one transaction copies at most
+	patience time.Duration // how long a deletion may take
+	resting  rests
 }
 
 // New returns the Tree in cfg.DB.
 func New(cfg Config) *Tree {
-	t := &Tree{Config: cfg, store: cfg.Providers.Store, batch: piece}
+	t := &Tree{Config: cfg, store: cfg.Providers.Store, batch: piece, patience: patience}
 	t.Keys = &Keyring{tree: t, rings: map[string]*ring{}}
 	return t
 }

@@ -1,0 +1,163 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+)
+
+// stubborn is a store whose deletions are decided by a test.
+type stubborn struct {
+	blob.Store
+	mu    sync.Mutex
+	calls int
+	hook  func(ctx context.Context, call int) error // nil for a store that works
+}
+
+func (s *stubborn) Delete(ctx context.Context, key blob.Key) error {
+	s.mu.Lock()
+	s.calls++
+	call, hook := s.calls, s.hook
+	s.mu.Unlock()
+	if hook != nil {
+		if err := hook(ctx, call); err != nil {
+			return err
+		}
+	}
+	return s.Store.Delete(ctx, key)
+}
+
+// on sets what happens to the deletions to come, and returns how many there were.
+func (s *stubborn) on(hook func(ctx context.Context, call int) error) (calls int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls, s.calls, s.hook = s.calls, 0, hook
+	return calls
+}
+
+// withStubborn puts a stubborn store in front of the vault, with n keys to be collected before any other.
+func withStubborn(w *depot, n int) *stubborn {
+	w.t.Helper()
+	store, err := w.reg.Store(w.t.Context(), "vault")
+	w.must(err)
+	s := &stubborn{Store: store}
+	w.tree.WrapStores(func(id string, store blob.Store) blob.Store {
+		if id == "vault" {
+			return s
+		}
+		return store
+	})
+	w.write(func(tx *db.Tx) error {
+		for i := range n {
+			if err := w.tree.Discard(tx, "vault", blob.Key(fmt.Sprintf("ab/%032x", i)), 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return s
+}
+
+// garbageOf counts what is on the list for a provider.
+func (w *depot) garbageOf(provider string) (n int) {
+	w.t.Helper()
+	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&n))
+	return n
+}
+
+// A store that does not answer costs the others one deletion's patience, however much there is to be deleted from it, and is asked once a minute.
+func TestCollectorPassesByAStoreThatHangs(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		s := withStubborn(w, 1700)
+		gone := w.store("x").Key
+		w.tree.SetPatience(500 * time.Millisecond)
+		hangs := func(ctx context.Context, _ int) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		s.on(hangs)
+		w.pass(grace)
+		w.collect()
+		if w.stored(gone) {
+			t.Error("the other store was not tidied")
+		}
+		if calls := s.on(hangs); calls != 1 || w.garbageOf("vault") != 1700 {
+			t.Errorf("the store that hangs was asked %d times and has %d of 1700 keys left", calls, w.garbageOf("vault"))
+		}
+		w.pass(time.Minute - time.Millisecond)
+		w.collect()
+		if calls := s.on(hangs); calls != 0 {
+			t.Errorf("asked %d times within the minute", calls)
+		}
+		w.pass(time.Millisecond)
+		w.collect()
+		if calls := s.on(nil); calls != 1 {
+			t.Errorf("asked %d times after the minute", calls)
+		}
+		w.tree.SetPatience(time.Minute)
+		w.pass(time.Minute)
+		w.collect()
+		if n := w.garbageOf("vault"); n != 0 {
+			t.Errorf("%d keys are left of a store that works again", n)
+		}
+	})
+}
+
+// Two failures are those of two objects; with the third a store is left alone for a minute.
+func TestCollectorGivesAStoreUpAfterThreeFailures(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		s := withStubborn(w, 20)
+		failing := func(n int) func(context.Context, int) error {
+			return func(_ context.Context, call int) error {
+				if call <= n {
+					return errors.New("refused")
+				}
+				return nil
+			}
+		}
+		s.on(failing(3))
+		w.collect()
+		if calls := s.on(failing(2)); calls != 3 || w.garbageOf("vault") != 20 {
+			t.Errorf("after three failures: asked %d times, %d of 20 keys left", calls, w.garbageOf("vault"))
+		}
+		w.pass(time.Minute)
+		w.collect()
+		if calls := s.on(nil); calls != 20 || w.garbageOf("vault") != 2 {
+			t.Errorf("after two failures: asked %d times, %d of 20 keys left", calls, w.garbageOf("vault"))
+		}
+	})
+}
+
+// A stop of the service is no failure of the store.
+func TestCollectorStopsWithTheService(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		s := withStubborn(w, 20)
+		ctx, stop := context.WithCancel(t.Context())
+		s.on(func(ctx context.Context, call int) error {
+			if call == 5 {
+				stop()
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		})
+		if _, err := w.tree.Collect(ctx); err != nil {
+			t.Error(err)
+		}
+		if n := w.garbageOf("vault"); n != 16 {
+			t.Errorf("%d of 20 keys are left, four were deleted", n)
+		}
+		s.on(nil)
+		w.pass(time.Minute)
+		w.collect()
+		if n := w.garbageOf("vault"); n != 0 {
+			t.Errorf("%d keys are left", n)
+		}
+	})
+}
