@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 	"time"
 
 	"larder/internal/blob"
@@ -35,23 +37,64 @@ type leftover struct {
 // errNoList marks a store that can't say what it holds.
 var errNoList = errors.New("this store can't list its objects")
 
-// strays walks through a place and calls do with pieces of what nothing refers to, of any age. It returns how many objects it saw.
-func (s *Service) strays(ctx context.Context, place provider.Place, do func([]leftover) error) (seen int64, err error) {
-	var store blob.Store
-	for _, p := range place.Providers { // any that works: they share the place
-		if store, err = s.Providers.Store(ctx, p.ID); err == nil {
-			if _, err = store.Stat(ctx, absent); errors.Is(err, blob.ErrNotFound) {
-				err = nil
-				break
-			}
-		}
+// ground is a part of a place that can be listed: a directory, or what lies right below one prefix of a bucket.
+type ground struct {
+	walker   blob.Walker
+	inBucket bool
+	prefix   string // in a bucket
+}
+
+// ours reports whether an object can be one of this service's. A directory has a marker and holds nothing else. A bucket may hold anything, another
+// service's objects under names of the same form among them; those lie below another prefix, or it is no place to work in.
+func (g ground) ours(key blob.Key) bool {
+	if !g.inBucket {
+		return true
 	}
+	dir, _ := key.Split()
+	above, _ := path.Split(dir)
+	return strings.TrimSuffix(above, "/") == g.prefix
+}
+
+// grounds are the parts of a place with a store that works: the directory, which its providers share, or each prefix of a bucket.
+func (s *Service) grounds(ctx context.Context, place provider.Place) (all []ground, err error) {
+	inBucket := place.Providers[0].Type != provider.BuiltIn
+	walked := map[string]bool{}
+	var failed error
+	for _, p := range place.Providers {
+		part := p.PathPrefix
+		if !inBucket {
+			part = ""
+		}
+		if walked[part] {
+			continue
+		}
+		store, err := s.Providers.Store(ctx, p.ID)
+		if err == nil {
+			_, err = store.Stat(ctx, absent)
+		}
+		if err != nil && !errors.Is(err, blob.ErrNotFound) {
+			failed = err
+			continue
+		}
+		walker, ok := store.(blob.Walker)
+		if !ok {
+			return nil, errNoList
+		}
+		walked[part] = true
+		all = append(all, ground{walker, inBucket, part})
+	}
+	if len(all) == 0 {
+		return nil, failed
+	}
+	return all, nil
+}
+
+// strays walks through a place and calls do with pieces of what nothing refers to, of any age. It returns how many objects it saw. What has no
+// store that works is passed over, unless that is all of the place.
+func (s *Service) strays(ctx context.Context, place provider.Place, do func([]leftover) error) (seen int64, err error) {
+	grounds, err := s.grounds(ctx, place)
 	if err != nil {
 		return 0, err
-	}
-	walker, ok := store.(blob.Walker)
-	if !ok {
-		return 0, errNoList
 	}
 	batch := make([]leftover, 0, keyPiece)
 	ask := func() error {
@@ -73,18 +116,23 @@ func (s *Service) strays(ctx context.Context, place provider.Place, do func([]le
 		}
 		return do(found)
 	}
-	err = walker.Walk(ctx, func(key blob.Key, size int64, written time.Time) error {
-		seen++
-		batch = append(batch, leftover{key, size, written})
-		if len(batch) == keyPiece {
-			return ask()
+	for _, g := range grounds {
+		err := g.walker.Walk(ctx, func(key blob.Key, size int64, written time.Time) error {
+			if !g.ours(key) {
+				return nil
+			}
+			seen++
+			batch = append(batch, leftover{key, size, written})
+			if len(batch) == keyPiece {
+				return ask()
+			}
+			return nil
+		})
+		if err != nil {
+			return seen, err
 		}
-		return nil
-	})
-	if err == nil {
-		err = ask()
 	}
-	return seen, err
+	return seen, ask()
 }
 
 // leftovers reports what lies in a place and nothing refers to.

@@ -22,14 +22,20 @@ const (
 	tooManyOf = 10
 )
 
-// Sweep puts what nothing refers to on the garbage list, in each store once a day, by one replica or another; most calls do nothing. A store
+// Sweep puts what nothing refers to on the garbage list, in each local store once a day, by one replica or another; most calls do nothing. A store
 // that fails is left alone until the next day. Only the database's own failure is an error.
+//
+// Buckets are not swept: nothing in one says whose it is, and should two services be given the same one, neither may take the other's objects for
+// leftovers. What nothing refers to there is told by Check, and removed when an administrator says so.
 func (s *Service) Sweep(ctx context.Context) error {
 	places, err := s.Providers.Places(ctx)
 	if err != nil {
 		return err
 	}
 	for _, place := range places {
+		if place.Providers[0].Type != provider.BuiltIn {
+			continue
+		}
 		var mine bool
 		err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
 			mine, err = takeTurn(tx, "swept "+place.ID, s.Now().UnixMilli(), sweepEvery.Milliseconds(), sweepLate.Milliseconds())

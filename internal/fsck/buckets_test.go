@@ -1,0 +1,120 @@
+package fsck_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
+	"larder/internal/fsck"
+)
+
+// branch is a shop with a mount in a bucket, and one in the same bucket below a prefix, each with a file of alice.
+type branch struct {
+	*shop
+	bucket, below s3test.Bucket
+	sdk           *s3.Client
+	keys          []string // of the objects in the bucket, the one below the prefix last
+}
+
+func eachBranch(t *testing.T, test func(t *testing.T, s *branch)) {
+	t.Helper()
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		s := &branch{shop: &shop{t: t, l: l}}
+		for _, a := range l.Apps {
+			a.Fsck.Pause = time.Millisecond
+		}
+		_, s.bucket = l.S3Mount(t, "/plain", apptest.M{"uploadMode": "worker"})
+		l.S3Mount(t, "/below", apptest.M{"uploadMode": "worker", "bucket": s.bucket.Name, "pathPrefix": "some/where"})
+		s.sdk = s.bucket.SDK(t)
+		admin := l.Admin(t)
+		for _, dir := range []string{"/plain", "/below"} {
+			s.photo = admin.Upload(dir, "photo.jpg", []byte("a photograph"))
+			s.keys = append(s.keys, s.text("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", s.photo))
+		}
+		test(t, s)
+	}, apptest.ReachLoopback)
+}
+
+func (s *branch) put(key, content string) {
+	s.t.Helper()
+	_, err := s.sdk.PutObject(s.t.Context(), &s3.PutObjectInput{Bucket: &s.bucket.Name, Key: &key, Body: strings.NewReader(content)})
+	s.must(err)
+}
+
+func (s *branch) drop(key string) {
+	s.t.Helper()
+	_, err := s.sdk.DeleteObject(s.t.Context(), &s3.DeleteObjectInput{Bucket: &s.bucket.Name, Key: &key})
+	s.must(err)
+}
+
+func (s *branch) has(key string) bool {
+	_, err := s.sdk.HeadObject(s.t.Context(), &s3.HeadObjectInput{Bucket: &s.bucket.Name, Key: &key})
+	return err == nil
+}
+
+// What is wrong with an object in a bucket is found as on a disk, and no row goes because of it (abuse case C126).
+func TestObjectsInBucketsAreChecked(t *testing.T) {
+	eachBranch(t, func(t *testing.T, s *branch) {
+		s.finds(deep, "")
+		_, sum := s.check(deep)
+		if sum.Objects != 2 || sum.Bytes != 2*int64(len("a photograph")) || sum.Unchecked != 0 {
+			t.Errorf("looked at %+v", sum)
+		}
+		for _, key := range s.keys {
+			for content, kind := range map[string]fsck.Kind{"a photo graph": fsck.WrongSize, "A photograph": fsck.WrongHash} {
+				s.put(key, content)
+				s.finds(deep, key, kind)
+			}
+			s.drop(key)
+			s.finds(fsck.Options{}, key, fsck.Missing)
+			s.put(key, "a photograph")
+			s.finds(deep, "")
+		}
+		if n := s.number("SELECT COUNT(*) FROM entries WHERE name = 'photo.jpg'"); n != 2 {
+			t.Errorf("%d photographs are left", n)
+		}
+	})
+}
+
+// A bucket that is gone, or that its credentials don't open any more, is told as such, and nothing in it is called missing.
+func TestBucketsOutOfReachAreNotCalledEmpty(t *testing.T) {
+	eachBranch(t, func(t *testing.T, s *branch) {
+		for _, key := range s.keys {
+			s.drop(key)
+		}
+		_, err := s.sdk.DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &s.bucket.Name})
+		s.must(err)
+		lines, sum := s.check(deep)
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], "store ") || !strings.HasPrefix(lines[1], "store ") || sum.Unchecked != 2 {
+			t.Errorf("%q, %+v", lines, sum)
+		}
+	})
+}
+
+// The daily sweep does not look into buckets: nothing there says whose an object is.
+func TestBucketsAreNotSwept(t *testing.T) {
+	eachBranch(t, func(t *testing.T, s *branch) {
+		strays := []string{fmt.Sprintf("ab/%032x", 1), fmt.Sprintf("some/where/ab/%032x", 2)}
+		for _, key := range strays {
+			s.put(key, "stray")
+		}
+		for range 4 {
+			s.sweep()
+			s.l.Clock.Advance(day + time.Minute)
+		}
+		if n := s.garbage(); n != 0 {
+			t.Errorf("%d keys are on the list", n)
+		}
+		for _, key := range strays {
+			if !s.has(key) {
+				t.Errorf("%s is gone", key)
+			}
+		}
+	})
+}
