@@ -59,11 +59,11 @@ func (p Provider) Presigns() bool { return p.Type != BuiltIn }
 // Config is what a Registry needs.
 type Config struct {
 	DB        *db.DB
-	ObjectDir string // where the built-in store keeps its buckets
-	MinFree   int64  // bytes of free space below which nothing is taken in
-	Secrets   *secret.Keyring
-	Egress    *egress.Policy // which endpoints may be reached
-	Limits    s3.Limits      // of time, of stores in buckets
+	ObjectDir string          // where the built-in store keeps its buckets
+	MinFree   int64           // bytes of free space below which nothing is taken in
+	Secrets   *secret.Keyring // nil for who only reads the records: they come without credentials, and no bucket can be opened
+	Egress    *egress.Policy  // which endpoints may be reached
+	Limits    s3.Limits       // of time, of stores in buckets
 	IDs       *ident.Source
 	Now       func() time.Time
 }

@@ -44,7 +44,7 @@ func (r *Registry) seal(id string, credential secret.Text) (string, error) {
 }
 
 func (r *Registry) unseal(id, column string) (secret.Text, error) {
-	if column == "" {
+	if column == "" || r.cfg.Secrets == nil {
 		return "", nil
 	}
 	plain, err := r.cfg.Secrets.Open(sealed, id, column)
