@@ -41,11 +41,15 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 	if sum.Pruned > 0 {
 		fmt.Fprintf(out, "Removed %d objects that no snapshot needs any more.\n", sum.Pruned)
 	}
+	if sum.Spared > 0 {
+		fmt.Fprintf(out, "Kept %d snapshots of newer databases, and what they need.\n", sum.Spared)
+		err = errFindings
+	}
 	if sum.Wrong > 0 {
 		fmt.Fprintf(out, "The backup lacks %d objects, which are not as they should be: `larder fsck --deep` tells which files they belong to.\n", sum.Wrong)
 		return errFindings
 	}
-	return nil
+	return err
 }
 
 // restore prints a line for each object that can't be had from the backup, and what there is by then.

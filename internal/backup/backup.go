@@ -82,6 +82,7 @@ type Summary struct {
 	Unhashed       int64  // objects that have no SHA-256 to compare with yet
 	Wrong          int64  // objects, or the access log, that could not be had as they should be: the backup lacks them
 	Pruned         int64  // objects that left the pool
+	Spared         int64  // snapshots that stay because their databases are newer
 }
 
 // run is one backup.

@@ -29,7 +29,7 @@ const (
 	auditName     = "audit.db" // in the data directory, too
 
 	freshName = ".new" // a snapshot that is being written
-	oldName   = ".old" // one that is being removed
+	oldName   = ".old" // one that is being removed, or a pool
 	stamp     = "20060102T150405.000Z"
 )
 
@@ -117,8 +117,8 @@ func (d *directory) pool(providerID string) string {
 
 // tidy removes what an interrupted run has left of snapshots.
 func (d *directory) tidy() error {
-	for _, name := range []string{freshName, oldName} {
-		if err := os.RemoveAll(filepath.Join(d.path, snapshotsName, name)); err != nil {
+	for _, path := range []string{filepath.Join(snapshotsName, freshName), filepath.Join(snapshotsName, oldName), filepath.Join(objectsName, oldName)} {
+		if err := os.RemoveAll(filepath.Join(d.path, path)); err != nil {
 			return fmt.Errorf("remove what an interrupted backup left: %w", err)
 		}
 	}
@@ -171,6 +171,15 @@ func (d *directory) remove(name string) error {
 		return fmt.Errorf("remove an old snapshot: %w", err)
 	}
 	return nil
+}
+
+// removePool takes the objects of a provider away that no snapshot knows. They are no pool from the first step on, so that the rest goes the next time.
+func (d *directory) removePool(providerID string) error {
+	old := filepath.Join(d.path, objectsName, oldName)
+	if err := os.Rename(d.pool(providerID), old); err != nil {
+		return err
+	}
+	return os.RemoveAll(old)
 }
 
 // snapshots lists those that are complete, the oldest first.

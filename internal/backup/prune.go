@@ -14,16 +14,18 @@ import (
 	"larder/internal/provider"
 )
 
+// farBack is how much older than a snapshot a database must be to be taken for an old one: less may be what was deleted since.
+const farBack = 24 * time.Hour
+
 // prune removes the snapshots that are not to be kept, and then what no snapshot names.
 func (r *run) prune(ctx context.Context) error {
-	names, err := snapshots(r.dir.path)
+	all, err := snapshots(r.dir.path)
 	if err != nil {
 		return err
 	}
-	for ; len(names) > r.Keep; names = names[1:] {
-		if err := r.dir.remove(names[0]); err != nil {
-			return err
-		}
+	names, err := r.drop(ctx, all)
+	if err != nil {
+		return err
 	}
 	kept := make([]*db.DB, 0, len(names))
 	defer func() {
@@ -53,14 +55,83 @@ func (r *run) prune(ctx context.Context) error {
 	for _, pool := range pools {
 		if used[pool.Name()] {
 			err = r.prunePool(ctx, pool.Name(), kept)
-		} else {
-			err = os.RemoveAll(r.dir.pool(pool.Name()))
+		} else if r.isPool(ctx, pool.Name()) {
+			err = r.dir.removePool(pool.Name())
 		}
 		if err != nil {
 			return fmt.Errorf("prune the objects of provider %s: %w", pool.Name(), err)
 		}
 	}
 	return nil
+}
+
+// drop removes the oldest snapshots until as many are left as are to be kept, and returns those that are left. One that knows more than the new one
+// stays: then it is an old database that was backed up, and what is about to be removed may be all that there is of the files since.
+func (r *run) drop(ctx context.Context, names []string) (left []string, err error) {
+	here, err := r.reached(ctx, names[len(names)-1])
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if i >= len(names)-r.Keep {
+			return append(left, names[i:]...), nil
+		}
+		there, err := r.reached(ctx, name)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err == nil && here.behind(there) { // one that cannot be read is of no use to anybody
+			r.spare(name)
+			left = append(left, name)
+			continue
+		}
+		if err := r.dir.remove(name); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+// reached tells how far the database of a snapshot has come.
+func (r *run) reached(ctx context.Context, name string) (at progress, err error) {
+	d, err := db.OpenSnapshot(ctx, filepath.Join(r.dir.path, snapshotsName, name, databaseName), r.Log)
+	if err != nil {
+		return progress{}, err
+	}
+	defer d.Close() // opened to read
+	return progressOf(d.Read(ctx))
+}
+
+// progress is how far a database has come. Both only ever grow while one is used.
+type progress struct {
+	config int64 // version of the configuration
+	newest int64 // when the newest thing in it was made or changed, ms
+}
+
+func (p progress) behind(other progress) bool {
+	return p.config < other.config || p.newest < other.newest-farBack.Milliseconds()
+}
+
+// spare tells of a snapshot that was not removed.
+func (r *run) spare(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sum.Spared++
+	if r.Report != nil {
+		r.Report(fmt.Sprintf("snapshot %s is of a newer database than the one that was backed up now, so it stays: was an old database brought back? "+
+			"If that is as it should be, remove the directory %s", name, filepath.Join(r.dir.path, snapshotsName, name)))
+	}
+}
+
+// isPool reports whether a directory beside the pools in use was made as one.
+func (r *run) isPool(ctx context.Context, name string) bool {
+	pool, err := disk.Open(r.dir.pool(name), "larder-backup-"+r.Fingerprint, disk.Options{Now: r.Now})
+	if err != nil {
+		return false
+	}
+	defer pool.Close() // gives up descriptors
+	_, err = pool.Stat(ctx, absent)
+	return errors.Is(err, blob.ErrNotFound)
 }
 
 // prunePool takes out of one provider's pool what no snapshot names.

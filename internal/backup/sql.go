@@ -61,6 +61,25 @@ func totals(q db.Querier) (objects, bytes int64, err error) {
 	return objects, bytes, nil
 }
 
+// progressOf reads all rows, which takes a moment.
+func progressOf(q db.Querier) (p progress, err error) {
+	err = q.QueryRow(`
+		SELECT COALESCE((SELECT value FROM versions WHERE name = 'config'), 0), CAST(COALESCE(MAX(at), 0) AS BIGINT)
+		FROM (
+			SELECT MAX(updated_at) AS at FROM entries
+			UNION ALL
+			SELECT MAX(created_at) FROM objects
+			UNION ALL
+			SELECT MAX(created_at) FROM jobs
+			UNION ALL
+			SELECT MAX(updated_at) FROM users
+		) AS newest`).Scan(&p.config, &p.newest)
+	if err != nil {
+		return progress{}, fmt.Errorf("ask how old a database is: %w", err)
+	}
+	return p, nil
+}
+
 // keyPiece is how many keys one statement asks for.
 const keyPiece = 200
 

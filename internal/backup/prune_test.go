@@ -1,0 +1,128 @@
+package backup_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/backup"
+	"larder/internal/blob/disk"
+)
+
+// Somebody has brought an old database back. Its backups don't take away what was saved of the time after it.
+func TestOldDatabaseDoesNotPruneNewSnapshots(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		two := func(o *backup.Options) { o.Keep = 2 }
+		s.alice.Upload("/home/alice", "old", []byte("old"))
+		first := s.must(two).Snapshot
+		s.l.User(t, "bob")
+		s.l.User(t, "carol")
+		key := s.object(s.alice.Upload("/home/alice", "new", []byte("of the days since")))
+		second := s.must(two).Snapshot
+
+		l := s.restored(t, s.engine, func(o *backup.RestoreOptions) { o.Snapshot = first })
+		s.a = l.Apps[0]
+		sum, said, err := s.take()
+		if err != nil || sum.Spared != 1 || len(said) != 1 || !strings.Contains(said[0], second) {
+			t.Errorf("backup of the old database: %+v, %q, %v", sum, said, err)
+		}
+		if names := s.snapshots(); !slices.Equal(names, []string{second, sum.Snapshot}) || s.kept(key) == "" {
+			t.Errorf("snapshots %q, the new object at %q", names, s.kept(key))
+		}
+		if err := os.RemoveAll(filepath.Join(s.dir, "snapshots", second)); err != nil { // as the sentence says
+			t.Fatal(err)
+		}
+		if sum := s.must(); sum.Pruned != 1 || s.kept(key) != "" {
+			t.Errorf("the next one: %+v, the new object at %q", sum, s.kept(key))
+		}
+	})
+}
+
+// A day less is what may have been deleted since; a millisecond more is an old database, and so is an older configuration.
+func TestWhatAnOldDatabaseIs(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.alice.Upload("/home/alice", "f", []byte("content"))
+		newest := func(at time.Time) {
+			for _, set := range []string{"entries SET updated_at", "objects SET created_at", "jobs SET created_at", "users SET updated_at"} {
+				s.exec("UPDATE "+set+" = $1", at.UnixMilli())
+			}
+		}
+		spared := func() int64 {
+			t.Helper()
+			sum, _, err := s.take()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sum.Spared
+		}
+		now := s.l.Clock.Now()
+		newest(now)
+		s.must()
+		newest(now.Add(-24 * time.Hour))
+		if n := spared(); n != 0 {
+			t.Errorf("a day: %d snapshots stay", n)
+		}
+		newest(now.Add(-48*time.Hour - time.Millisecond))
+		if n := spared(); n != 1 {
+			t.Errorf("a day and a millisecond: %d snapshots stay", n)
+		}
+		newest(now) // it catches up
+		if s.must(); len(s.snapshots()) != 1 {
+			t.Errorf("snapshots %q", s.snapshots())
+		}
+		s.exec("UPDATE versions SET value = value - 1 WHERE name = 'config'")
+		if n := spared(); n != 1 {
+			t.Errorf("an older configuration: %d snapshots stay", n)
+		}
+		s.exec("UPDATE versions SET value = value + 1 WHERE name = 'config'")
+		if s.must(); len(s.snapshots()) != 1 {
+			t.Errorf("snapshots %q", s.snapshots())
+		}
+	})
+}
+
+// Beside the pools there may be what others keep there. A pool of a provider that no snapshot knows goes, and only that.
+func TestPruneLeavesForeignNamesAlone(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		s.must()
+		text, err := os.ReadFile(filepath.Join(s.dir, "larder-backup.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var id struct{ Fingerprint string }
+		if err := json.Unmarshal(text, &id); err != nil {
+			t.Fatal(err)
+		}
+		objects := filepath.Join(s.dir, "objects")
+		foreign := []string{"lost+found/#12345", "holidays/photo.jpg", "note.txt"}
+		for _, name := range foreign {
+			write(t, filepath.Join(objects, name), "somebody else's")
+		}
+		for pool, marker := range map[string]string{"gone": "larder-backup-" + id.Fingerprint, "another's": "larder-backup-0123456789abcdef"} {
+			if err := disk.Create(filepath.Join(objects, pool), marker); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(objects, pool, "ab", "00112233445566778899aabbccddeeff"), "content")
+		}
+		s.must()
+		for _, name := range append(foreign, "another's/ab/00112233445566778899aabbccddeeff") {
+			if _, err := os.Stat(filepath.Join(objects, name)); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, name := range []string{"gone", ".old"} {
+			if _, err := os.Stat(filepath.Join(objects, name)); err == nil {
+				t.Errorf("%s is left", name)
+			}
+		}
+		write(t, filepath.Join(objects, ".old", "ab", "x"), "of a removal that was broken off")
+		s.must()
+		if _, err := os.Stat(filepath.Join(objects, ".old")); err == nil {
+			t.Error("what a removal left is not removed")
+		}
+	})
+}
