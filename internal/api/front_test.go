@@ -106,16 +106,16 @@ func replaceOne(t *testing.T, sdk *s3.Client, b s3test.Bucket, key, content stri
 	}
 }
 
-// putObject stores something past the service.
-func putObject(t *testing.T, b s3test.Bucket, key, content string) {
+// putPast stores something past the service.
+func putPast(t *testing.T, b s3test.Bucket, key, content string) {
 	t.Helper()
 	if _, err := b.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content)}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// getObject reads something past the service.
-func getObject(t *testing.T, b s3test.Bucket, key string) string {
+// getPast reads something past the service.
+func getPast(t *testing.T, b s3test.Bucket, key string) string {
 	t.Helper()
 	got, err := b.SDK(t).GetObject(t.Context(), &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
 	if err != nil {
@@ -129,8 +129,8 @@ func getObject(t *testing.T, b s3test.Bucket, key string) string {
 	return string(text)
 }
 
-// inBucket lists the keys in a bucket that are of a prefix, and not of one that begins with it, past the service.
-func inBucket(t *testing.T, b s3test.Bucket, prefix string) (keys []string) {
+// keysBelow lists the keys in a bucket that are of a prefix, and not of one that begins with it, past the service.
+func keysBelow(t *testing.T, b s3test.Bucket, prefix string) (keys []string) {
 	t.Helper()
 	list, err := b.SDK(t).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
 	if err != nil || list.IsTruncated != nil && *list.IsTruncated {

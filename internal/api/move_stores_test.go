@@ -50,7 +50,7 @@ func (h *haven) bucket(t *testing.T, extra m) (harbour, s3test.Bucket) {
 		bucket.Name = name
 	}
 	prefix, _ := fields["pathPrefix"].(string)
-	return harbour{path, func(t *testing.T) int { return len(inBucket(t, bucket, prefix)) }}, bucket
+	return harbour{path, func(t *testing.T) int { return len(keysBelow(t, bucket, prefix)) }}, bucket
 }
 
 // load is a folder full of files, with how each can be reached wherever it lies.

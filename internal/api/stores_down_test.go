@@ -205,7 +205,7 @@ func TestMountInTwoStores(t *testing.T) {
 		alice.Upload("/home/alice", "new", []byte("in the bucket"))
 		count := func(disk, s3 int) {
 			t.Helper()
-			if d, s := onDisk.objects(t), len(inBucket(t, bucket, "")); d != disk || s != s3 {
+			if d, s := onDisk.objects(t), len(keysBelow(t, bucket, "")); d != disk || s != s3 {
 				t.Errorf("%d objects on the disk and %d in the bucket, want %d and %d", d, s, disk, s3)
 			}
 		}
@@ -245,7 +245,7 @@ func TestGarbageOfBuckets(t *testing.T) {
 		far, there := h.bucket(t, m{"endpoint": server.address, "pathPrefix": "ours"})
 		foreign := []string{"holiday.jpg", "ours/ab/readme.txt", "theirs/ab/00112233445566778899aabbccddeeff", "ab/00112233445566778899aabbccddeeff.png"}
 		for _, key := range foreign {
-			putObject(t, there, key, "somebody else's")
+			putPast(t, there, key, "somebody else's")
 		}
 		onDisk := h.disk()
 		for _, in := range []harbour{near, far, onDisk} {
@@ -271,7 +271,7 @@ func TestGarbageOfBuckets(t *testing.T) {
 			l.Sweep()
 		}
 		for _, key := range foreign {
-			if text := getObject(t, there, key); text != "somebody else's" {
+			if text := getPast(t, there, key); text != "somebody else's" {
 				t.Errorf("%s: %q", key, text)
 			}
 		}
