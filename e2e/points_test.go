@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"larder/internal/blob/s3/s3test"
 )
 
 // trial is a named crash point and what runs into it. A new point is one line here.
@@ -46,6 +48,12 @@ var trials = []trial{
 	{"move.switched", moving, false},
 	{"move.reparented", moving, false},
 	{"move.cleaned", moving, false},
+	{"move.noted", movingToBucket, false},
+	{"move.copied", movingToBucket, true},
+	{"move.switched", movingToBucket, false},
+	{"move.copied", movingInBucket, true},
+	{"move.switched", movingInBucket, false},
+	{"move.cleaned", movingInBucket, false},
 	{"copy.committed", copyCommitted, true},
 	{"copy.staged", copying, true},
 	{"copy.published", copying, true},
@@ -89,7 +97,8 @@ type wreck struct {
 	keyed  *client
 	random *rand.Rand
 	serial int
-	kept   contents // what was acknowledged
+	bucket s3test.Bucket // when one was wanted
+	kept   contents      // what was acknowledged
 }
 
 // Abuse case C123, at the lines between which a crash could lose something: the process kills itself at each named point. What was acknowledged is
@@ -183,6 +192,7 @@ func newWreck(t *testing.T, engine string, random *rand.Rand) *wreck {
 	}
 	w.site.env["LARDER_GARBAGE_GRACE"] = "1ms"
 	w.site.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
+	w.site.env["LARDER_ALLOW_PRIVATE_ENDPOINTS"] = s3test.Loopback.String()
 	if engine == "postgres" {
 		w.site.onPostgres(t)
 	}
@@ -264,8 +274,10 @@ func (w *wreck) settle(t *testing.T, may map[string][]string) {
 	seen := contents{}
 	var size int64
 	found := w.admin.walk(t, "/uploads")
-	if w.admin.do(t, "GET", "/api/files?path="+otherMount, nil).status == 200 {
-		found = append(found, w.admin.walk(t, otherMount)...)
+	for _, mount := range []string{otherMount, bucketMount, besideMount} {
+		if w.admin.do(t, "GET", "/api/files?path="+mount, nil).status == 200 {
+			found = append(found, w.admin.walk(t, mount)...)
+		}
 	}
 	for _, e := range found {
 		if _, twice := seen[e.full()]; twice {

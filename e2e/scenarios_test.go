@@ -3,9 +3,12 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"testing"
 	"time"
+
+	"larder/internal/blob/s3/s3test"
 )
 
 // What the crash points are run into with.
@@ -316,32 +319,72 @@ func collecting(t *testing.T, w *wreck) attempt {
 	}}
 }
 
-// otherMount is a folder whose content lies with another provider.
-const otherMount = "/uploads/other"
+// otherMount is a folder whose content lies with another provider, bucketMount one whose content lies in a bucket, and besideMount one in that
+// bucket below a prefix.
+const (
+	otherMount  = "/uploads/other"
+	bucketMount = "/uploads/bucket"
+	besideMount = "/uploads/beside"
+)
+
+// mount makes a provider with a mount, where there is none yet.
+func (w *wreck) mount(t *testing.T, path string, provider func() object) {
+	t.Helper()
+	if r := w.admin.do(t, "GET", "/api/files?path="+path, nil); r.status != 404 {
+		return
+	}
+	var made struct{ Provider struct{ ID string } }
+	w.admin.do(t, "POST", "/api/admin/storage/providers", provider()).data(t, 201, &made)
+	w.admin.do(t, "POST", "/api/admin/mounts", object{"providerId": made.Provider.ID, "mountPath": path, "name": "other"}).want(t, 201)
+}
+
+// mountAll has all of them.
+func (w *wreck) mountAll(t *testing.T) {
+	t.Helper()
+	inBucket := func(more object) func() object {
+		return func() object {
+			if w.bucket.Name == "" {
+				w.bucket = s3test.New(t)
+			}
+			fields := object{
+				"name": w.bucket.Name, "type": "store_b", "endpoint": w.bucket.Endpoint, "bucket": w.bucket.Name, "accessKeyId": w.bucket.AccessKey,
+				"secretAccessKey": w.bucket.SecretKey, "uploadMode": "worker",
+			}
+			maps.Copy(fields, more)
+			return fields
+		}
+	}
+	w.mount(t, otherMount, func() object { return object{"name": "other", "type": "store_a", "bucket": "other"} })
+	w.mount(t, bucketMount, inBucket(nil))
+	w.mount(t, besideMount, inBucket(object{"pathPrefix": "be/side"}))
+}
 
 // moving sends a folder to another provider, and is killed during the job. Each file lies at the old or at the new path then, and the job is resumed
 // and comes to its end.
-func moving(t *testing.T, w *wreck) attempt {
-	if r := w.admin.do(t, "GET", "/api/files?path="+otherMount, nil); r.status == 404 {
-		var made struct{ Provider struct{ ID string } }
-		w.admin.do(t, "POST", "/api/admin/storage/providers", object{"name": "other", "type": "store_a", "bucket": "other"}).data(t, 201, &made)
-		w.admin.do(t, "POST", "/api/admin/mounts", object{"providerId": made.Provider.ID, "mountPath": otherMount, "name": "other"}).want(t, 201)
-	}
+func moving(t *testing.T, w *wreck) attempt { return w.moving(t, "/uploads", otherMount) }
+
+// movingToBucket streams to a server that knows nothing of crashes; movingInBucket has it copy.
+func movingToBucket(t *testing.T, w *wreck) attempt { return w.moving(t, "/uploads", bucketMount) }
+func movingInBucket(t *testing.T, w *wreck) attempt { return w.moving(t, bucketMount, besideMount) }
+
+func (w *wreck) moving(t *testing.T, from, to string) attempt {
+	t.Helper()
+	w.mountAll(t)
 	folder := w.fresh()
-	id := w.admin.mkdir(t, "/uploads", folder)
+	id := w.admin.mkdir(t, from, folder)
 	may, moved := map[string][]string{}, contents{}
 	for range 3 {
 		name, content := w.fresh(), w.content(small(w))
-		r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "X-Path", "/uploads/"+folder)
+		r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "X-Path", from+"/"+folder)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.want(t, 200)
 		name = "/" + folder + "/" + name
-		may["/uploads"+name], may[otherMount+name], moved[name] = []string{""}, []string{content}, content
+		may[from+name], may[to+name], moved[name] = []string{""}, []string{content}, content
 	}
 	run := func() (reply, error) {
-		r, err := w.admin.send("POST", "/api/files/"+id+"/move", object{"targetPath": otherMount})
+		r, err := w.admin.send("POST", "/api/files/"+id+"/move", object{"targetPath": to})
 		for deadline := time.Now().Add(patience); err == nil && r.status == 200 && time.Now().Before(deadline); {
 			r, err = w.admin.send("GET", "/api/files/jobs", nil) // until the job has come to the point
 		}
@@ -349,9 +392,9 @@ func moving(t *testing.T, w *wreck) attempt {
 	}
 	first := func(t *testing.T) {
 		for name, content := range moved {
-			r := w.admin.do(t, "GET", "/uploads"+name, nil)
+			r := w.admin.do(t, "GET", from+name, nil)
 			if r.status == 404 { // in this order: the job may come to its end in between
-				r = w.admin.do(t, "GET", otherMount+name, nil)
+				r = w.admin.do(t, "GET", to+name, nil)
 			}
 			if r.status != 200 || string(r.body) != content {
 				t.Errorf("%s lies neither at its old nor at its new path: %d and %d bytes of %d", name, r.status, len(r.body), len(content))
