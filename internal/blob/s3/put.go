@@ -101,9 +101,9 @@ func (s *Store) put(ctx context.Context, name string, body []byte, mimeType, mar
 	return info, err
 }
 
-// typed is a type as the protocol wants it.
+// typed is the type that the server is to keep, as the protocol wants it.
 func typed(mimeType string) *string {
-	if mimeType == "" {
+	if mimeType = blob.TypeAtRest(mimeType); mimeType == "" {
 		return nil
 	}
 	return &mimeType
