@@ -16,9 +16,9 @@ import (
 // branch is a shop with a mount in a bucket, and one in the same bucket below a prefix, each with a file of alice.
 type branch struct {
 	*shop
-	bucket, below s3test.Bucket
-	sdk           *s3.Client
-	keys          []string // of the objects in the bucket, the one below the prefix last
+	bucket s3test.Bucket
+	sdk    *s3.Client
+	keys   []string // of the objects in the bucket, the one below the prefix last
 }
 
 func eachBranch(t *testing.T, test func(t *testing.T, s *branch)) {
