@@ -48,7 +48,7 @@ type listPartsReply struct {
 	CompletedCount int64       `json:"completedCount" required:"true"`
 	Parts          []partReply `json:"parts" required:"true"`
 	MissingParts   []int64     `json:"missingParts" required:"true"`
-	PresignedParts []partURL   `json:"presignedParts" required:"true"`
+	PresignedParts []partURL   `json:"presignedParts" required:"true" description:"New addresses at the store for the missing parts, in mode presigned."`
 	UploadMode     string      `json:"uploadMode" required:"true" enum:"presigned,worker"`
 }
 
@@ -62,7 +62,7 @@ func (a *API) listParts(c *call, in sessionInput) (listPartsReply, error) {
 	}
 	reply := listPartsReply{
 		SessionID: in.SessionID, TotalParts: int64(parts.Total), CompletedCount: int64(len(parts.Received)), UploadMode: parts.Mode,
-		Parts: []partReply{}, MissingParts: []int64{}, PresignedParts: []partURL{},
+		Parts: []partReply{}, MissingParts: []int64{}, PresignedParts: viewPartURLs(parts.URLs),
 	}
 	for _, p := range parts.Received {
 		reply.Parts = append(reply.Parts, partReply{int64(p.Number), p.ETag})

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+
 	"larder/internal/audit"
 	"larder/internal/files"
 	"larder/internal/upload"
@@ -15,6 +17,7 @@ type createSessionInput struct {
 	PartCount      *int64  `json:"partCount" minimum:"1" maximum:"2560"`
 	IdempotencyKey *string `json:"idempotencyKey" minLength:"1" maxLength:"255"`
 	Conflict       *string `json:"conflict" enum:"rename,replace,fail" default:"rename"`
+	UploadMode     *string `json:"uploadMode" enum:"auto,worker" default:"auto" description:"worker asks for a session through the service, for a client that does not reach the store."`
 }
 
 type partURL struct {
@@ -24,11 +27,11 @@ type partURL struct {
 
 type createSessionReply struct {
 	SessionID        string      `json:"sessionId" required:"true"`
-	UploadURL        string      `json:"uploadUrl" required:"true" description:"Where the bytes are PUT; for a multipart session the number of the part is added."`
-	UploadID         *string     `json:"uploadId" required:"true"`
-	UploadMode       string      `json:"uploadMode" required:"true" enum:"presigned,worker"`
+	UploadURL        string      `json:"uploadUrl" required:"true" description:"Where the bytes are PUT. Single: the store's address in mode presigned (exactly fileSize bytes, once or again, until expiresAt), else the service's. Multipart: the service's in both modes; the number of the part is added."`
+	UploadID         *string     `json:"uploadId" required:"true" description:"What the store calls a multipart upload in mode presigned, else null."`
+	UploadMode       string      `json:"uploadMode" required:"true" enum:"presigned,worker" description:"presigned: the bytes may go straight to the store, without cookies or keys of this service. The raw and part endpoints take them as well."`
 	TotalParts       *int64      `json:"totalParts" required:"true" description:"Parts of 8 MiB, the last one of what remains; null for a session whose bytes come in one piece."`
-	Parts            []partURL   `json:"parts" required:"true"`
+	Parts            []partURL   `json:"parts" required:"true" description:"Addresses at the store for every part, in mode presigned."`
 	ExpiresAt        int64       `json:"expiresAt" required:"true"`
 	ExpiresIn        int64       `json:"expiresIn" required:"true" description:"Seconds."`
 	AlreadyCompleted bool        `json:"alreadyCompleted,omitempty" description:"The idempotency key names an upload that is complete."`
@@ -50,6 +53,7 @@ func (a *API) createSession(c *call, in createSessionInput) (createSessionReply,
 	session, err := a.Uploads.Create(c.ctx(), c.actor, upload.NewSession{
 		Dir: dir, Name: name, Size: *in.FileSize, MimeType: or(in.MimeType, ""), PartCount: in.PartCount,
 		IdempotencyKey: or(in.IdempotencyKey, ""), Conflict: files.Conflict(or(in.Conflict, "rename")),
+		Mode: or(in.UploadMode, "auto"), HTTPS: a.secure,
 	})
 	if err != nil {
 		c.audit(audit.Upload, dir.Child(name)) // one that is let in is noted when it is complete
@@ -64,14 +68,25 @@ func (c *call) viewSession(session upload.Session) createSessionReply {
 		path = "/api/files/upload/multipart/" + session.ID + "/part/"
 	}
 	reply := createSessionReply{
-		SessionID: session.ID, UploadURL: c.url(path), UploadMode: session.Mode, TotalParts: session.TotalParts, Parts: []partURL{},
+		SessionID: session.ID, UploadURL: cmp.Or(session.URL, c.url(path)), UploadMode: session.Mode, TotalParts: session.TotalParts, Parts: viewPartURLs(session.Parts),
 		ExpiresAt: session.ExpiresAt, ExpiresIn: max(0, (session.ExpiresAt-c.a.Now().UnixMilli()+999)/1000), AlreadyCompleted: session.AlreadyCompleted,
+	}
+	if session.UploadID != "" {
+		reply.UploadID = &session.UploadID
 	}
 	if session.File != nil {
 		file := viewEntry(*session.File)
 		reply.File = &file
 	}
 	return reply
+}
+
+func viewPartURLs(parts []upload.PartURL) []partURL {
+	urls := make([]partURL, 0, len(parts))
+	for _, p := range parts {
+		urls = append(urls, partURL{int64(p.Number), p.URL})
+	}
+	return urls
 }
 
 type putRawReply struct {
@@ -98,7 +113,7 @@ type uploadPart struct {
 
 type completeUploadInput struct {
 	SessionID *string       `json:"sessionId" required:"true"`
-	ETag      *string       `json:"etag" description:"What the raw upload answered; needed for single-file sessions."`
+	ETag      *string       `json:"etag" description:"What the raw upload answered, or the store in its header ETag, quoted or not; needed for single-file sessions."`
 	Parts     *[]uploadPart `json:"parts" description:"Ignored where the server recorded the parts."`
 }
 

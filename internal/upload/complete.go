@@ -27,7 +27,7 @@ var errChanged = errors.New("the upload session changed meanwhile")
 // etag), NotFound, Conflict (aborted; a part is being written), UploadExpired, Unverified (bytes or parts are missing, or others than announced),
 // QuotaExceeded, AlreadyExists, Forbidden, Unavailable.
 func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag string) (file files.Entry, already bool, err error) {
-	const tries = 20
+	const tries, skewed = 20, 3
 	for try := 1; ; try++ {
 		r, err := find(s.db.Read(ctx), a.UserID, sessionID)
 		if err != nil {
@@ -45,15 +45,22 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag 
 		if err := s.takesBytes(r); err != nil {
 			return files.Entry{}, false, err
 		}
-		if r.inParts() {
-			err = s.finish(ctx, &r)
-		} else {
+		made := r
+		switch {
+		case r.inParts():
+			err = s.finish(ctx, &made)
+		case r.staged():
+			made, err = s.takeOver(ctx, r, etag)
+		default:
 			err = s.verify(ctx, r, etag)
 		}
 		if err == nil {
-			file, err = s.commit(ctx, a, r)
+			file, err = s.commit(ctx, a, r, made)
 		}
-		if errors.Is(err, errChanged) && try < tries {
+		if err != nil && made.key != r.key {
+			s.dropCopy(ctx, err, made)
+		}
+		if errors.Is(err, errChanged) && try < tries || r.staged() && errors.Is(err, files.ErrCollected) && try < skewed {
 			continue
 		}
 		if err == nil {
@@ -196,9 +203,9 @@ func sniffObject(ctx context.Context, store blob.Store, key blob.Key) (string, e
 	return sniff(head), nil
 }
 
-// commit turns the session into a file, in one transaction. Error: errChanged when somebody else took the session out of pending, or other
-// bytes came in.
-func (s *Service) commit(ctx context.Context, a access.Actor, r row) (files.Entry, error) {
+// commit turns the session into a file, in one transaction; made says where its bytes lie and what they are. Error: errChanged when somebody else took
+// the session out of pending, or other bytes came in.
+func (s *Service) commit(ctx context.Context, a access.Actor, r, made row) (files.Entry, error) {
 	var file files.Entry
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(false); err != nil { // before rows of sessions and quotas, as whoever deletes a folder does
@@ -211,7 +218,7 @@ func (s *Service) commit(ctx context.Context, a access.Actor, r row) (files.Entr
 			return errChanged
 		}
 		var err error
-		if file, err = s.place(ctx, tx, a, r); err != nil {
+		if file, err = s.place(ctx, tx, a, made); err != nil {
 			return err
 		}
 		return setEntry(tx, r.id, file.ID)

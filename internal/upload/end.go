@@ -12,7 +12,8 @@ import (
 	"larder/internal/quota"
 )
 
-// Abort ends a session; its reservation is back at once and its bytes are garbage, as are those kept of an expired one. Repeating it is fine.
+// Abort ends a session; its reservation is back at once and its bytes are garbage, as are those kept of an expired one. Bytes that can still be sent
+// straight to the store stay garbage for later, and the session counts among the open ones until then. Repeating it is fine.
 // Faults: NotFound, Conflict (completed).
 func (s *Service) Abort(ctx context.Context, a access.Actor, sessionID string) error {
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
@@ -39,7 +40,7 @@ func (s *Service) giveBack(tx *db.Tx, r row) error {
 	if err := quota.Release(tx, r.userID, r.bytes, r.files); err != nil {
 		return err
 	}
-	if r.key == "" {
+	if r.key == "" || r.staged() { // what comes to where bytes wait is swept when their address has expired
 		return nil
 	}
 	return s.tree.Discard(tx, r.place.ProviderID, r.key, s.ms())

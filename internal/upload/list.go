@@ -8,6 +8,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/blob"
 	"larder/internal/fault"
+	"larder/internal/provider"
 )
 
 // Which sessions List returns.
@@ -58,18 +59,38 @@ func (s *Service) arrived(ctx context.Context, r row, silent map[string]bool) *i
 	switch {
 	case r.keptUntil > 0:
 		n = r.bytes
-	case !r.inParts() && r.key != "":
-		n = r.size
-	case r.inParts() && silent[r.place.ProviderID]:
-		return nil
-	case r.inParts():
-		parts, err := s.received(ctx, r)
-		if err != nil && !errors.Is(err, blob.ErrNotFound) {
-			s.log.Warn("list the parts of an upload", "provider", r.place.ProviderID, "error", err)
+	case r.staged() || r.inParts():
+		if silent[r.place.ProviderID] {
+			return nil
+		}
+		var err error
+		if n, err = s.lies(ctx, r); err != nil {
+			s.log.Warn("ask what came in of an upload", "provider", r.place.ProviderID, "error", err)
 			silent[r.place.ProviderID] = true
 			return nil
 		}
-		n = length(parts)
+	case r.key != "":
+		n = r.size
 	}
 	return &n
+}
+
+// lies asks the store how many bytes it has of a session in parts, or in one piece that goes straight to it. Fault: Unavailable.
+func (s *Service) lies(ctx context.Context, r row) (int64, error) {
+	if r.inParts() {
+		parts, err := s.received(ctx, r)
+		if errors.Is(err, blob.ErrNotFound) {
+			return 0, nil
+		}
+		return length(parts), err
+	}
+	store, err := s.store(ctx, r.place.ProviderID)
+	if err != nil {
+		return 0, err
+	}
+	info, err := store.Stat(ctx, r.key)
+	if errors.Is(err, blob.ErrNotFound) {
+		return 0, nil
+	}
+	return info.Size, provider.Fault(err)
 }

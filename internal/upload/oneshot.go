@@ -127,14 +127,15 @@ func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place
 	}
 	crash.Point("upload.noted")
 	r := row{userID: a.UserID, place: place, size: int64(len(body)), key: key, expiresAt: due - garbageSlip.Milliseconds()}
-	info, err := store.Put(ctx, key, bytes.NewReader(body), blob.PutOptions{Size: r.size, Max: r.size})
+	r.mimeType = settle(place.Name, body, claim(o.MimeType))
+	info, err := store.Put(ctx, key, bytes.NewReader(body), blob.PutOptions{Size: r.size, Max: r.size, MimeType: r.mimeType})
 	if err != nil {
 		err = stored(err)
 		s.discard(ctx, err, place.ProviderID, key)
 		return Result{}, err
 	}
 	crash.Point("upload.stored")
-	r.sha256, r.etag, r.mimeType = hex.EncodeToString(info.SHA256), info.ETag, settle(place.Name, body, claim(o.MimeType))
+	r.sha256, r.etag = hex.EncodeToString(info.SHA256), info.ETag
 	link := o.links(r.mimeType, body)
 	var result Result
 	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
@@ -212,7 +213,8 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 }
 
 func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store blob.Store, r *row, head []byte, left int64) (Result, error) {
-	opts := blob.PutOptions{Size: o.Size, Max: MaxFileSize}
+	r.mimeType = settle(r.place.Name, head, r.claim)
+	opts := blob.PutOptions{Size: o.Size, Max: MaxFileSize, MimeType: r.mimeType}
 	if o.Size < 0 && o.Conflict != "replace" {
 		opts.Max = min(left, MaxFileSize)
 	}
@@ -228,7 +230,6 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	}
 	crash.Point("large.stored")
 	r.size, r.sha256, r.etag = info.Size, hex.EncodeToString(info.SHA256), info.ETag
-	r.mimeType = settle(r.place.Name, head, r.claim)
 	link := o.links(r.mimeType, head)
 	var result Result
 	err = s.db.Write(ctx, func(tx *db.Tx) error {

@@ -37,7 +37,7 @@ func (s *Service) begin(ctx context.Context, r *row) error {
 	if err != nil {
 		return err
 	}
-	u, err := store.Begin(ctx, r.key, r.size, s.part, "")
+	u, err := store.Begin(ctx, r.key, r.size, s.part, told(r.place.Name, r.claim))
 	if err != nil {
 		return provider.Fault(err)
 	}
@@ -191,10 +191,11 @@ func (s *Service) gone(ctx context.Context, store blob.Store, r row) error {
 
 // Parts is what has come in of a session in parts.
 type Parts struct {
-	Mode     string
+	Mode     string // as in Session
 	Total    int
 	Received []blob.Part // by number
 	Missing  []int
+	URLs     []PartURL // new ones for the missing, in mode presigned
 }
 
 // Parts asks the store what has come in of a pending session: the truth for whoever resumes it. Faults: NotFound, Conflict (not in parts,
@@ -218,7 +219,15 @@ func (s *Service) Parts(ctx context.Context, a access.Actor, sessionID string) (
 	if err != nil {
 		return Parts{}, err
 	}
-	return Parts{Mode: worker, Total: r.totalParts, Received: received, Missing: missing(r.totalParts, received)}, nil
+	parts := Parts{Mode: worker, Total: r.totalParts, Received: received, Missing: missing(r.totalParts, received)}
+	if r.direct() {
+		if parts.URLs, err = s.partURLs(ctx, r, parts.Missing); err == nil {
+			parts.Mode = presigned
+		} else {
+			s.unsigned(r, err)
+		}
+	}
+	return parts, nil
 }
 
 // missing lists the numbers that are not there.
@@ -266,7 +275,7 @@ func length(parts []blob.Part) (n int64) {
 	return n
 }
 
-// Renew gives a pending session in parts another hour from now, up to a day after it was made. Faults: NotFound, Conflict (not in parts, completed,
+// Renew gives a pending session in parts another hour from now, up to a day after it was made, and its addresses anew. Faults: NotFound, Conflict (not in parts, completed,
 // aborted), UploadExpired.
 func (s *Service) Renew(ctx context.Context, a access.Actor, sessionID string) (Session, error) {
 	var renewed row
@@ -297,5 +306,5 @@ func (s *Service) Renew(ctx context.Context, a access.Actor, sessionID string) (
 	if err != nil {
 		return Session{}, fmt.Errorf("renew an upload: %w", err)
 	}
-	return renewed.view(), nil
+	return s.handOut(ctx, renewed, ""), nil
 }

@@ -69,7 +69,7 @@ func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentTy
 		return err
 	}
 	head := &headReader{r: &guardedReader{r: body, guard: func() error { return s.takesBytes(*r) }}}
-	info, err := store.Put(ctx, r.key, head, blob.PutOptions{Size: r.size, Max: r.size})
+	info, err := store.Put(ctx, r.key, head, blob.PutOptions{Size: r.size, Max: r.size, MimeType: told(r.place.Name, claim(contentType), r.claim)})
 	if err != nil {
 		return stored(err)
 	}
@@ -90,7 +90,7 @@ func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentTy
 				return err
 			case !done:
 				continue // another body of the same session, or its end, came in between
-			case now.key == "":
+			case now.key == "", now.staged(): // what comes to where bytes wait is swept when their address has expired
 				return nil
 			}
 			return s.tree.Discard(tx, r.place.ProviderID, now.key, s.ms())

@@ -24,12 +24,14 @@ type NewSession struct {
 	PartCount      *int64         // nil = not given
 	IdempotencyKey string         // "" = none; at most 255 characters
 	Conflict       files.Conflict // "" = rename
+	Mode           string         // "worker" for a client that does not reach the store; "" or "auto" leaves it to the provider
+	HTTPS          bool           // the site is reached by https, so that pages of it may not send anything by http
 }
 
 // Session is an upload session as its owner sees it.
 type Session struct {
 	ID         string
-	Mode       string // "worker": the bytes go through the service
+	Mode       string // "worker": the bytes go through the service; "presigned": they may, and may go straight to the store
 	TotalParts *int64 // nil for a single session
 	ExpiresAt  int64  // ms
 	Status     string // pending, completed; in a list also expired: its parts are kept
@@ -37,6 +39,12 @@ type Session struct {
 	Name       vpath.Name
 	Size       int64 // bytes
 	CreatedAt  int64 // ms
+
+	// By which bytes go straight to the store until ExpiresAt, in the answers of Create and Renew with the mode presigned: the address of the whole, or
+	// those of all parts with what the store calls them.
+	URL      string
+	Parts    []PartURL
+	UploadID string
 
 	IdempotencyKey string // "" for none
 	// AlreadyCompleted and File are set when the idempotency key names a completed session.
@@ -56,10 +64,11 @@ func (r row) view() Session {
 		total := int64(r.totalParts)
 		s.TotalParts = &total
 	}
+	if r.direct() {
+		s.Mode = presigned
+	}
 	return s
 }
-
-const worker = "worker"
 
 // check validates what needs no look at anything stored, and settles what was left out. Fault: Invalid.
 func (n *NewSession) check() error {
@@ -74,6 +83,8 @@ func (n *NewSession) check() error {
 		return fault.New(fault.Invalid, "An idempotency key must be valid UTF-8 without NUL.")
 	case utf8.RuneCountInString(n.IdempotencyKey) > keyMax:
 		return fault.New(fault.Invalid, "An idempotency key has at most 255 characters.")
+	case n.Mode != "" && n.Mode != "auto" && n.Mode != worker:
+		return fault.New(fault.Invalid, "The upload mode that can be asked for is auto or worker.")
 	}
 	var err error
 	n.Conflict, err = files.ParseConflict(string(n.Conflict))
@@ -139,19 +150,19 @@ func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Se
 		return nil, nil, err
 	}
 	same := r.place.Dir == n.Dir && r.place.Name == n.Name && r.size == n.Size
-	view := r.view()
+	var file *files.Entry
 	if r.status == completed {
 		if s.ms() >= r.completedAt+repeatable.Milliseconds() {
 			return nil, &r, nil
 		}
-		file, _, err := s.tree.Details(ctx, a, r.entryID)
+		there, _, err := s.tree.Details(ctx, a, r.entryID)
 		if fault.Is(err, fault.NotFound) {
 			return nil, &r, nil
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		view.AlreadyCompleted, view.File = true, &file
+		file = &there
 	}
 	switch {
 	case !same:
@@ -164,6 +175,8 @@ func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Se
 			return nil, nil, err
 		}
 	}
+	view := s.handOut(ctx, r, n.Mode)
+	view.AlreadyCompleted, view.File = file != nil, file
 	return &view, nil, nil
 }
 
@@ -214,6 +227,9 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 		}
 		old = nil
 	}
+	if r.mode, err = s.chooseMode(ctx, n, place.ProviderID); err != nil {
+		return Session{}, err
+	}
 	begun := false
 	switch {
 	case old != nil && old.status == expired:
@@ -223,6 +239,10 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 			return Session{}, err
 		}
 		begun = true
+	case r.mode == presigned:
+		if r.key, err = s.keys.Draw(ctx, place.ProviderID); err != nil {
+			return Session{}, err
+		}
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error { return s.reserve(tx, r, old) })
 	if errors.Is(err, files.ErrCollected) {
@@ -234,11 +254,16 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 		}
 		return Session{}, fmt.Errorf("create an upload session: %w", err)
 	}
-	return r.view(), nil
+	return s.handOut(ctx, r, n.Mode), nil
 }
 
 // reserve records a new session with its reservation. Error: errChanged when somebody else took the parts kept in old.
 func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
+	if r.staged() {
+		if err := tx.LockTree(false); err != nil { // see files.Keyring
+			return err
+		}
+	}
 	if old != nil { // sessions before quotas, as everywhere, or two callers could wait for each other
 		if err := s.giveWay(tx, *old); err != nil {
 			return err
@@ -250,10 +275,16 @@ func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	if err := s.few(tx, r); err != nil {
 		return err
 	}
-	if err := insert(tx, r); err != nil || !r.inParts() {
+	if err := insert(tx, r); err != nil {
 		return err
 	}
-	return s.expect(tx, r)
+	switch {
+	case r.inParts():
+		return s.expect(tx, r)
+	case r.staged():
+		return s.tree.Discard(tx, r.place.ProviderID, r.key, r.garbageAt())
+	}
+	return nil
 }
 
 // giveWay takes its idempotency key from an old session that is completed, and from an expired one the parts that were kept.
@@ -275,7 +306,8 @@ func (s *Service) giveWay(tx *db.Tx, old row) error {
 func (s *Service) few(q db.Querier, r row) error {
 	count, err := countOpen(q, r.userID, r.createdAt)
 	if err == nil && count >= openMax {
-		err = fault.New(fault.Conflict, "You have 100 open uploads. Finish or abort some of them first.")
+		err = fault.New(fault.Conflict, "You have 100 open uploads. Finish or abort some of them first. "+
+			"One that was to go straight to the store counts until its address has expired, even when aborted.")
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -29,10 +30,11 @@ type row struct {
 	claim             string // the MIME type that the client named, may be empty
 	idempotencyKey    string // "" for none
 	oneShot           bool   // an upload in one request: no client knows the row
+	mode              string // worker or presigned
 	status            string
 	bytes, files      int64 // reserved
 
-	key        blob.Key // of the bytes received, "" for none yet; of a session in parts: of the object they make, from the start
+	key        blob.Key // of the bytes received, "" for none yet; of a session in parts: of the object they make, from the start; see also staged
 	totalParts int      // 0 for a session whose bytes come in one piece
 	uploadID   string   // what the store calls the parts
 	keptUntil  int64    // ms; 0 unless the parts of an expired session are kept
@@ -48,14 +50,24 @@ type row struct {
 // inParts reports whether the bytes come in parts.
 func (r row) inParts() bool { return r.totalParts > 0 }
 
+// direct reports whether the bytes may come by pre-signed addresses straight to the store.
+func (r row) direct() bool { return r.mode == presigned && (r.inParts() || r.sha256 == "") }
+
+// staged reports whether key is where bytes that come in one piece straight to the store wait to be copied to where nobody can write. Once bytes
+// have come through the service, those count, and key is theirs.
+func (r row) staged() bool { return r.direct() && !r.inParts() }
+
 // keeps reports whether what a session received is kept when it expires.
 func (r row) keeps() bool { return r.inParts() && r.idempotencyKey != "" }
 
 // garbageAt is when the key of a session is garbage should nobody end the session before (ms). That is after the time for which its parts may
 // be kept, so that a service that was down for a night finds them.
 func (r row) garbageAt() int64 {
-	if r.keeps() {
+	switch {
+	case r.keeps():
 		return r.expiresAt + (keepParts + garbageSlip).Milliseconds()
+	case r.staged():
+		return r.expiresAt + stagingSlip.Milliseconds()
 	}
 	return r.expiresAt + garbageSlip.Milliseconds()
 }
@@ -63,7 +75,7 @@ func (r row) garbageAt() int64 {
 const columns = `
 	id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict,
 	idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, sha256, etag, content_type, entry_id,
-	created_at, expires_at, completed_at, upload_id, total_parts, kept_until`
+	created_at, expires_at, completed_at, upload_id, total_parts, kept_until, upload_mode`
 
 func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	var (
@@ -75,7 +87,7 @@ func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	)
 	err := from.Scan(&r.id, &r.userID, &keyID, &r.place.MountID, &r.place.ProviderID, &target, &r.place.BaseID, &missing, &name, &r.size,
 		&r.claim, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256, &etag, &mimeType, &entryID,
-		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil)
+		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil, &r.mode)
 	if err != nil {
 		return row{}, err
 	}
@@ -105,12 +117,12 @@ func insert(tx *db.Tx, r row) error {
 	_, err := tx.Exec(`
 		INSERT INTO upload_sessions (id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size,
 			mime_type, conflict, idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, created_at, expires_at,
-			upload_id, total_parts)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21)`,
+			upload_id, total_parts, upload_mode)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21, $22)`,
 		r.id, r.userID, null(r.keyID), r.place.MountID, r.place.ProviderID, r.place.Dir.String(), r.place.BaseID,
 		strings.Join(missing, "/"), string(r.place.Name), r.size, r.claim, string(r.place.Conflict), null(r.idempotencyKey), r.oneShot,
 		r.bytes, r.files, null(string(r.key)), r.createdAt, r.expiresAt,
-		sql.NullString{String: r.uploadID, Valid: r.inParts()}, sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()})
+		sql.NullString{String: r.uploadID, Valid: r.inParts()}, sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()}, cmp.Or(r.mode, worker))
 	return err
 }
 
@@ -139,13 +151,14 @@ func findKey(q db.Querier, userID, idempotencyKey string) (row, error) {
 	return r, err
 }
 
-// countOpen counts them. Exact only after the user's quota row was changed in the same transaction, which makes callers wait in line.
+// countOpen counts pending sessions, and aborted ones by whose address bytes can still be sent to the store. Exact only after the user's quota row was changed in the same transaction, which makes callers wait in line.
 func countOpen(q db.Querier, userID string, now int64) (int, error) {
 	var n int
 	err := q.QueryRow(`
 		SELECT count(*)
 		FROM upload_sessions
-		WHERE user_id = $1 AND status = 'pending' AND expires_at > $2 AND NOT one_shot`, userID, now).Scan(&n)
+		WHERE user_id = $1 AND expires_at > $2 AND NOT one_shot
+			AND (status = 'pending' OR status = 'aborted' AND upload_mode = 'presigned' AND total_parts IS NULL)`, userID, now).Scan(&n)
 	return n, err
 }
 

@@ -13,11 +13,16 @@
 // The bytes of a session come in one piece, which may be repeated until it completes, or in parts. The store alone knows which parts it has:
 // nothing in the database could disagree with the bytes. Of a session in parts that expires, what came in is kept for a day for whoever comes
 // back with its idempotency key: a new session then takes over the key of its object, the parts and all.
+//
+// Where the store signs addresses, the bytes may also go straight to it. Parts end up in the same place either way. What comes in one piece goes
+// to a staging key, which is garbage from the start, for when its address has expired: nobody can take that address back, so no file is ever made
+// of that object, only of a copy that completion makes after looking at it.
 // Specification: Upload session, Upload endpoints, Compatible upload endpoints, Limits.
 package upload
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -50,9 +55,10 @@ const (
 	listMax     = 1000      // sessions in a list
 	keyMax      = 255       // characters of an idempotency key
 	repeatable  = 24 * time.Hour
-	keepDone    = 48 * time.Hour // how long the row of a completed session stays
-	keepOthers  = 24 * time.Hour // how long other rows stay after the expiry
-	garbageSlip = time.Hour      // how long after its session's expiry a key is garbage
+	keepDone    = 48 * time.Hour   // how long the row of a completed session stays
+	keepOthers  = 24 * time.Hour   // how long other rows stay after the expiry
+	garbageSlip = time.Hour        // how long after its session's expiry a key is garbage
+	stagingSlip = 50 * time.Minute // the same for bytes sent to the store by an address that has expired: all that came is gone within the hour
 )
 
 // Config is what a Service works with.
@@ -73,15 +79,17 @@ type Service struct {
 	now  func() time.Time
 	log  *slog.Logger
 
-	store func(ctx context.Context, providerID string) (blob.Store, error)
-	keys  *files.Keyring
-	part  int64 // partSize, less in tests
+	store     func(ctx context.Context, providerID string) (blob.Store, error)
+	providers *provider.Registry
+	keys      *files.Keyring
+	part      int64 // partSize, less in tests
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
 	return &Service{
-		db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store, keys: cfg.Tree.Keys, part: partSize,
+		db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store, providers: cfg.Providers,
+		keys: cfg.Tree.Keys, part: partSize,
 	}
 }
 
@@ -95,10 +103,10 @@ func signedIn(a access.Actor) error {
 
 func (s *Service) ms() int64 { return s.now().UnixMilli() }
 
-// discard makes a key garbage at once that was to be so later, because of err, also when the caller's context has ended. Only a fault is a
-// sure sign that nothing came of it: the answer to a commit may be lost, and the key then a file's.
+// discard makes a key garbage at once that was to be so later, because of err, also when the caller's context has ended. Only a fault, or errChanged,
+// is a sure sign that nothing came of it: the answer to a commit may be lost, and the key then a file's.
 func (s *Service) discard(ctx context.Context, err error, providerID string, key blob.Key) {
-	if fault.KindOf(err) == fault.Internal {
+	if fault.KindOf(err) == fault.Internal && !errors.Is(err, errChanged) {
 		return
 	}
 	ctx, cancel := detached(ctx)

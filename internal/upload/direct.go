@@ -1,0 +1,220 @@
+package upload
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/crash"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/provider"
+)
+
+// How the bytes of a session come. In mode presigned they may also come through the service, part by part or as a whole: a client may find that it
+// does not reach the store.
+const (
+	worker    = "worker"
+	presigned = "presigned"
+)
+
+// PartURL is where one part goes.
+type PartURL struct {
+	Number int
+	URL    string
+}
+
+// chooseMode decides how the bytes of a new session may come. Bytes that are none always go through the service.
+func (s *Service) chooseMode(ctx context.Context, n NewSession, providerID string) (string, error) {
+	if n.Mode == worker || n.Size == 0 {
+		return worker, nil
+	}
+	p, err := s.providers.ByID(ctx, providerID)
+	if err != nil {
+		return "", fmt.Errorf("find the provider of an upload: %w", err)
+	}
+	if p.UploadMode == worker || p.UploadMode != presigned && n.HTTPS && !secure(p) {
+		return worker, nil
+	}
+	store, err := s.store(ctx, providerID)
+	if err != nil {
+		return worker, nil // what is wrong with it shows when bytes come
+	}
+	if _, signs := store.(blob.Presigner); !signs {
+		return worker, nil
+	}
+	return presigned, nil
+}
+
+// secure reports whether clients reach the provider's store by https. A page that came by https may not send anything by http.
+func secure(p provider.Provider) bool {
+	address, err := url.Parse(cmp.Or(p.UploadDomain, p.Endpoint))
+	return err != nil || address.Scheme != "http" // a host alone is reached by https
+}
+
+// handOut is what the owner of a session gets to see of it, with the addresses that bytes may go to straight. Without them, because nobody wants
+// or can make them, the bytes go through the service.
+func (s *Service) handOut(ctx context.Context, r row, wanted string) Session {
+	session := r.view()
+	if session.Mode == worker {
+		return session
+	}
+	session.Mode = worker
+	if r.status != pending || wanted == worker {
+		return session
+	}
+	var err error
+	if r.inParts() {
+		session.Parts, err = s.partURLs(ctx, r, missing(r.totalParts, nil))
+	} else {
+		session.URL, err = s.wholeURL(ctx, r)
+	}
+	if err != nil {
+		s.unsigned(r, err)
+		return session
+	}
+	session.Mode, session.UploadID = presigned, r.uploadID
+	return session
+}
+
+func (s *Service) unsigned(r row, err error) {
+	s.log.Warn("sign addresses for an upload", "provider", r.place.ProviderID, "error", err)
+}
+
+// signer returns what signs addresses for a session, and how long they may last: never longer than it.
+func (s *Service) signer(ctx context.Context, r row) (blob.Presigner, time.Duration, error) {
+	lasts := (time.Duration(r.expiresAt-s.ms()) * time.Millisecond).Truncate(time.Second) // stores count in seconds
+	if lasts <= 0 {
+		return nil, 0, errors.New("the session is about to expire")
+	}
+	store, err := s.store(ctx, r.place.ProviderID)
+	if err != nil {
+		return nil, 0, err
+	}
+	signer, signs := store.(blob.Presigner)
+	if !signs {
+		return nil, 0, errors.New("the store signs no addresses any more")
+	}
+	return signer, lasts, nil
+}
+
+func (s *Service) wholeURL(ctx context.Context, r row) (string, error) {
+	signer, lasts, err := s.signer(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	return signer.PresignPut(ctx, r.key, r.size, lasts)
+}
+
+func (s *Service) partURLs(ctx context.Context, r row, numbers []int) ([]PartURL, error) {
+	signer, lasts, err := s.signer(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	urls := make([]PartURL, 0, len(numbers))
+	for _, number := range numbers {
+		address, err := signer.PresignPart(ctx, s.upload(r), number, lasts)
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, PartURL{number, address})
+	}
+	return urls, nil
+}
+
+// takeOver looks at what lies where the bytes of a session were sent straight to, and copies it to where nobody can write. It returns r as it is
+// with the copy, whose key is noted as garbage until a file is made of it. Faults: Unverified (nothing is there, or other bytes than announced
+// or than etag names), Unavailable. Error: errChanged when the session has moved on meanwhile.
+func (s *Service) takeOver(ctx context.Context, r row, etag string) (row, error) {
+	store, err := s.store(ctx, r.place.ProviderID)
+	if err != nil {
+		return r, err
+	}
+	info, err := store.Stat(ctx, r.key)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return r, s.absent(ctx, r, err)
+	case err != nil:
+		return r, provider.Fault(err)
+	case info.Size != r.size:
+		return r, fault.Newf(fault.Unverified, "The session was made for %d bytes, and %d have come in. Send them again.", r.size, info.Size)
+	case plainTag(info.ETag) != etag:
+		return r, fault.New(fault.Unverified, "The etag is not that of the bytes that the store has received.")
+	}
+	made := r
+	if made.mimeType = told(r.place.Name, r.claim); made.mimeType == "" {
+		switch made.mimeType, err = sniffObject(ctx, store, r.key); {
+		case errors.Is(err, blob.ErrNotFound):
+			return r, s.absent(ctx, r, err)
+		case err != nil:
+			return r, err
+		}
+	}
+	if made.key, _, err = s.keys.Take(ctx, r.place.ProviderID); err != nil {
+		return r, err
+	}
+	if store, err = s.store(ctx, r.place.ProviderID); err != nil { // after the key is noted, see files.Keyring
+		return r, err
+	}
+	copied, err := s.copyStaged(ctx, store, r, made, info.ETag)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return r, s.absent(ctx, r, err)
+	case errors.Is(err, blob.ErrChanged):
+		return r, fault.New(fault.Unverified, "Other bytes have come in meanwhile. Complete with their etag.").Because(err)
+	case err != nil: // the key stays noted for later: a store that was slow to answer may be slow to copy
+		return r, provider.Fault(err)
+	case copied.Size != r.size:
+		return made, fault.New(fault.Unverified, "The store holds other bytes than those received. Send them again.")
+	}
+	crash.Point("direct.copied")
+	made.etag, made.sha256 = copied.ETag, hex.EncodeToString(copied.SHA256)
+	return made, nil
+}
+
+// absent says that the bytes of a session are not where they are sent straight to.
+func (s *Service) absent(ctx context.Context, r row, err error) error {
+	if now, err := find(s.db.Read(ctx), r.userID, r.id); err == nil && (now.status != r.status || now.key != r.key) {
+		return errChanged
+	}
+	return fault.New(fault.Unverified, "The bytes of this upload have not come in yet.").Because(err)
+}
+
+// copyStaged copies the object with that ETag from r.key to made.key, by the store where it can. Errors: those of blob.Copier, save ErrNoCopy.
+func (s *Service) copyStaged(ctx context.Context, store blob.Store, r, made row, etag string) (blob.Info, error) {
+	if copier, ok := store.(blob.Copier); ok {
+		info, err := copier.CopyFrom(ctx, made.key, store, r.key, made.mimeType, etag)
+		if !errors.Is(err, blob.ErrNoCopy) {
+			return info, err
+		}
+	}
+	object, err := store.Open(ctx, r.key)
+	if err != nil {
+		return blob.Info{}, err
+	}
+	defer object.Close()
+	info, err := store.Put(ctx, made.key, object, blob.PutOptions{Size: r.size, Max: r.size, MimeType: made.mimeType})
+	if err != nil {
+		return blob.Info{}, stored(err)
+	}
+	again, err := store.Stat(ctx, r.key) // an open object does not tell whether it is the one that was looked at
+	if err == nil && again.ETag != etag {
+		err = fmt.Errorf("read object: %w", blob.ErrChanged)
+	}
+	return info, err
+}
+
+// dropCopy makes a copy garbage at once of which no file was made, because of err.
+func (s *Service) dropCopy(ctx context.Context, err error, made row) {
+	if errors.Is(err, files.ErrCollected) {
+		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", made.place.ProviderID)
+		s.keys.Drop(made.place.ProviderID)
+		return
+	}
+	s.discard(ctx, err, made.place.ProviderID, made.key)
+}
