@@ -214,7 +214,6 @@ func (s *Service) dropCopy(ctx context.Context, err error, made row) {
 	if errors.Is(err, files.ErrCollected) {
 		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", made.place.ProviderID)
 		s.keys.Drop(made.place.ProviderID)
-		return
 	}
 	s.discard(ctx, err, made.place.ProviderID, made.key)
 }

@@ -1,0 +1,185 @@
+package upload_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/upload"
+)
+
+// addressed is a store that signs addresses, copies nothing, and has etags of what was sent to them. An address begins with the key.
+type addressed struct {
+	*blobtest.Failing
+	tags *sync.Map // by key
+}
+
+func (a addressed) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
+	info, err := a.Failing.Stat(ctx, key)
+	if tag, sent := a.tags.Load(key); sent {
+		info.ETag = tag.(string)
+	}
+	return info, err
+}
+
+func (addressed) PresignGet(context.Context, blob.Key, blob.GetOptions) (string, error) {
+	return "", errors.New("not needed here")
+}
+
+func (addressed) PresignPut(_ context.Context, key blob.Key, size int64, lasts time.Duration) (string, error) {
+	return fmt.Sprintf("%s %d %v", key, size, lasts), nil
+}
+
+func (addressed) PresignPart(_ context.Context, u blob.Upload, number int, lasts time.Duration) (string, error) {
+	return fmt.Sprintf("%s %d %d %v", u.Key, number, u.PartLength(number), lasts), nil
+}
+
+// sign has the world's store sign addresses from now on, and returns what sends content by one, past the service, in the place of what was sent
+// before. It returns the etag.
+func (w *world) sign() (straight func(address, content string) (etag string)) {
+	tags := &sync.Map{}
+	w.up.WrapStores(func(inner blob.Store) blob.Store {
+		if failing, ok := inner.(*blobtest.Failing); ok {
+			return addressed{failing, tags}
+		}
+		return inner
+	})
+	return func(address, content string) string {
+		w.t.Helper()
+		name, _, _ := strings.Cut(address, " ")
+		key, body := blob.Key(name), strings.NewReader(content)
+		if err := w.store.Delete(ctx, key); err != nil {
+			w.t.Fatal(err)
+		}
+		if _, err := w.store.Put(ctx, key, body, blob.PutOptions{Size: body.Size()}); err != nil {
+			w.t.Fatal(err)
+		}
+		etag := `"` + sha(content)[:32] + `"`
+		tags.Store(key, etag)
+		return etag
+	}
+}
+
+// A store that signs addresses and cannot copy has its bytes copied through the service, hashed on the way and looked at once more afterwards.
+func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		straight := w.sign()
+		session := w.create(w.ann, file("f", 300_000))
+		if session.Mode != "presigned" || !strings.HasSuffix(session.URL, " 300000 1h0m0s") {
+			t.Fatalf("mode %s, address %s", session.Mode, session.URL)
+		}
+		text := strings.Repeat("abc", 100_000)
+		etag := straight(session.URL, text)
+
+		w.store.Next(blobtest.Put, blobtest.Fault{Err: blob.Unavailable("put", errors.New("down")), Short: 1000})
+		_, _, err := w.up.Complete(ctx, w.ann, session.ID, etag)
+		w.wantFault(err, fault.Unavailable, "a store that does not take the copy")
+		w.store.Next(blobtest.Open, blobtest.Fault{Err: blob.Unavailable("open", errors.New("down"))})
+		_, _, err = w.up.Complete(ctx, w.ann, session.ID, etag)
+		w.wantFault(err, fault.Unavailable, "a store that does not open the bytes")
+		if b, n := w.reserved(w.ann); b != 300_000 || n != 1 {
+			t.Errorf("reserved: %d bytes, %d files", b, n)
+		}
+		if got := w.content(w.ann, w.complete(w.ann, session.ID, etag).ID); got != text {
+			t.Errorf("%d other bytes", len(got))
+		}
+		if n := w.number("SELECT count(*) FROM objects WHERE sha256 = $1", sha(text)); n != 1 {
+			t.Errorf("%d objects have the checksum", n)
+		}
+
+		// Other bytes of the same length come while these are copied.
+		session = w.create(w.ann, file("g", 5))
+		etag = straight(session.URL, "first")
+		then := func() { straight(session.URL, "other") } // straight puts past the hook
+		w.up.WrapStores(func(inner blob.Store) blob.Store {
+			return hookedPut{inner.(addressed), &then}
+		})
+		_, _, err = w.up.Complete(ctx, w.ann, session.ID, etag)
+		w.wantFault(err, fault.Unverified, "bytes that changed while they were copied")
+		w.advance(4 * time.Hour)
+		w.chores()
+		if n := w.number("SELECT count(*) FROM garbage"); n > 64 { // keys that are noted and were not used, or none
+			t.Errorf("%d keys of garbage", n)
+		}
+		if objects := w.stored(); len(objects) != 2 { // the first file of the world, and f
+			t.Errorf("in the store: %v", objects)
+		}
+	})
+}
+
+// hookedPut has something happen after each object put.
+type hookedPut struct {
+	addressed
+	then *func()
+}
+
+func (h hookedPut) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
+	info, err := h.addressed.Put(ctx, key, body, opts)
+	(*h.then)()
+	return info, err
+}
+
+// A key that a replica with a clock far ahead collected is replaced by another, and nobody sees anything of it (abuse case C129).
+func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		straight := w.sign()
+		session := w.create(w.ann, file("f", 5))
+		etag := straight(session.URL, "12345")
+		w.put("notes a batch of keys", "x")
+		cfg := w.tree.Config
+		ahead := time.Duration(0)
+		cfg.Now = func() time.Time { return w.now().Add(ahead) }
+		ahead = 3 * time.Hour
+		if err := w.db.Write(ctx, func(tx *db.Tx) error { // all but where the bytes wait
+			_, err := tx.Exec("UPDATE garbage SET after = after + 1000000000 WHERE key IN (SELECT object_key FROM upload_sessions)")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := files.New(cfg).Collect(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.content(w.ann, w.complete(w.ann, session.ID, etag).ID); got != "12345" {
+			t.Errorf("read %q", got)
+		}
+	})
+}
+
+// What a client asks for and how it comes to the site decide where it sends the bytes; anything else asked for is refused.
+func TestDirectUploadIsForClientsThatReachTheStore(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.sign()
+		for _, c := range []struct {
+			change func(n *upload.NewSession)
+			want   string
+		}{
+			{func(*upload.NewSession) {}, "presigned"},
+			{func(n *upload.NewSession) { n.Mode = "auto" }, "presigned"},
+			{func(n *upload.NewSession) { n.Mode = "worker" }, "worker"},
+			{func(n *upload.NewSession) { n.Size = 0 }, "worker"},
+			{func(n *upload.NewSession) { n.HTTPS = true }, "presigned"}, // the built-in store has no address that begins with http://
+		} {
+			n := file("f", 1)
+			c.change(&n)
+			if session := w.create(w.ann, n); session.Mode != c.want || (session.URL != "") != (c.want == "presigned") {
+				t.Errorf("%+v: %s, address %q", n, session.Mode, session.URL)
+			}
+		}
+		n := file("f", 1)
+		n.Mode = "presigned"
+		_, err := w.up.Create(ctx, w.ann, n)
+		w.wantFault(err, fault.Invalid, "a mode that nobody may ask for")
+	})
+}
+
+var _ blob.Presigner = addressed{}
