@@ -41,6 +41,7 @@ var trials = []trial{
 	{"parts.stored", partsStored, true},
 	{"complete.finished", completeFinished, true},
 	{"complete.committed", completeCommitted, false},
+	{"direct.copied", directCopied, true},
 	{"delete.committed", deleteCommitted, false},
 	{"move.committed", moveCommitted, false},
 	{"move.noted", moving, false},

@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"testing"
+
+	"larder/internal/blob/s3/s3test"
+)
+
+// bucketMount is a folder whose content lies in a bucket.
+const bucketMount = "/uploads/bucket"
+
+// inBucket makes sure of bucketMount.
+func (w *wreck) inBucket(t *testing.T) {
+	t.Helper()
+	if w.admin.do(t, "GET", "/api/files?path="+bucketMount, nil).status != 404 {
+		return
+	}
+	bucket := s3test.New(t)
+	var made struct{ Provider struct{ ID string } }
+	w.admin.do(t, "POST", "/api/admin/storage/providers", object{
+		"name": "bucket", "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
+	}).data(t, 201, &made)
+	w.admin.do(t, "POST", "/api/admin/mounts", object{"providerId": made.Provider.ID, "mountPath": bucketMount, "name": "bucket"}).want(t, 201)
+}
+
+// sendStraight sends content past the service, and returns the etag that the store answers.
+func sendStraight(t *testing.T, address, content string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, bytes.NewReader([]byte(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("the store answers %d: %s, %v", response.StatusCode, body, err)
+	}
+	return response.Header.Get("ETag")
+}
+
+// directCopied loses the copy that a file was to be made of, and not what was sent.
+func directCopied(t *testing.T, w *wreck) attempt {
+	w.inBucket(t)
+	name, content := w.fresh(), w.content(small(w))
+	var session struct{ SessionID, UploadURL, UploadMode string }
+	w.admin.do(t, "POST", "/api/files/upload-session", object{"path": bucketMount, "fileName": name, "fileSize": len(content), "conflict": "fail"}).data(t, 200, &session)
+	if session.UploadMode != "presigned" {
+		t.Fatalf("the bytes are to come by mode %s", session.UploadMode)
+	}
+	etag := sendStraight(t, session.UploadURL, content)
+	return attempt{
+		run: func() (reply, error) { return w.complete(session.SessionID, etag) },
+		may: map[string][]string{bucketMount + "/" + name: {""}},
+		again: func(t *testing.T) {
+			r, err := w.complete(session.SessionID, etag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.want(t, 200)
+			w.kept[bucketMount+"/"+name] = content
+		},
+	}
+}
