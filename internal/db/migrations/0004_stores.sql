@@ -1,7 +1,7 @@
 -- Stores that clients reach themselves, and free mode.
 
 -- How the bytes come: through the service, or by pre-signed addresses straight to the store. Of a single session whose bytes do, object_key is where
--- they wait until they are copied to where nobody can write.
+-- they wait until they are copied to where nobody can write, unless sha256 is there: then others have come through the service, and lie at object_key.
 ALTER TABLE upload_sessions ADD COLUMN upload_mode TEXT NOT NULL DEFAULT 'worker' CHECK (upload_mode IN ('worker', 'presigned'));
 
 -- Visitors with a bucket of their own, by the SHA-256 of what their cookie holds. A row is gone with its session.
