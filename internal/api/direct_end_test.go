@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,21 +130,25 @@ func TestDirectUploadMeetsAFailingStore(t *testing.T) {
 		door.set(nil)
 		bodyIs(t, alice.Get(home+"/lost").OK(200), "12345")
 
-		// Other bytes come in after they were looked at.
+		// Other bytes come in after they were looked at: before whoever copies looks at them again, and afterwards.
 		id, address, etag := sent(t, alice, home, "changed", "first")
 		key := keyIn(t, s3test.Bucket{Endpoint: door.url, Name: bucket.Name}, address)
-		door.set(func(_ http.ResponseWriter, r *http.Request, pass func()) {
-			if isCopy(r) {
-				if _, err := bucket.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("other")}); err != nil {
-					t.Error(err)
+		for _, late := range []bool{false, true} {
+			putOK(t, address, []byte("first"))
+			var looks atomic.Int32
+			door.set(func(_ http.ResponseWriter, r *http.Request, pass func()) {
+				if late && isCopy(r) || !late && r.Method == http.MethodHead && strings.HasSuffix(r.URL.Path, key) && looks.Add(1) == 2 {
+					if _, err := bucket.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("other")}); err != nil {
+						t.Error(err)
+					}
 				}
-			}
-			pass()
-		})
-		complete(alice, id, etag).Fails(422, "OPERATION_FAILED")
-		door.set(nil)
-		complete(alice, id, etag).Fails(422, "OPERATION_FAILED")
-		reserves(t, l, 5, 1)
+				pass()
+			})
+			complete(alice, id, etag).Fails(422, "OPERATION_FAILED")
+			door.set(nil)
+			complete(alice, id, etag).Fails(422, "OPERATION_FAILED")
+			reserves(t, l, 5, 1)
+		}
 		etag = putOK(t, address, []byte("third"))
 		complete(alice, id, etag).OK(200)
 		bodyIs(t, alice.Get(home+"/changed").OK(200), "third")

@@ -34,18 +34,18 @@ func (s *Service) chooseMode(ctx context.Context, n NewSession, providerID strin
 	if n.Mode == worker || n.Size == 0 {
 		return worker, nil
 	}
-	p, err := s.providers.ByID(ctx, providerID)
-	if err != nil {
-		return "", fmt.Errorf("find the provider of an upload: %w", err)
-	}
-	if p.UploadMode == worker || p.UploadMode != presigned && n.HTTPS && !secure(p) {
-		return worker, nil
-	}
 	store, err := s.store(ctx, providerID)
 	if err != nil {
 		return worker, nil // what is wrong with it shows when bytes come
 	}
 	if _, signs := store.(blob.Presigner); !signs {
+		return worker, nil
+	}
+	p, err := s.providers.ByID(ctx, providerID)
+	if err != nil {
+		return "", fmt.Errorf("find the provider of an upload: %w", err)
+	}
+	if p.UploadMode == worker || p.UploadMode != presigned && n.HTTPS && !secure(p) {
 		return worker, nil
 	}
 	return presigned, nil
