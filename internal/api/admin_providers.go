@@ -21,7 +21,7 @@ type providerReply struct {
 	UploadMode   string `json:"uploadMode" required:"true" enum:"auto,presigned,worker"`
 	Redirect     bool   `json:"redirect" required:"true"`
 	MountCount   int    `json:"mountCount" required:"true"`
-	Status       string `json:"status" required:"true" enum:"ok,unavailable" description:"Whether the store can be reached and takes writes now."`
+	Status       string `json:"status" required:"true" enum:"ok,unavailable" description:"Whether the store answers now; of store_a also whether it takes writes."`
 	CreatedAt    int64  `json:"createdAt" required:"true"`
 	UpdatedAt    int64  `json:"updatedAt" required:"true"`
 }
@@ -119,6 +119,9 @@ func (a *API) updateProvider(c *call, in updateProviderInput) (oneProviderReply,
 
 // apply puts what was given into the provider; the whole is checked by whoever stores it. Fault: Invalid.
 func (in updateProviderInput) apply(p *provider.Provider) error {
+	if kind := or(in.Type, p.Type); (kind == provider.BuiltIn) != (p.Type == provider.BuiltIn) {
+		p.Region = "" // the default is another one
+	}
 	p.Type = or(in.Type, p.Type)
 	if p.Type == provider.BuiltIn { // of what another kind had
 		p.Endpoint, p.AccessKeyID, p.SecretKey = "", "", ""
@@ -143,4 +146,26 @@ func (in updateProviderInput) apply(p *provider.Provider) error {
 
 func (a *API) deleteProvider(c *call, in idInput) (none, error) {
 	return none{}, a.Lifecycle.DeleteProvider(c.ctx(), in.ID)
+}
+
+type testProviderReply struct {
+	Connected bool         `json:"connected" required:"true" description:"Write, read, range, delete and multipart work."`
+	Message   string       `json:"message" required:"true"`
+	Checks    []checkReply `json:"checks" required:"true" description:"For store_a the first five."`
+}
+
+// checkReply is what one step of a provider test has found.
+type checkReply struct {
+	Name    string `json:"name" required:"true" enum:"write,read,range,delete,multipart,copy,presign,cors,clock"`
+	OK      bool   `json:"ok" required:"true"`
+	Message string `json:"message" required:"true" description:"What to do about it, where something is to be done."`
+}
+
+func (a *API) testProvider(c *call, in idInput) (testProviderReply, error) {
+	report, err := a.Lifecycle.TestProvider(c.ctx(), in.ID, a.BaseURL)
+	reply := testProviderReply{Connected: report.Connected, Message: report.Message, Checks: []checkReply{}}
+	for _, found := range report.Findings {
+		reply.Checks = append(reply.Checks, checkReply(found))
+	}
+	return reply, err
 }

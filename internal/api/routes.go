@@ -67,6 +67,7 @@ func (a *API) table() []route {
 		post("/api/admin/storage/providers", op(201, a.createProvider)).by(byAdmin).says("Create a storage provider"),
 		put("/api/admin/storage/providers/{id}", op(200, a.updateProvider)).by(byAdmin).says("Change a storage provider").may(fault.NotFound, fault.Conflict),
 		del("/api/admin/storage/providers/{id}", op(200, a.deleteProvider)).by(byAdmin).says("Delete a storage provider that is empty and has no mounts").may(fault.NotFound, fault.Conflict),
+		post("/api/admin/storage/providers/{id}/test", op(200, a.testProvider)).by(byAdmin).onlyAsks().says("Try out what a provider's store can do").may(fault.NotFound),
 		get("/api/admin/mounts", op(200, a.listMounts)).by(byAdmin).says("Mounts"),
 		post("/api/admin/mounts", op(201, a.createMount)).by(byAdmin).says("Create a mount").may(fault.Conflict),
 		put("/api/admin/mounts/{id}", op(200, a.updateMount)).by(byAdmin).says("Change a mount").may(fault.NotFound, fault.Conflict),

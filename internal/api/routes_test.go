@@ -130,6 +130,9 @@ var matrix = []line{
 	{"POST", "/api/admin/storage/providers", adminOnly, at("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}), created(admins), false},
 	{"PUT", "/api/admin/storage/providers/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/storage/providers/" + f.provider, M{"name": "q"} }, admins, false},
 	{"DELETE", "/api/admin/storage/providers/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/storage/providers/" + f.provider, nil }, admins, false},
+	{"POST", "/api/admin/storage/providers/{id}/test", adminOnly, func(f fixture) (string, any) {
+		return "/api/admin/storage/providers/" + f.provider + "/test", nil
+	}, admins, false},
 	{"GET", "/api/admin/mounts", adminOnly, at("/api/admin/mounts", nil), admins, false},
 	{"POST", "/api/admin/mounts", adminOnly, func(f fixture) (string, any) {
 		return "/api/admin/mounts", M{"providerId": f.store, "mountPath": "/mounts/" + f.name, "name": "m"}

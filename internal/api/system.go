@@ -45,14 +45,18 @@ func (a *API) health(c *call) error { return c.probe(200, 200, "degraded") }
 // live is ok for as long as the process answers.
 func (a *API) live(c *call) error { return c.probe(200, 200, "ok") }
 
-// ready answers 503 until the first start is seeded, and while the database or a store can't be reached.
+// ready answers 503 until the first start is seeded, and while the database or a disk of ours can't be reached. While a bucket can't, it is
+// degraded, and ready.
 func (a *API) ready(c *call) error { return c.probe(200, 503, "unavailable") }
 
 func (c *call) probe(good, bad int, otherwise string) error {
 	ready, detail := c.a.Ready(c.r)
 	reply, status := healthReply{Service: "larder", Status: "ok", Ready: ready, Detail: detail}, good
-	if !ready {
+	switch {
+	case !ready:
 		reply.Status, status = otherwise, bad
+	case detail != "" && otherwise != "ok":
+		reply.Status = "degraded"
 	}
 	c.writeJSON(status, reply)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"larder/internal/lifecycle"
+	"larder/internal/provider"
 	"larder/internal/site"
 )
 
@@ -27,6 +28,8 @@ const (
 	storesEvery = 10 * time.Minute
 	// readyTime bounds what the readiness probe waits for.
 	readyTime = 3 * time.Second
+	// bucketTime is how much of it buckets get: those who ask often give a probe a second.
+	bucketTime = 800 * time.Millisecond
 )
 
 // Run seeds a first start, prints the address, serves until ctx ends, lets requests in flight finish, and closes everything. It returns nil
@@ -148,11 +151,32 @@ func (a *App) ready(r *http.Request) (bool, string) {
 		a.deps.Log.Error("the database can't be reached", "error", err)
 		return false, "the database can't be reached"
 	}
-	if err := a.Providers.Check(ctx); err != nil {
-		a.deps.Log.Error("a storage provider is not available", "error", err)
-		return false, "a storage provider is not available"
+	return a.storesReady(ctx)
+}
+
+// storesReady says whether the stores let requests be served: without a disk of ours they do not, since it may only be missing here, and other
+// replicas have it. A bucket is the same for all of them: taking them all away would turn one dead bucket into a dead service.
+func (a *App) storesReady(ctx context.Context) (ready bool, detail string) {
+	standings, err := a.Providers.Standings(ctx, bucketTime)
+	if err != nil {
+		a.deps.Log.Error("the storage providers can't be read", "error", err)
+		return false, "the database can't be reached"
 	}
-	return true, ""
+	ready = true
+	for _, s := range standings {
+		switch {
+		case s.Err == nil:
+		case s.Provider.Type == provider.BuiltIn:
+			a.deps.Log.Error("a storage provider is not available", "provider", s.Provider.ID, "error", s.Err)
+			ready, detail = false, "a storage provider is not available"
+		default:
+			a.deps.Log.Warn("a storage provider does not answer", "provider", s.Provider.ID, "error", s.Err)
+			if ready {
+				detail = "degraded: a storage provider does not answer"
+			}
+		}
+	}
+	return ready, detail
 }
 
 // repeat does a chore until ctx ends.

@@ -17,34 +17,42 @@ import (
 type StorageProvider struct {
 	provider.Provider
 	Mounts    int  // on it
-	Available bool // its store can be reached and takes writes now
+	Available bool // its store can be used now, see provider.Registry.Standings
 }
 
-// StorageProviders lists all providers, the oldest first. A store that hangs holds it up.
+// StorageProviders lists all providers, the oldest first. Their stores are asked side by side, so that one that hangs holds it up for as long as
+// provider.LookTime at most.
 func (s *Service) StorageProviders(ctx context.Context) ([]StorageProvider, error) {
-	all, err := s.cfg.Providers.All(ctx)
-	if err != nil {
-		return nil, err
-	}
 	mounts, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, provider.LookTime)
+	defer cancel()
+	all, err := s.cfg.Providers.Standings(ctx, provider.LookTime)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]StorageProvider, len(all))
-	for i, p := range all {
-		list[i] = s.shown(ctx, p, mounts)
+	for i, standing := range all {
+		list[i] = shown(standing, mounts)
 	}
 	return list, nil
 }
 
-func (s *Service) shown(ctx context.Context, p provider.Provider, mounts *mount.Table) StorageProvider {
-	shown := StorageProvider{Provider: p, Available: s.cfg.Providers.CheckOne(ctx, p.ID) == nil}
+func shown(standing provider.Standing, mounts *mount.Table) StorageProvider {
+	shown := StorageProvider{Provider: standing.Provider, Available: standing.Err == nil}
 	for _, m := range mounts.All() {
-		if m.ProviderID == p.ID {
+		if m.ProviderID == standing.Provider.ID {
 			shown.Mounts++
 		}
 	}
 	return shown
+}
+
+// TestProvider tries out what a provider's store can do, also for browsers on pages at origin, see provider.Registry.Probe. Fault: NotFound.
+func (s *Service) TestProvider(ctx context.Context, id, origin string) (provider.Report, error) {
+	return s.cfg.Providers.Probe(ctx, id, origin)
 }
 
 func (s *Service) show(ctx context.Context, p provider.Provider) (StorageProvider, error) {
@@ -52,7 +60,7 @@ func (s *Service) show(ctx context.Context, p provider.Provider) (StorageProvide
 	if err != nil {
 		return StorageProvider{}, err
 	}
-	return s.shown(ctx, p, mounts), nil
+	return shown(provider.Standing{Provider: p, Err: s.cfg.Providers.Stand(ctx, p)}, mounts), nil
 }
 
 // CreateProvider makes a provider, whose id, marker and times are not looked at, with its store. Repeating it after a crash is fine.
@@ -89,7 +97,7 @@ func (s *Service) prepare(ctx context.Context, to provider.Provider) (marker str
 	}
 	for _, p := range all {
 		if p.Type == provider.BuiltIn && p.Bucket == bucket {
-			return p.Marker, provider.Fault(s.cfg.Providers.CheckOne(ctx, p.ID))
+			return p.Marker, provider.Fault(s.cfg.Providers.Stand(ctx, p))
 		}
 	}
 	number, err := storeNumber(s.cfg.DB.Read(ctx))

@@ -49,6 +49,7 @@ func (p *Provider) Check() error {
 		return fault.New(fault.Invalid, "A path prefix is segments of 1 to 64 letters, digits, dots, underscores and hyphens that begin with a letter or digit, "+
 			"joined by slashes, 459 characters in all; the first must not be tmp.").Because(err)
 	}
+	p.Locked = false // what there must be of credentials is there
 	return nil
 }
 
@@ -79,6 +80,9 @@ func (p *Provider) checkRemote() error {
 		return err
 	}
 	p.Endpoint = endpoint.Scheme + "://" + strings.ToLower(endpoint.Host)
+	if at, usual := endpoint.Port(), map[string]string{"http": "80", "https": "443"}[endpoint.Scheme]; at == usual { // one server, one spelling
+		p.Endpoint = strings.TrimSuffix(p.Endpoint, ":"+at)
+	}
 	if p.Region == "" {
 		p.Region = "us-east-1"
 	}

@@ -49,6 +49,7 @@ type Provider struct {
 	UploadMode   string // auto, presigned or worker
 	Redirect     bool
 	Marker       string // store_a: the id in the store's marker file
+	Locked       bool   // the credentials in the row do not open, being another row's or another key's; they are left out here
 
 	CreatedAt, UpdatedAt int64
 }
@@ -74,9 +75,14 @@ type Registry struct {
 	rows *db.VersionedMap[string, Provider]
 
 	mu     sync.Mutex
-	open   map[string]*disk.Store // by directory and marker
+	disks  map[string]*disk.Store // by directory and marker
 	remote map[string]bucket      // by provider
 	swept  map[string]time.Time   // when the bucket of a provider was swept, by this process
+	looks  map[string]*look       // by provider, the newest one
+
+	ctx     context.Context // of the looks
+	stop    context.CancelFunc
+	looking sync.WaitGroup
 }
 
 // bucket is an open store in a bucket, and the record it was opened by.
@@ -87,19 +93,26 @@ type bucket struct {
 
 // New returns a Registry. No store is touched.
 func New(cfg Config) *Registry {
-	return &Registry{
-		cfg: cfg, rows: db.NewVersionedMap[string, Provider](1000), open: map[string]*disk.Store{}, remote: map[string]bucket{}, swept: map[string]time.Time{},
+	r := &Registry{
+		cfg: cfg, rows: db.NewVersionedMap[string, Provider](1000), disks: map[string]*disk.Store{}, remote: map[string]bucket{}, looks: map[string]*look{},
+		swept: map[string]time.Time{},
 	}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r
 }
 
 // Close gives the stores up once the operations under way are done.
 func (r *Registry) Close() error {
 	r.mu.Lock()
+	r.stop() // none begins to look after this
+	r.mu.Unlock()
+	r.looking.Wait()
+	r.mu.Lock()
 	defer r.mu.Unlock()
 	var err error
-	for name, store := range r.open {
+	for name, store := range r.disks {
 		err = errors.Join(err, store.Close())
-		delete(r.open, name)
+		delete(r.disks, name)
 	}
 	for id, b := range r.remote {
 		b.store.Close()
@@ -170,6 +183,14 @@ func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.
 	if err != nil {
 		return nil, err
 	}
+	return r.open(p)
+}
+
+// open returns the open store of a provider. Faults: Invalid, Unavailable.
+func (r *Registry) open(p Provider) (blob.Store, error) {
+	if p.Locked {
+		return nil, fault.New(fault.Unavailable, "The storage is not available at the moment.").Because(fmt.Errorf("provider %s: its credentials do not open", p.ID))
+	}
 	if p.Type != BuiltIn {
 		return r.bucket(p)
 	}
@@ -180,14 +201,14 @@ func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.
 	name := dir + "\x00" + p.Marker
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if store := r.open[name]; store != nil {
+	if store := r.disks[name]; store != nil {
 		return store, nil
 	}
 	store, err := disk.Open(dir, p.Marker, disk.Options{MinFree: r.cfg.MinFree, Now: r.cfg.Now})
 	if err != nil {
 		return nil, fmt.Errorf("open the store of provider %s: %w", p.ID, err)
 	}
-	r.open[name] = store
+	r.disks[name] = store
 	return store, nil
 }
 
@@ -227,29 +248,6 @@ func (r *Registry) CheckEndpoint(ctx context.Context, p Provider) error {
 		return err
 	}
 	return r.cfg.Egress.Check(ctx, endpoint)
-}
-
-// Check reports whether the stores of all providers can be reached and take writes. Fault: Unavailable.
-func (r *Registry) Check(ctx context.Context) error {
-	all, err := r.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, p := range all {
-		if err := r.CheckOne(ctx, p.ID); err != nil {
-			return fmt.Errorf("check provider %s: %w", p.ID, err)
-		}
-	}
-	return nil
-}
-
-// CheckOne is Check for one provider.
-func (r *Registry) CheckOne(ctx context.Context, id string) error {
-	store, err := r.Store(ctx, id)
-	if err != nil {
-		return err
-	}
-	return store.Check(ctx)
 }
 
 const (

@@ -3,8 +3,10 @@ package provider_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +45,26 @@ func insert(t *testing.T, d *db.DB, r *provider.Registry, p provider.Provider) {
 	}
 }
 
+// standings asks all stores.
+func standings(t *testing.T, r *provider.Registry) map[string]error {
+	t.Helper()
+	list, err := r.Standings(t.Context(), provider.LookTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]error{}
+	for _, standing := range list {
+		by[standing.Provider.ID] = standing.Err
+	}
+	return by
+}
+
+// check returns what keeps any store from being used.
+func check(t *testing.T, r *provider.Registry) error {
+	t.Helper()
+	return errors.Join(slices.Collect(maps.Values(standings(t, r)))...)
+}
+
 // A store whose marker is missing (a disk that is not mounted) is Unavailable, is not written to, and is back when the marker is.
 func TestMissingMarker(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -60,7 +82,7 @@ func TestMissingMarker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Check(t.Context()); err != nil {
+		if err := check(t, r); err != nil {
 			t.Errorf("all is well: %v", err)
 		}
 		here, away := filepath.Join(dir, "default"), filepath.Join(dir, "away")
@@ -70,7 +92,7 @@ func TestMissingMarker(t *testing.T) {
 		if err := os.Mkdir(here, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
+		if err := check(t, r); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("check: %v", err)
 		}
 		const key = blob.Key("ab/00112233445566778899aabbccddeeff")
@@ -86,7 +108,7 @@ func TestMissingMarker(t *testing.T) {
 		if err := errors.Join(os.Remove(here), os.Rename(away, here)); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Check(t.Context()); err != nil {
+		if err := check(t, r); err != nil {
 			t.Errorf("the disk is back: %v", err)
 		}
 	})
@@ -107,16 +129,16 @@ func TestCheckAsksProvidersWithoutMounts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := r.Check(t.Context()); err != nil {
+		if err := check(t, r); err != nil {
 			t.Errorf("all is well: %v", err)
 		}
 		if err := os.Remove(filepath.Join(dir, "b", ".larder-store")); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
+		if err := check(t, r); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("one is missing: %v", err)
 		}
-		if err := r.CheckOne(t.Context(), "a"); err != nil {
+		if err := standings(t, r)["a"]; err != nil {
 			t.Errorf("the other: %v", err)
 		}
 	})
@@ -164,7 +186,7 @@ func TestStoresThatCannotBeOpened(t *testing.T) {
 				t.Errorf("%s: %v", id, err)
 			}
 		}
-		if err := r.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
+		if err := check(t, r); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("check: %v", err)
 		}
 		if _, err := r.ByID(t.Context(), "absent"); !fault.Is(err, fault.NotFound) {

@@ -1,0 +1,256 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/blob/s3"
+)
+
+// Limits of a probe (abuse case C65).
+const (
+	stepTime  = 5 * time.Second  // of each step
+	cleanTime = 3 * time.Second  // of taking away what the steps have left
+	probeTime = 30 * time.Second // of all steps
+
+	probeBody = 512 // random bytes, twice as many characters: what is written and must come back
+	probeHead = 64 << 10
+)
+
+// Finding is what one step of a probe has found. Its message is one of a few fixed ones.
+type Finding struct {
+	Name    string // write, read, range, delete, multipart, copy, presign, cors or clock
+	OK      bool
+	Message string
+}
+
+// Report is what a probe has found.
+type Report struct {
+	Connected bool   // write, read, range, delete and multipart work
+	Message   string // one of a few fixed ones
+	Findings  []Finding
+}
+
+// The steps in the order in which they are told. What clients do by themselves is for stores that hand out addresses.
+var (
+	essential = []string{"write", "read", "range", "delete", "multipart"}
+	direct    = []string{"copy", "presign", "cors", "clock"}
+)
+
+// Probe tries out what a provider's store can do: by the service, and by a browser on a page of the site at origin (scheme, host, port). It works
+// with objects of its own, which it takes away again. What is told says nothing of what else may lie at the endpoint: whatever does not answer as an
+// S3 server does is told in the same words after the same time (abuse case C65). Fault: NotFound.
+func (r *Registry) Probe(ctx context.Context, id, origin string) (Report, error) {
+	p, err := r.ByID(ctx, id)
+	if err != nil {
+		return Report{}, err
+	}
+	t := &trial{r: r, p: p, origin: origin, body: []byte(r.cfg.IDs.Hex(probeBody)), found: map[string]Finding{}}
+	if t.shard, err = blob.NewShard(p.PathPrefix, r.cfg.Now); err != nil {
+		return Report{}, fmt.Errorf("probe provider %s: %w", id, err)
+	}
+	if err := t.open(ctx); err != nil {
+		t.found["write"] = t.finding("write", err)
+		return t.report(), nil
+	}
+	defer t.ear.close()
+	all, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	t.run(all)
+	if t.ear != nil && t.spoken { // else the date would tell that something is there
+		t.found["clock"] = t.ear.clock()
+	}
+	t.clean(context.WithoutCancel(ctx))
+	return t.report(), nil
+}
+
+// trial is one probe.
+type trial struct {
+	r      *Registry
+	p      Provider
+	origin string
+	store  blob.Store
+	ear    *ear // nil for a disk
+	shard  *blob.Shard
+	body   []byte
+
+	spoken bool // the store has shown that it is one: it gave back what it was given, or refused it in the protocol's words
+	key    blob.Key
+	keys   []blob.Key // made and not known to be gone
+	begun  []blob.Upload
+	found  map[string]Finding
+}
+
+// open opens a store of the probe's own in a bucket, whose connections it can listen to and cut.
+func (t *trial) open(ctx context.Context) (err error) {
+	if t.p.Type == BuiltIn {
+		if err := t.r.Stand(ctx, t.p); err != nil { // a disk that hangs cannot be cut
+			return err
+		}
+		t.spoken = true
+		t.store, err = t.r.open(t.p)
+		return err
+	}
+	if t.p.Locked {
+		t.spoken = true
+		return errLocked
+	}
+	t.ear = newEar(t.r.cfg.Egress, t.r.cfg.Now)
+	options := t.r.Options(t.p)
+	options.Client = t.ear.client()
+	t.store, err = s3.Open(options)
+	return err
+}
+
+// run takes the steps. What one needs another must have done: of what was not tried there is no finding yet.
+func (t *trial) run(ctx context.Context) {
+	t.key = t.newKey()
+	var readError error
+	if !t.step(ctx, "write", func(ctx context.Context) error {
+		if _, err := t.store.Put(ctx, t.key, bytes.NewReader(t.body), t.size()); err != nil {
+			return err
+		}
+		if readError = t.same(ctx, t.key, 0); readError != nil && !told(readError) { // only an echo tells a store from what takes anything
+			return readError
+		}
+		return nil
+	}) {
+		return
+	}
+	if t.found["read"] = t.finding("read", readError); readError == nil {
+		t.step(ctx, "range", func(ctx context.Context) error { return t.same(ctx, t.key, int64(len(t.body)/3)) })
+	}
+	t.step(ctx, "multipart", t.multipart)
+	if t.ear != nil {
+		if readError == nil {
+			t.step(ctx, "copy", t.copy)
+		}
+		if t.step(ctx, "presign", t.presign) {
+			t.step(ctx, "cors", t.cors)
+		}
+	}
+	t.step(ctx, "delete", t.delete)
+}
+
+// step takes one step within its time and keeps what it found. A store that has not yet shown to be one gets all of the time, so that how long
+// it takes tells nothing either; as does a second address that clients are sent to.
+func (t *trial) step(ctx context.Context, name string, do func(ctx context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, stepTime)
+	defer cancel()
+	t.ear.within(ctx)
+	err := do(ctx)
+	t.spoken = t.spoken || err == nil || told(err)
+	if err != nil && (!t.spoken || name == "presign") {
+		<-ctx.Done()
+	}
+	t.found[name] = t.finding(name, err)
+	return err == nil
+}
+
+func (t *trial) newKey() blob.Key {
+	key := blob.NewKey(t.r.cfg.IDs, t.shard, "check")
+	t.keys = append(t.keys, key)
+	return key
+}
+
+func (t *trial) size() blob.PutOptions {
+	return blob.PutOptions{Size: int64(len(t.body)), Max: int64(len(t.body))}
+}
+
+// errDiffers says that something else came back than was written.
+var errDiffers = errors.New("the store gives back something else than it was given")
+
+// same reports whether an object is what was written, from an offset on.
+func (t *trial) same(ctx context.Context, key blob.Key, offset int64) error {
+	object, err := t.store.Open(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer object.Close()
+	if _, err := object.Seek(offset, io.SeekStart); err != nil {
+		return err
+	}
+	return t.matches(object, offset)
+}
+
+func (t *trial) matches(from io.Reader, offset int64) error {
+	got, err := io.ReadAll(io.LimitReader(from, int64(len(t.body))+1))
+	if err == nil && !bytes.Equal(got, t.body[offset:]) {
+		err = errDiffers
+	}
+	return err
+}
+
+// multipart makes an object of one part, which may be as small as one likes, since it is the last.
+func (t *trial) multipart(ctx context.Context) error {
+	key, size := t.newKey(), int64(len(t.body))
+	upload, err := t.store.Begin(ctx, key, size, size, "")
+	if err != nil {
+		return err
+	}
+	t.begun = append(t.begun, upload)
+	if _, err := t.store.PutPart(ctx, upload, 1, bytes.NewReader(t.body)); err != nil {
+		return err
+	}
+	parts, err := t.store.Parts(ctx, upload)
+	if err != nil {
+		return err
+	}
+	if len(parts) != 1 || parts[0].Size != size {
+		return errDiffers
+	}
+	if _, err := t.store.Finish(ctx, upload); err != nil {
+		return err
+	}
+	t.begun = nil
+	return t.same(ctx, key, 0)
+}
+
+func (t *trial) copy(ctx context.Context) error {
+	copier, ok := t.store.(blob.Copier)
+	if !ok {
+		return blob.ErrNoCopy
+	}
+	key := t.newKey()
+	if _, err := copier.CopyFrom(ctx, key, t.store, t.key, "", ""); err != nil {
+		return err
+	}
+	return t.same(ctx, key, 0)
+}
+
+// delete removes the first object, and asks whether it is gone.
+func (t *trial) delete(ctx context.Context) error {
+	if err := t.store.Delete(ctx, t.key); err != nil {
+		return err
+	}
+	_, err := t.store.Stat(ctx, t.key)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		t.keys = t.keys[1:] // it was the first
+		return nil
+	case err == nil:
+		return errDiffers
+	}
+	return err
+}
+
+// clean takes away what the steps have left, whatever became of them and of the request. What it cannot is nobody's object, as `larder fsck` finds.
+func (t *trial) clean(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, cleanTime)
+	defer cancel()
+	t.ear.within(ctx)
+	for _, upload := range t.begun {
+		_ = t.store.Abort(ctx, upload) // Delete tries again
+	}
+	for _, key := range t.keys {
+		_ = t.store.Delete(ctx, key)
+	}
+	if !t.spoken {
+		<-ctx.Done()
+	}
+}

@@ -1,0 +1,213 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/egress"
+)
+
+// ear is a way out whose calls end with the step that makes them and whose answers have a bound; it notes what time the other side believes it is.
+type ear struct {
+	transport *http.Transport
+	now       func() time.Time
+
+	mu   sync.Mutex
+	step context.Context
+	skew time.Duration // by how much our clock is ahead
+	date bool          // there was an answer with a date
+}
+
+func newEar(policy *egress.Policy, now func() time.Time) *ear {
+	transport := policy.Transport()
+	transport.MaxResponseHeaderBytes = probeHead
+	return &ear{transport: transport, now: now}
+}
+
+func (e *ear) close() {
+	if e != nil {
+		e.transport.CloseIdleConnections()
+	}
+}
+
+// within names the step that calls belong to from now on.
+func (e *ear) within(ctx context.Context) {
+	if e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.step = ctx
+	}
+}
+
+// client returns a client that goes this way. Redirects are not followed.
+func (e *ear) client() *http.Client {
+	return &http.Client{Transport: e, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// RoundTrip implements http.RoundTripper. A store may detach its calls from the context of whoever asked it: here they end all the same.
+func (e *ear) RoundTrip(r *http.Request) (*http.Response, error) {
+	e.mu.Lock()
+	step := e.step
+	e.mu.Unlock()
+	ctx, cancel := context.WithCancel(r.Context())
+	context.AfterFunc(step, cancel) // at the end of the step at the latest
+	answer, err := e.transport.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+		e.mu.Lock()
+		e.skew, e.date = e.now().Sub(date), true
+		e.mu.Unlock()
+	}
+	answer.Body = bounded{io.LimitReader(answer.Body, probeHead), answer.Body}
+	return answer, nil
+}
+
+// bounded is a body of which no more than a bound is read.
+type bounded struct {
+	io.Reader
+	io.Closer
+}
+
+const (
+	skewFails = 5 * time.Minute // signatures of either side are refused by the other then, or are about to
+	skewWarns = 30 * time.Second
+)
+
+// clock tells how the store's clock stands to ours.
+func (e *ear) clock() Finding {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	skew := e.skew.Abs()
+	switch {
+	case !e.date:
+		return Finding{"clock", true, "The store does not tell the time."}
+	case skew > skewFails:
+		return Finding{"clock", false, clockMessage}
+	case skew > skewWarns:
+		return Finding{"clock", true, "The clocks of this machine and of the store differ by more than 30 seconds. Have both set by a time server."}
+	}
+	return Finding{"clock", true, works}
+}
+
+// addressTime is how long the addresses of a probe can be used.
+const addressTime = time.Minute
+
+// presign puts and gets an object by addresses that clients would be given.
+func (t *trial) presign(ctx context.Context) error {
+	put, get, err := t.addresses(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := t.send(ctx, http.MethodPut, put, nil); err != nil {
+		return err
+	}
+	_, err = t.send(ctx, http.MethodGet, get, nil)
+	return err
+}
+
+// addresses signs addresses at which an object of the probe can be put and got.
+func (t *trial) addresses(ctx context.Context) (put, get string, err error) {
+	signer, ok := t.store.(blob.Presigner)
+	if !ok {
+		return "", "", errors.New("the store signs no addresses")
+	}
+	key := t.newKey()
+	if put, err = signer.PresignPut(ctx, key, int64(len(t.body)), addressTime); err != nil {
+		return "", "", err
+	}
+	get, err = signer.PresignGet(ctx, key, blob.GetOptions{Lasts: addressTime})
+	return put, get, err
+}
+
+// send makes a request as a browser would and returns the header of the answer, which must be one of success; a GET must give back what was put.
+func (t *trial) send(ctx context.Context, method, address string, header http.Header) (http.Header, error) {
+	var body io.Reader
+	if method == http.MethodPut {
+		body = bytes.NewReader(t.body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, address, body)
+	if err != nil {
+		return nil, errors.New("the signed address is none")
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	answer, err := t.ear.client().Do(r)
+	if err != nil {
+		return nil, errors.New("no answer") // the error itself would name the address, which opens the object
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusNoContent {
+		return nil, fmt.Errorf("status %d", answer.StatusCode)
+	}
+	if method == http.MethodGet {
+		return answer.Header, t.matches(answer.Body, 0)
+	}
+	return answer.Header, nil
+}
+
+// What a browser would stumble over.
+var (
+	errNoCORS   = errors.New("pages of the site are not let in")
+	errNoETag   = errors.New("the ETag is not shown to pages")
+	errNoHeader = errors.New("Content-Type is not let through")
+)
+
+// cors does what a browser does on a page of the site that uploads to the bucket and reads from it.
+func (t *trial) cors(ctx context.Context) error {
+	put, get, err := t.addresses(ctx)
+	if err != nil {
+		return err
+	}
+	requests := []struct{ method, address string }{{http.MethodPut, put}, {http.MethodGet, get}}
+	for _, what := range requests {
+		ask := http.Header{"Origin": {t.origin}, "Access-Control-Request-Method": {what.method}}
+		if what.method == http.MethodPut {
+			ask.Set("Access-Control-Request-Headers", "content-type")
+		}
+		answer, err := t.send(ctx, http.MethodOptions, what.address, ask)
+		switch {
+		case err != nil || !t.letsIn(answer) || !lists(answer, "Access-Control-Allow-Methods", what.method):
+			return errNoCORS
+		case what.method == http.MethodPut && !lists(answer, "Access-Control-Allow-Headers", "Content-Type"):
+			return errNoHeader
+		}
+	}
+	for _, what := range requests {
+		answer, err := t.send(ctx, what.method, what.address, http.Header{"Origin": {t.origin}})
+		switch {
+		case err != nil:
+			return err
+		case !t.letsIn(answer):
+			return errNoCORS
+		case !lists(answer, "Access-Control-Expose-Headers", "ETag"):
+			return errNoETag
+		}
+	}
+	return nil
+}
+
+func (t *trial) letsIn(answer http.Header) bool {
+	allowed := answer.Get("Access-Control-Allow-Origin")
+	return allowed == "*" || allowed == t.origin
+}
+
+// lists reports whether a header's list has a word, or stands for all.
+func lists(answer http.Header, header, word string) bool {
+	return slices.ContainsFunc(strings.Split(strings.Join(answer.Values(header), ","), ","), func(have string) bool {
+		have = strings.TrimSpace(have)
+		return have == "*" || strings.EqualFold(have, word)
+	})
+}

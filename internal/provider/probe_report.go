@@ -1,0 +1,130 @@
+package provider
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/aws/smithy-go"
+
+	"larder/internal/blob"
+)
+
+// What a probe tells. Each says how to mend what it found; none of them holds anything that a server has sent.
+const (
+	works      = "Works."
+	notTried   = "Not tried, since an earlier step failed."
+	notReached = "No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."
+
+	diskMessage    = "The directory of this bucket cannot be used. See that the disk is mounted, holds the marker file .larder-store and takes writes."
+	fullMessage    = "The storage is nearly full and takes nothing more in. Make room."
+	lockedMessage  = "The stored credentials cannot be opened. Give accessKeyId and secretAccessKey anew."
+	unknownMessage = "The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."
+	rightsMessage  = "The credentials do not allow this in the bucket. Extend their policy: docs/stores.md lists what is needed."
+	bucketMessage  = "There is no such bucket. Make it, or look at its name and the endpoint."
+	regionMessage  = "The bucket lies in another region. Look at region and endpoint."
+	clockMessage   = "The clocks of this machine and of the store differ by more than 5 minutes. Have both set by a time server."
+	busyMessage    = "The store has a fault or is busy. Try again later."
+	lacksMessage   = "The store does not offer this."
+	brokenMessage  = "The store did not do this as it should, or not in time."
+
+	presignMessage = "Bytes do not reach the store by signed addresses. Look at uploadDomain, which must lead to the bucket and keep the host name it is called by; " +
+		"or set uploadMode to worker and redirect to false."
+	corsMessage = "The bucket does not let pages of this site in. Set its CORS rules: the site's origin, methods GET, HEAD and PUT, all headers, ETag exposed; docs/stores.md has " +
+		"them to paste. Or set uploadMode to worker."
+	corsHeaderMessage = "The CORS rules of the bucket do not let the header Content-Type through. Allow all headers."
+	corsETagMessage   = "The CORS rules of the bucket do not expose the header ETag to pages. Add it to the exposed headers."
+
+	allWorks  = "The store works."
+	mostWorks = "The store works. Not everything that clients do by themselves does: the checks tell."
+)
+
+// errLocked says that the credentials in the row do not open.
+var errLocked = errors.New("the credentials do not open")
+
+// words are the error codes of the protocol that say something to a person.
+var words = map[string]string{
+	"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "InvalidSecurity": unknownMessage, "InvalidToken": unknownMessage,
+	"ExpiredToken": unknownMessage,
+	"AccessDenied": rightsMessage, "AllAccessDisabled": rightsMessage, "AccountProblem": rightsMessage, "MethodNotAllowed": rightsMessage,
+	"NoSuchBucket": bucketMessage, "InvalidBucketName": bucketMessage,
+	"PermanentRedirect": regionMessage, "TemporaryRedirect": regionMessage, "AuthorizationHeaderMalformed": regionMessage, "InvalidRegion": regionMessage,
+	"IllegalLocationConstraintException": regionMessage,
+	"RequestTimeTooSkewed":               clockMessage, "RequestExpired": clockMessage,
+	"SlowDown": busyMessage, "ServiceUnavailable": busyMessage, "InternalError": busyMessage, "Busy": busyMessage, "TooManyRequests": busyMessage,
+	"QuotaExceeded": fullMessage, "InsufficientStorage": fullMessage, "XMinioStorageFull": fullMessage, "StorageFull": fullMessage,
+	"NotImplemented": lacksMessage, "NoSuchKey": brokenMessage, "NoSuchUpload": brokenMessage, "InvalidRequest": brokenMessage, "InvalidArgument": brokenMessage,
+}
+
+// ambiguous are those codes that are also made of the status of an answer without words, which any HTTP server may give.
+var ambiguous = []string{"MethodNotAllowed", "ServiceUnavailable", "TooManyRequests", "NotImplemented"}
+
+// told reports whether an error is one that a store has told in the protocol's words.
+func told(err error) bool {
+	_, known := words[code(err)]
+	return known && !slices.Contains(ambiguous, code(err)) || errors.Is(err, blob.ErrNotFound)
+}
+
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// finding puts what came of a step into one of the fixed sentences.
+func (t *trial) finding(name string, err error) Finding {
+	message, known := words[code(err)]
+	switch {
+	case err == nil:
+		return Finding{name, true, works}
+	case errors.Is(err, errLocked):
+		message = lockedMessage
+	case errors.Is(err, errNoHeader):
+		message = corsHeaderMessage
+	case errors.Is(err, errNoETag):
+		message = corsETagMessage
+	case name == "cors":
+		message = corsMessage
+	case name == "presign":
+		message = presignMessage
+	case errors.Is(err, blob.ErrNoSpace):
+		message = fullMessage
+	case errors.Is(err, blob.ErrNoCopy):
+		message = lacksMessage
+	case t.p.Type == BuiltIn:
+		message = diskMessage
+	case !t.spoken:
+		message = notReached
+	case known:
+	default:
+		message = brokenMessage
+	}
+	return Finding{name, false, message}
+}
+
+// report puts the findings together, in order, with those of what was not tried.
+func (t *trial) report() Report {
+	report := Report{Connected: true, Message: allWorks}
+	names := essential
+	if t.p.Type != BuiltIn {
+		names = append(names[:len(names):len(names)], direct...)
+	}
+	for i, name := range names {
+		found, tried := t.found[name]
+		if !tried {
+			found = Finding{name, false, notTried}
+		}
+		report.Findings = append(report.Findings, found)
+		switch {
+		case found.OK:
+		case i >= len(essential):
+			if report.Connected {
+				report.Message = mostWorks
+			}
+		case report.Connected:
+			report.Connected, report.Message = false, found.Message
+		}
+	}
+	return report
+}

@@ -1,0 +1,152 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"larder/internal/blob"
+)
+
+const (
+	// LookTime is how long a store has to answer when it is asked whether it is there.
+	LookTime = 4 * time.Second
+	// lookFresh is for how long a bucket that has answered is not asked again: probes come often, and some vendors count requests.
+	lookFresh = 10 * time.Second
+)
+
+// Standing is how a provider's store stands at the moment.
+type Standing struct {
+	Provider Provider
+	Err      error // why it cannot be used, nil when it can
+}
+
+// look is one question to a store, for all who ask at the same time.
+type look struct {
+	by   Provider
+	done chan struct{} // closed when what follows is there
+	err  error
+	at   time.Time // when it was answered
+}
+
+// errSilent says that a store has not answered yet.
+var errSilent = errors.New("the store does not answer in time")
+
+// Standings asks the stores of all providers side by side whether they can be used, the oldest provider first. A disk must have its marker and take
+// writes. A bucket is asked for an object that it does not have, so that nothing is written; one that has answered in the last seconds is not
+// asked again. A bucket that takes longer than patience counts as one that does not answer, as does a disk when ctx ends.
+func (r *Registry) Standings(ctx context.Context, patience time.Duration) ([]Standing, error) {
+	all, err := r.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	looks := make([]*look, len(all))
+	for i, p := range all {
+		looks[i] = r.look(p)
+	}
+	r.forget(all)
+	impatient, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	list := make([]Standing, len(all))
+	for i, p := range all {
+		until := impatient
+		if p.Type == BuiltIn {
+			until = ctx
+		}
+		list[i] = Standing{p, looks[i].outcome(until)}
+	}
+	return list, nil
+}
+
+// Stand is Standings for one provider's record.
+func (r *Registry) Stand(ctx context.Context, p Provider) error {
+	ctx, cancel := context.WithTimeout(ctx, LookTime)
+	defer cancel()
+	return r.look(p).outcome(ctx)
+}
+
+func (l *look) outcome(ctx context.Context) error {
+	select {
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+		return blob.Unavailable("ask a store", errSilent)
+	}
+}
+
+// look asks a store, or joins those who are asking it. A store that hangs is asked once, however many want to know.
+func (r *Registry) look(p Provider) *look {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l := r.looks[p.ID]; l != nil && l.by == p && !r.stale(l) {
+		return l
+	}
+	l := &look{by: p, done: make(chan struct{})}
+	if r.ctx.Err() != nil {
+		l.err = blob.Unavailable("ask a store", r.ctx.Err())
+		close(l.done)
+		return l
+	}
+	r.looks[p.ID] = l
+	r.looking.Go(func() {
+		defer close(l.done)
+		ctx, cancel := context.WithTimeout(r.ctx, LookTime)
+		defer cancel()
+		l.err = r.ask(ctx, p)
+		l.at = r.cfg.Now()
+	})
+	return l
+}
+
+// stale reports whether a store must be asked again: that one failed is not remembered, so that its return shows at once, and a disk costs nothing.
+func (r *Registry) stale(l *look) bool {
+	select {
+	case <-l.done:
+		age := r.cfg.Now().Sub(l.at)
+		return l.err != nil || l.by.Type == BuiltIn || age < 0 || age >= lookFresh
+	default:
+		return false
+	}
+}
+
+// ask asks a store.
+func (r *Registry) ask(ctx context.Context, p Provider) error {
+	store, err := r.open(p)
+	if err != nil {
+		return err
+	}
+	if p.Type == BuiltIn {
+		return store.Check(ctx)
+	}
+	shard, err := blob.NewShard(p.PathPrefix, r.cfg.Now)
+	if err != nil {
+		return fmt.Errorf("ask a store: %w", err)
+	}
+	_, err = store.Stat(ctx, blob.NewKey(r.cfg.IDs, shard, "absent"))
+	if errors.Is(err, blob.ErrNotFound) { // which only a healthy store says
+		return nil
+	}
+	return err
+}
+
+// forget drops what was known of providers that are gone.
+func (r *Registry) forget(all []Provider) {
+	there := make(map[string]bool, len(all))
+	for _, p := range all {
+		there[p.ID] = true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range r.looks {
+		if !there[id] {
+			delete(r.looks, id)
+		}
+	}
+	for id, b := range r.remote {
+		if !there[id] {
+			b.store.Close()
+			delete(r.remote, id)
+		}
+	}
+}
