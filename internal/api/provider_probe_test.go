@@ -3,8 +3,15 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -100,4 +107,177 @@ func TestProviderTest(t *testing.T) {
 			status(t, "test of none", admin.Post(providers+"/"+none+"/test", nil), 404, "NOT_FOUND")
 		}
 	}, apptest.ReachLoopback)
+}
+
+// front stands before the S3 server: what before does not answer itself is passed on, and after may alter the answer. It returns its address.
+func front(t *testing.T, bucket s3test.Bucket, before func(w http.ResponseWriter, r *http.Request) bool, after func(*http.Response) error) string {
+	t.Helper()
+	server, err := url.Parse(bucket.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(server)
+			r.Out.Host = r.In.Host // which is signed
+		},
+		ModifyResponse: after,
+		ErrorLog:       log.New(io.Discard, "", 0),
+	}
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if before == nil || !before(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(listener.Close)
+	return listener.URL
+}
+
+// denies answers as a store whose policy does not allow something.
+func denies(w http.ResponseWriter) bool {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(http.StatusForbidden)
+	_, _ = io.WriteString(w, "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+	return true
+}
+
+// A test that fails midway leaves nothing behind either, and the rest of it goes on where it can.
+func TestProviderTestThatFailsMidway(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+	deletes := 0
+	for name, row := range map[string]struct {
+		denied    func(r *http.Request) bool
+		failed    string
+		connected bool
+	}{
+		"writing": {func(r *http.Request) bool { return r.Method == "PUT" }, "write read range delete multipart copy presign cors", false},
+		"reading": {func(r *http.Request) bool {
+			return r.Method == "GET" && !r.URL.Query().Has("uploads") && !r.URL.Query().Has("uploadId")
+		}, "read range delete multipart copy presign cors", false},
+		"ranges":          {func(r *http.Request) bool { return r.Header.Get("Range") != "" }, "range", false},
+		"copies":          {func(r *http.Request) bool { return r.Header.Get("X-Amz-Copy-Source") != "" }, "copy", true},
+		"beginning parts": {func(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploads") }, "multipart", false},
+		"parts":           {func(r *http.Request) bool { return r.URL.Query().Has("partNumber") }, "multipart", false},
+		"completing":      {func(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploadId") }, "multipart", false},
+		"deleting at first": {func(r *http.Request) bool {
+			if r.Method == "DELETE" {
+				deletes++
+			}
+			return r.Method == "DELETE" && deletes == 1
+		}, "delete", false},
+		"signed writes": {func(r *http.Request) bool { return r.Method == "PUT" && r.URL.Query().Has("X-Amz-Signature") }, "presign cors", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := l.Admin(t)
+			bucket := s3test.New(t)
+			allowPages(t, bucket, types.CORSRule{AllowedOrigins: []string{"*"}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}})
+			address := front(t, bucket, func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && denies(w) }, nil)
+			id := admin.Post(providers, M{"name": "front", "type": "store_b", "endpoint": address, "bucket": bucket.Name,
+				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
+			reply, failed := probed(t, admin, id, 9)
+			equal(t, "failed", failed, row.failed)
+			equal(t, "connected", reply.Value("connected"), row.connected)
+			emptyBucket(t, bucket)
+		})
+	}
+}
+
+// What clients do by themselves goes by the upload domain, and is looked at as a browser would.
+func TestProviderTestOfWhatClientsDo(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+	for name, row := range map[string]struct {
+		header, value string // of the answers, "" for taken away
+		failed        string
+		message       string // of the check that failed
+	}{
+		"as it should be":         {"X-Whatever", "1", "", ""},
+		"no origin let in":        {"Access-Control-Allow-Origin", "", "cors", "The bucket does not let pages of this site in. "},
+		"another origin":          {"Access-Control-Allow-Origin", "https://larder.test", "cors", "The bucket does not let pages of this site in. "},
+		"any origin":              {"Access-Control-Allow-Origin", "*", "", ""},
+		"no methods":              {"Access-Control-Allow-Methods", "", "cors", "The bucket does not let pages of this site in. "},
+		"GET only":                {"Access-Control-Allow-Methods", "GET, HEAD", "cors", "The bucket does not let pages of this site in. "},
+		"no headers":              {"Access-Control-Allow-Headers", "", "cors", "The CORS rules of the bucket do not let the header Content-Type through. "},
+		"other headers":           {"Access-Control-Allow-Headers", "x-amz-date", "cors", "The CORS rules of the bucket do not let the header Content-Type through. "},
+		"nothing exposed":         {"Access-Control-Expose-Headers", "", "cors", "The CORS rules of the bucket do not expose the header ETag to pages. "},
+		"something else exposed":  {"Access-Control-Expose-Headers", "Content-Length, X-ETag", "cors", "The CORS rules of the bucket do not expose the header ETag to pages. "},
+		"everything exposed":      {"Access-Control-Expose-Headers", "*", "", ""},
+		"exposed in capitals":     {"Access-Control-Expose-Headers", "x-amz-id-2,ETAG", "", ""},
+		"its clock 6 minutes off": {"Date", time.Now().Add(-6 * time.Minute).UTC().Format(http.TimeFormat), "clock", "The clocks of this machine and of the store differ by more than 5 minutes. "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := l.Admin(t)
+			bucket := s3test.New(t)
+			allowPages(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
+			address := front(t, bucket, nil, func(answer *http.Response) error {
+				answer.Header.Del(row.header)
+				if row.value != "" {
+					answer.Header.Set(row.header, row.value)
+				}
+				return nil
+			})
+			endpoint := bucket.Endpoint
+			if row.header == "Date" {
+				endpoint = address
+			}
+			id := admin.Post(providers, M{"name": "front", "type": "store_b", "endpoint": endpoint, "uploadDomain": address, "bucket": bucket.Name,
+				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
+			reply, failed := probed(t, admin, id, 9)
+			equal(t, "failed", failed, row.failed)
+			equal(t, "connected", reply.Value("connected"), true)
+			for i, step := range probeSteps {
+				if message := reply.Text(fmt.Sprintf("checks.%d.message", i)); step == failed && !strings.HasPrefix(message, row.message) {
+					t.Errorf("%s: %s", step, message)
+				}
+			}
+			emptyBucket(t, bucket)
+		})
+	}
+	t.Run("a domain where nothing is", func(t *testing.T) {
+		t.Parallel()
+		admin := l.Admin(t)
+		id, bucket := l.S3Provider(t, M{"uploadDomain": "http://127.0.0.1:1"})
+		began := time.Now()
+		reply, failed := probed(t, admin, id, 9)
+		equal(t, "failed", failed, "presign cors")
+		equal(t, "message", reply.Value("message"), "The store works. Not everything that clients do by themselves does: the checks tell.")
+		if took := time.Since(began); took < 5*time.Second { // as long as where something is that does not answer: abuse case C65
+			t.Errorf("took %v", took)
+		}
+		emptyBucket(t, bucket)
+	})
+}
+
+// The test is of the saved record, and tells neither credentials nor addresses (abuse cases C65, C115).
+func TestProviderTestTellsNoSecrets(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+	admin := l.Admin(t)
+	id, bucket := l.S3Provider(t)
+	for name, row := range map[string]struct {
+		change  M
+		message string
+	}{
+		"another secret": {M{"secretAccessKey": "0123456789abcdef0123456789abcdef"}, "The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."},
+		"another key":    {M{"accessKeyId": "0123456789abcdef"}, "The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."},
+		"another bucket": {M{"bucket": "larder-none"}, "There is no such bucket. Make it, or look at its name and the endpoint."},
+		"nothing there":  {M{"endpoint": "http://127.0.0.1:1"}, "No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."},
+		"all as it was":  {M{}, "The store works. Not everything that clients do by themselves does: the checks tell."},
+	} {
+		admin.Put(providers+"/"+id, row.change).OK(200)
+		steps := 9
+		reply, _ := probed(t, admin, id, steps)
+		equal(t, name, reply.Value("message"), row.message)
+		equal(t, name+": connected", reply.Value("connected"), name == "all as it was")
+		for _, secret := range []string{bucket.SecretKey, bucket.AccessKey, bucket.Name, "127.0.0.1", "0123456789abcdef"} {
+			if strings.Contains(string(reply.Body), secret) {
+				t.Errorf("%s: %s is told: %s", name, secret, reply.Body)
+			}
+		}
+		admin.Put(providers+"/"+id, M{"endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(200)
+	}
+	emptyBucket(t, bucket)
 }

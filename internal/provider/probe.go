@@ -50,13 +50,14 @@ func (r *Registry) Probe(ctx context.Context, id, origin string) (Report, error)
 	if err != nil {
 		return Report{}, err
 	}
+	return r.probe(ctx, p, origin), nil
+}
+
+func (r *Registry) probe(ctx context.Context, p Provider, origin string) Report {
 	t := &trial{r: r, p: p, origin: origin, body: []byte(r.cfg.IDs.Hex(probeBody)), found: map[string]Finding{}}
-	if t.shard, err = blob.NewShard(p.PathPrefix, r.cfg.Now); err != nil {
-		return Report{}, fmt.Errorf("probe provider %s: %w", id, err)
-	}
 	if err := t.open(ctx); err != nil {
 		t.found["write"] = t.finding("write", err)
-		return t.report(), nil
+		return t.report()
 	}
 	defer t.ear.close()
 	all, cancel := context.WithTimeout(ctx, probeTime)
@@ -66,7 +67,7 @@ func (r *Registry) Probe(ctx context.Context, id, origin string) (Report, error)
 		t.found["clock"] = t.ear.clock()
 	}
 	t.clean(context.WithoutCancel(ctx))
-	return t.report(), nil
+	return t.report()
 }
 
 // trial is one probe.
@@ -88,6 +89,9 @@ type trial struct {
 
 // open opens a store of the probe's own in a bucket, whose connections it can listen to and cut.
 func (t *trial) open(ctx context.Context) (err error) {
+	if t.shard, err = blob.NewShard(t.p.PathPrefix, t.r.cfg.Now); err != nil {
+		return fmt.Errorf("probe a store: %w", err)
+	}
 	if t.p.Type == BuiltIn {
 		if err := t.r.Stand(ctx, t.p); err != nil { // a disk that hangs cannot be cut
 			return err

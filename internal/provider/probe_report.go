@@ -44,7 +44,7 @@ var errLocked = errors.New("the credentials do not open")
 // words are the error codes of the protocol that say something to a person.
 var words = map[string]string{
 	"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "InvalidSecurity": unknownMessage, "InvalidToken": unknownMessage,
-	"ExpiredToken": unknownMessage,
+	"ExpiredToken": unknownMessage, "XAdminUserNotFound": unknownMessage, "Unauthorized": unknownMessage,
 	"AccessDenied": rightsMessage, "AllAccessDisabled": rightsMessage, "AccountProblem": rightsMessage, "MethodNotAllowed": rightsMessage,
 	"NoSuchBucket": bucketMessage, "InvalidBucketName": bucketMessage,
 	"PermanentRedirect": regionMessage, "TemporaryRedirect": regionMessage, "AuthorizationHeaderMalformed": regionMessage, "InvalidRegion": regionMessage,
@@ -56,7 +56,7 @@ var words = map[string]string{
 }
 
 // ambiguous are those codes that are also made of the status of an answer without words, which any HTTP server may give.
-var ambiguous = []string{"MethodNotAllowed", "ServiceUnavailable", "TooManyRequests", "NotImplemented"}
+var ambiguous = []string{"MethodNotAllowed", "ServiceUnavailable", "TooManyRequests", "NotImplemented", "Unauthorized"}
 
 // told reports whether an error is one that a store has told in the protocol's words.
 func told(err error) bool {

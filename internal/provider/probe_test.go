@@ -1,0 +1,218 @@
+package provider
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"larder/internal/egress"
+	"larder/internal/ident"
+	"larder/internal/secret"
+)
+
+// someone is what a connection leads to.
+type someone func(conn net.Conn)
+
+// answers is an HTTP server that answers every request with the same text.
+func answers(text string) someone {
+	return func(conn net.Conn) {
+		defer conn.Close()
+		from := bufio.NewReader(conn)
+		for {
+			r, err := http.ReadRequest(from)
+			if err != nil {
+				return
+			}
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				return
+			}
+			if _, err := io.WriteString(conn, text); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// reach returns a registry for whom all addresses lead to who, nil for a port that is closed, and a provider there.
+func reach(who someone) (*Registry, Provider) {
+	policy := &egress.Policy{
+		Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if who == nil {
+				return nil, syscall.ECONNREFUSED
+			}
+			here, there := net.Pipe()
+			go who(there)
+			return here, nil
+		},
+	}
+	r := New(Config{IDs: ident.New(rand.Reader), Now: time.Now, Egress: policy})
+	return r, Provider{ID: "p", Type: PathStyle, Endpoint: "http://192.0.2.1:9000", Region: "us-east-1", Bucket: "bucket", AccessKeyID: "key", SecretKey: secret.Text("secret")}
+}
+
+// Abuse case C65: what is no S3 server is told in the same words after the same time, whatever it is, and is not listened to for long.
+func TestProbeTellsNothingOfWhatIsNoStore(t *testing.T) {
+	html := "<html><body>Secret intranet</body></html>"
+	page := func(status string) string {
+		return fmt.Sprintf("HTTP/1.1 %s\r\nDate: %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", status, http.TimeFormat, len(html), html)
+	}
+	endless := func(conn net.Conn) {
+		defer conn.Close()
+		_, _ = http.ReadRequest(bufio.NewReader(conn))
+		_, err := io.WriteString(conn, "HTTP/1.1 403 Forbidden\r\nContent-Type: application/xml\r\n\r\n<Error><Code>")
+		for err == nil {
+			_, err = io.WriteString(conn, strings.Repeat("A", 4096))
+		}
+	}
+	for name, who := range map[string]someone{
+		"closed": nil,
+		"silent": func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) },
+		"hangs up": func(conn net.Conn) {
+			conn.Close()
+		},
+		"ssh": func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.9\r\n")
+			_, _ = io.Copy(io.Discard, conn)
+		},
+		"slow": func(conn net.Conn) {
+			gone := make(chan struct{})
+			go func() { _, _ = io.Copy(io.Discard, conn); close(gone) }()
+			for _, c := range []byte(page("200 OK")) {
+				select {
+				case <-gone:
+					return
+				case <-time.After(time.Second): // of the bubble
+				}
+				if _, err := conn.Write([]byte{c}); err != nil {
+					return
+				}
+			}
+		},
+		"takes everything":    answers("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n"),
+		"a page":              answers(page("200 OK")),
+		"a page that is not":  answers(page("404 Not Found")),
+		"a page for members":  answers(page("403 Forbidden")),
+		"no such method":      answers("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"),
+		"not implemented":     answers("HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n"),
+		"members only":        answers("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"),
+		"overloaded":          answers("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
+		"moved":               answers("HTTP/1.1 301 Moved Permanently\r\nLocation: http://192.0.2.9/\r\nContent-Length: 0\r\n\r\n"),
+		"nothing there":       answers("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+		"a word of its own":   answers("HTTP/1.1 400 Bad Request\r\nContent-Length: 42\r\n\r\n<Error><Code>IntranetSecret</Code></Error>"),
+		"a document, endless": endless,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, p := reach(who)
+				began := time.Now()
+				got := r.probe(t.Context(), p, "http://larder.test")
+				if took := time.Since(began); took != 8*time.Second {
+					t.Errorf("took %v", took)
+				}
+				const untried = "Not tried, since an earlier step failed."
+				const message = "No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."
+				want := Report{Message: message, Findings: []Finding{
+					{"write", false, message}, {"read", false, untried}, {"range", false, untried}, {"delete", false, untried}, {"multipart", false, untried},
+					{"copy", false, untried}, {"presign", false, untried}, {"cors", false, untried}, {"clock", false, untried},
+				}}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%+v", got)
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// What a store refuses in the protocol's words is told in ours, at once.
+func TestProbeTellsWhyAStoreRefuses(t *testing.T) {
+	for code, want := range map[string]string{
+		"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "AccessDenied": rightsMessage, "NoSuchBucket": bucketMessage,
+		"PermanentRedirect": regionMessage, "AuthorizationHeaderMalformed": regionMessage, "RequestTimeTooSkewed": clockMessage, "SlowDown": busyMessage, "QuotaExceeded": fullMessage,
+	} {
+		t.Run(code, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				body := "<Error><Code>" + code + "</Code><Message>geheim</Message></Error>"
+				r, p := reach(answers(fmt.Sprintf("HTTP/1.1 403 Forbidden\r\nDate: %s\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n%s",
+					time.Now().UTC().Add(-301*time.Second).Format(http.TimeFormat), len(body), body)))
+				began := time.Now()
+				got := r.probe(t.Context(), p, "http://larder.test")
+				if got.Connected || got.Message != want || got.Findings[0].Message != want || time.Since(began) != 0 {
+					t.Errorf("after %v: %+v", time.Since(began), got)
+				}
+				if clock := got.Findings[8]; clock.OK || clock.Message != clockMessage {
+					t.Errorf("%+v", clock)
+				}
+				if strings.Contains(fmt.Sprint(got), "geheim") {
+					t.Errorf("the server's words are told: %+v", got)
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// More than 5 minutes apart is a failure, more than 30 seconds a warning, in either direction.
+func TestProbeComparesClocks(t *testing.T) {
+	const warning = "The clocks of this machine and of the store differ by more than 30 seconds. Have both set by a time server."
+	for _, c := range []struct {
+		apart   time.Duration
+		ok      bool
+		message string
+	}{
+		{0, true, works}, {30 * time.Second, true, works}, {31 * time.Second, true, warning}, {300 * time.Second, true, warning}, {301 * time.Second, false, clockMessage},
+		{24 * time.Hour, false, clockMessage},
+	} {
+		for _, sign := range []time.Duration{1, -1} {
+			synctest.Test(t, func(t *testing.T) {
+				date := time.Now().UTC().Add(sign * c.apart).Format(http.TimeFormat)
+				r, _ := reach(answers("HTTP/1.1 204 No Content\r\nDate: " + date + "\r\n\r\n"))
+				e := newEar(r.cfg.Egress, time.Now)
+				e.within(t.Context())
+				answer, err := e.client().Get("http://192.0.2.1:9000")
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer.Body.Close()
+				e.close()
+				if got := e.clock(); got != (Finding{"clock", c.ok, c.message}) {
+					t.Errorf("%v: %+v", sign*c.apart, got)
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// What a browser reads out of the headers of CORS.
+func TestListsOfHeaders(t *testing.T) {
+	for _, c := range []struct {
+		header []string
+		word   string
+		want   bool
+	}{
+		{nil, "ETag", false}, {[]string{""}, "ETag", false}, {[]string{"*"}, "ETag", true}, {[]string{"etag"}, "ETag", true}, {[]string{"a, ETAG"}, "ETag", true},
+		{[]string{"a", "ETag ,b"}, "ETag", true}, {[]string{"ETags"}, "ETag", false}, {[]string{"GET,PUT"}, "PUT", true}, {[]string{"GET"}, "PUT", false},
+	} {
+		if got := lists(http.Header{"X": c.header}, "X", c.word); got != c.want {
+			t.Errorf("%q in %q: %v", c.word, c.header, got)
+		}
+	}
+}
