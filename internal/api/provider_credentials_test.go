@@ -206,7 +206,7 @@ func TestProvidersInBucketsWithObjects(t *testing.T) {
 		}
 		status(t, "DELETE with a mount", admin.Delete(path), 409, "OPERATION_FAILED")
 		status(t, "DELETE of its mount, with a file", admin.Delete(mounts+"/"+mount), 409, "OPERATION_FAILED")
-		elsewhere := front(t, bucket, nil, nil)
+		elsewhere := standBefore(t, bucket, nil, nil)
 		equal(t, "another name of the server", admin.Put(path, M{"endpoint": elsewhere + "/"}).OK(200).Value("provider.endpoint"), elsewhere)
 		bodyIs(t, admin.Get("/bucket/f").OK(200), "kept")
 		for name, endpoint := range map[string]string{

@@ -109,8 +109,8 @@ func TestProviderTest(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// front stands before the S3 server: what before does not answer itself is passed on, and after may alter the answer. It returns its address.
-func front(t *testing.T, bucket s3test.Bucket, before func(w http.ResponseWriter, r *http.Request) bool, after func(*http.Response) error) string {
+// standBefore stands before the S3 server: what before does not answer itself is passed on, and after may alter the answer. It returns its address.
+func standBefore(t *testing.T, bucket s3test.Bucket, before func(w http.ResponseWriter, r *http.Request) bool, after func(*http.Response) error) string {
 	t.Helper()
 	server, err := url.Parse(bucket.Endpoint)
 	if err != nil {
@@ -173,7 +173,7 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 			admin := l.Admin(t)
 			bucket := s3test.New(t)
 			allowPages(t, bucket, types.CORSRule{AllowedOrigins: []string{"*"}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}})
-			address := front(t, bucket, func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && denies(w) }, nil)
+			address := standBefore(t, bucket, func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && denies(w) }, nil)
 			id := admin.Post(providers, M{"name": "front", "type": "store_b", "endpoint": address, "bucket": bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
 			reply, failed := probed(t, admin, id, 9)
@@ -212,7 +212,7 @@ func TestProviderTestOfWhatClientsDo(t *testing.T) {
 			admin := l.Admin(t)
 			bucket := s3test.New(t)
 			allowPages(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
-			address := front(t, bucket, nil, func(answer *http.Response) error {
+			address := standBefore(t, bucket, nil, func(answer *http.Response) error {
 				answer.Header.Del(row.header)
 				if row.value != "" {
 					answer.Header.Set(row.header, row.value)

@@ -58,7 +58,7 @@ func TestStoresThatHang(t *testing.T) {
 		admin := l.Admin(t)
 		store := &traffic{}
 		bucket := s3test.New(t)
-		address := front(t, bucket, store.before, nil)
+		address := standBefore(t, bucket, store.before, nil)
 		t.Cleanup(func() { store.hang(false) })
 		l.Clock.Advance(time.Second) // the seeded provider is the oldest
 		const many = 3

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -89,8 +90,8 @@ func (p *Provider) checkRemote() error {
 	switch {
 	case !s3Bucket.MatchString(p.Bucket):
 		return fault.New(fault.Invalid, "A bucket has 3 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
-	case p.Type == VirtualHost && (strings.ContainsAny(p.Bucket, "_") || strings.ToLower(p.Bucket) != p.Bucket || strings.Contains(p.Bucket, "..")):
-		return fault.New(fault.Invalid, "A bucket of store_c is part of a host name: small letters, digits, dots and hyphens.")
+	case p.Type == VirtualHost && !hostBucket.MatchString(p.Bucket):
+		return fault.New(fault.Invalid, "A bucket of store_c is part of a host name: small letters and digits, with dots and hyphens between them.")
 	case !credential(p.AccessKeyID) || !credential(p.SecretKey):
 		return fault.New(fault.Invalid, "accessKeyId and secretAccessKey are required, 256 characters at most, without spaces.")
 	}
@@ -99,6 +100,9 @@ func (p *Provider) checkRemote() error {
 
 // s3Bucket is what a bucket of an S3-compatible server may be called; some take more than the rules of the protocol's owner.
 var s3Bucket = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{2,62}$`)
+
+// hostBucket is what stands in front of a host name.
+var hostBucket = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
 func credential(c secret.Text) bool {
 	return c != "" && len(c) <= maxCredential && !strings.ContainsFunc(c.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' })
@@ -109,11 +113,20 @@ var host = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-
 
 // domain reports whether s is empty, a host, or an http(s) address without credentials, query and fragment.
 func domain(s string) bool {
-	if s == "" || len(s) <= maxDomain && host.MatchString(s) {
+	if s == "" || len(s) <= maxDomain && isHost(s) {
 		return true
 	}
 	u, err := url.Parse(s)
 	plain := !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'<>\\`{}|^", r) })
-	return err == nil && plain && len(s) <= maxDomain && (u.Scheme == "http" || u.Scheme == "https") && host.MatchString(u.Host) &&
+	return err == nil && plain && len(s) <= maxDomain && (u.Scheme == "http" || u.Scheme == "https") && isHost(u.Host) &&
 		u.User == nil && u.RawQuery == "" && !u.ForceQuery && !strings.Contains(s, "#")
+}
+
+func isHost(s string) bool {
+	if !host.MatchString(s) {
+		return false
+	}
+	port := (&url.URL{Host: s}).Port()
+	number, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && number > 0
 }
