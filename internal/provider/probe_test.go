@@ -201,6 +201,29 @@ func TestProbeComparesClocks(t *testing.T) {
 	}
 }
 
+// Of an answer 64 KiB are read at most.
+func TestProbeReadsNoMoreThanItMust(t *testing.T) {
+	for size, want := range map[int]int{64 << 10: 64 << 10, 64<<10 + 1: 64 << 10, 1 << 20: 64 << 10} {
+		synctest.Test(t, func(t *testing.T) {
+			r, _ := reach(answers(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("a", size))))
+			e := newEar(r.cfg.Egress, time.Now)
+			e.within(t.Context())
+			answer, err := e.client().Get("http://192.0.2.1:9000")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err := io.ReadAll(answer.Body); err != nil || len(body) != want {
+				t.Errorf("of %d bytes %d were read, %v", size, len(body), err)
+			}
+			answer.Body.Close()
+			e.close()
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // What a browser reads out of the headers of CORS.
 func TestListsOfHeaders(t *testing.T) {
 	for _, c := range []struct {
