@@ -198,3 +198,21 @@ func TestListedNames(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesThatAreOurs(t *testing.T) {
+	t.Parallel()
+	for prefix, ours := range map[string][]string{
+		"":       {"ab/" + hex32, "ab/" + hex32 + ".png"},
+		"team":   {"team/ab/" + hex32},
+		"team/x": {"team/x/ab/" + hex32},
+	} {
+		opts := newBucket(t)
+		opts.Prefix = prefix
+		s := open(t, opts)
+		for _, name := range append([]string{"ab/" + hex32, "ab/" + hex32 + ".png", "team/ab/" + hex32}, foreign...) {
+			if got := s.isKey(name); got != slices.Contains(ours, name) {
+				t.Errorf("%q below prefix %q is ours: %t", name, prefix, got)
+			}
+		}
+	}
+}
