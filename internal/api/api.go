@@ -23,6 +23,7 @@ import (
 	"larder/internal/download"
 	"larder/internal/fault"
 	"larder/internal/files"
+	"larder/internal/freemode"
 	"larder/internal/ident"
 	"larder/internal/kv"
 	"larder/internal/lifecycle"
@@ -44,6 +45,7 @@ type Config struct {
 	Uploads   *upload.Service
 	Downloads *download.Service
 	Lifecycle *lifecycle.Service
+	Free      *freemode.Service
 	Counters  kv.Store
 	Secrets   *secret.Keyring // signs the cookie of passwords that were given
 	Audit     *audit.Log

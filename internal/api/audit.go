@@ -23,6 +23,7 @@ type note struct {
 	status int   // its own, where a request does several things; 0 for the request's
 	sums   bool  // a visitor's read of a public file: one of many
 	done   bool  // of no interest unless it succeeded
+	sends  bool  // what went out counts, though the action does not say so
 	along  bool  // the bytes are told by the note before
 }
 
@@ -137,6 +138,11 @@ func (c *call) record(n note, status int) {
 	switch n.action {
 	case audit.Upload:
 		e.Bytes = n.size
+	case audit.FreeMode:
+		e.Bytes = n.size
+		if n.sends && !failed {
+			e.Bytes = c.w.written
+		}
 	case audit.Download, audit.Preview, audit.ShareDownload:
 		if !failed && !n.along {
 			e.Bytes = c.w.written

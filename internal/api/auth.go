@@ -65,9 +65,8 @@ type loginInput struct {
 }
 
 func (a *API) login(c *call, in loginInput) (sessionReply, error) {
-	if a.secure && !a.overTLS(c.r) {
-		return sessionReply{}, fault.New(fault.Forbidden, "This site is set up for https, but the request came over plain http, where the login cookie would be lost. "+
-			"If a proxy in front speaks https, name its address in LARDER_TRUSTED_PROXIES and have it send X-Forwarded-Proto.")
+	if err := c.keepsCookies(); err != nil {
+		return sessionReply{}, err
 	}
 	settings, err := c.settings()
 	if err != nil {
@@ -91,6 +90,15 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	c.notes = append(c.notes, note{action: audit.Login, path: "/api/auth/login"})
 	http.SetCookie(c.w, a.sessionCookie(token, account.SessionLifetime))
 	return sessionReply{viewUser(user), used}, nil
+}
+
+// keepsCookies refuses to sign anybody in where the cookie would be lost. Fault: Forbidden.
+func (c *call) keepsCookies() error {
+	if c.a.secure && !c.a.overTLS(c.r) {
+		return fault.New(fault.Forbidden, "This site is set up for https, but the request came over plain http, where the login cookie would be lost. "+
+			"If a proxy in front speaks https, name its address in LARDER_TRUSTED_PROXIES and have it send X-Forwarded-Proto.")
+	}
+	return nil
 }
 
 // sessionCookie is HttpOnly and SameSite=Strict, for seven days; a negative lifetime clears it.

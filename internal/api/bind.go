@@ -130,6 +130,13 @@ func (b binding) bind(c *call, into reflect.Value) error {
 	return nil
 }
 
+// bound is the input of a stream, whose handler binds it itself. Faults: as bind.
+func bound[In any](c *call) (In, error) {
+	var in In
+	err := bindingOf(reflect.TypeFor[In]()).bind(c, reflect.ValueOf(&in).Elem())
+	return in, err
+}
+
 // fromQuery reads one parameter; an empty one counts as absent.
 func (f boundField) fromQuery(query url.Values, into reflect.Value) error {
 	text := query.Get(f.name)

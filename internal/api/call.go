@@ -13,6 +13,7 @@ import (
 	"larder/internal/account"
 	"larder/internal/apikey"
 	"larder/internal/files"
+	"larder/internal/freemode"
 )
 
 // call is one request on its way through a route: who asks is filled in before the handler runs.
@@ -27,12 +28,13 @@ type call struct {
 	version int64        // config version, read once when a credential needs it
 	found   *files.Found // what the route's find has found, nil before
 	actor   access.Actor
-	proofs  []proof          // that came along, see unlocked
-	user    account.User     // of a session or of a key's owner
-	session *account.Session // nil unless the cookie is the credential
-	key     *apikey.Key      // nil unless an API key is the credential
-	refused error            // byAnyone: why the credential that came along does not count, or does not do
-	notes   []note           // for the access log; see audited
+	proofs  []proof           // that came along, see unlocked
+	user    account.User      // of a session or of a key's owner
+	session *account.Session  // nil unless the cookie is the credential
+	key     *apikey.Key       // nil unless an API key is the credential
+	free    *freemode.Session // nil unless a free-mode session is the credential
+	refused error             // byAnyone: why the credential that came along does not count, or does not do
+	notes   []note            // for the access log; see audited
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }

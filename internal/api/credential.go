@@ -21,6 +21,7 @@ const (
 	bySession                 // the session cookie
 	bySessionOrKey            // the session cookie, or a Bearer key with protocol api
 	byAdmin                   // the session cookie of an administrator
+	byFree                    // the cookie of a free-mode session
 	byUploadKey               // a key in any of the shapes that image clients send
 )
 
@@ -30,6 +31,11 @@ const SessionCookie = "auth_token"
 // identify finds out who asks: one principal per request. A Bearer token is judged alone, the cookie is then ignored.
 func (c *call) identify() error {
 	c.actor = access.Actor{Role: access.Guest, IP: c.ip, Unlocked: c.unlocked()}
+	if c.route.free {
+		if err := c.freeOpen(); err != nil {
+			return err
+		}
+	}
 	if c.route.who == byNobody {
 		return nil
 	}
@@ -40,10 +46,12 @@ func (c *call) identify() error {
 		if err := c.byKey(token); err != nil {
 			return err
 		}
-		if c.route.who == bySession || c.route.who == byAdmin {
+		if c.route.who == bySession || c.route.who == byAdmin || c.route.who == byFree {
 			return fault.New(fault.Unauthorized, "API keys are not accepted here. Please sign in.")
 		}
 		return nil
+	case c.route.who == byFree:
+		return c.byFreeSession()
 	case c.route.who == byUploadKey:
 		return fault.New(fault.Unauthorized, "An API key is needed: Authorization: Bearer <key id>.<secret>.")
 	case noCookie != nil || cookie.Value == "":
@@ -175,6 +183,9 @@ func (c *call) defend() error {
 	}
 	if c.r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return fault.New(fault.Forbidden, "This request came from another site.")
+	}
+	if c.free != nil {
+		return c.free.CheckCSRF(c.r.Header.Get("X-CSRF-Token"))
 	}
 	if c.session == nil || c.route.who == byAnyone {
 		return nil

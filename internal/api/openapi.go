@@ -23,6 +23,7 @@ func (a *API) document() ([]byte, error) {
 		"JSON answers use one success and one error envelope. Operations marked x-addition go beyond the service's specification.")
 	reflector.Spec.SetHTTPBearerTokenSecurity("key", "pk_….sk_…", "An API key: <key id>.<secret>")
 	reflector.Spec.SetAPIKeySecurity("session", SessionCookie, openapi.InCookie, "The login cookie; writes also send X-CSRF-Token.")
+	reflector.Spec.SetAPIKeySecurity("freeSession", FreeCookie, openapi.InCookie, "The cookie of a free-mode session; writes also send its csrfToken in X-CSRF-Token.")
 	for i := range a.routes {
 		rt := &a.routes[i]
 		if rt.method == http.MethodOptions {
@@ -52,6 +53,8 @@ func describe(reflector *openapi31.Reflector, rt *route) error {
 	case bySessionOrKey:
 		op.AddSecurity("session")
 		op.AddSecurity("key")
+	case byFree:
+		op.AddSecurity("freeSession")
 	case byUploadKey:
 		op.AddSecurity("key")
 	}
@@ -114,6 +117,11 @@ func (rt *route) failures() map[int][]string {
 	switch rt.who {
 	case bySession, bySessionOrKey, byAdmin:
 		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken, fault.SessionRevoked, fault.RoleChanged, fault.UserDisabled, fault.Forbidden)
+		if rt.method != http.MethodGet {
+			kinds = append(kinds, fault.InvalidCSRF)
+		}
+	case byFree:
+		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken, fault.Forbidden)
 		if rt.method != http.MethodGet {
 			kinds = append(kinds, fault.InvalidCSRF)
 		}

@@ -21,6 +21,7 @@ type route struct {
 	bucket   bucket
 	addition bool // not in the specification: x-addition in the OpenAPI document
 	probe    bool // for machines that watch: no request to be counted
+	free     bool // closed while free mode is
 	asks     bool // changes nothing although it is no GET
 	summary  string
 	status   int            // of success

@@ -79,6 +79,15 @@ func (a *API) table() []route {
 		post("/api/admin/rules/explain", op(200, a.explainRules)).by(byAdmin).onlyAsks().says("What the permission decision says, and why").may(fault.NotFound).extra(),
 		get("/api/admin/logs", op(200, a.listLogs)).by(byAdmin).says("The access log, newest first"),
 
+		// Free-mode endpoints
+		post("/api/free-mode/init", op(201, a.freeInit)).by(byNobody).within(perIP).inFreeMode().says("Connect to a bucket of one's own, as a visitor").may(fault.Forbidden, fault.ConnectionRefused),
+		get("/api/free-mode/session", op(200, a.freeSession)).by(byFree).inFreeMode().says("The free-mode session, as init answered").extra(),
+		get("/api/free-mode/files", op(200, a.freeList)).by(byFree).inFreeMode().says("List a folder of the bucket"),
+		get("/api/free-mode/download", stream("*/*", a.freeDownload)).reads(freeKeyInput{}).by(byFree).inFreeMode().within(forBytes).says("The bytes of an object, as an attachment").may(fault.Invalid, fault.NotFound).extra(),
+		post("/api/free-mode/upload", stream("application/json", a.freeUpload).answers(201)).reads(freeUploadInput{}).tell(envelope[freeUploadReply]{}).by(byFree).inFreeMode().within(forBytes).takesForm().says("Store a file in the bucket").may(fault.TooLarge, fault.Unverified),
+		del("/api/free-mode/object", op(200, a.freeDelete)).by(byFree).inFreeMode().says("Delete an object"),
+		post("/api/free-mode/logout", op(200, a.freeLogout)).by(byNobody).says("End the free-mode session").may(fault.InvalidCSRF, fault.Forbidden),
+
 		// Download gateway, permanent links
 		get("/api/gateway/download/{token}", stream("*/*", a.gateway)).by(byNobody).within(forBytes).says("Redeem a single-use download token").may(fault.InvalidToken, fault.PasswordRequired, fault.NotFound, fault.ShareLimitReached).sends(toStore),
 		get("/api/i/{link}", stream("*/*", a.permanentLink)).by(byNobody).within(forBytes).says("The bytes behind a permanent link").may(fault.NotFound).extra().sends(toStore),
@@ -122,5 +131,10 @@ func (r route) finds(find func(*call) (*files.Found, error)) route {
 func (r route) extra() route      { r.addition = true; return r }
 func (r route) watches() route    { r.probe = true; return r }
 func (r route) onlyAsks() route   { r.asks = true; return r }
+func (r route) inFreeMode() route { r.free = true; return r }
+func (r route) answers(status int) route {
+	r.status = status
+	return r
+}
 func (r route) takesBytes() route { r.takes = rawBody; return r }
 func (r route) takesForm() route  { r.takes = uploadBody; return r }

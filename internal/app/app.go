@@ -30,6 +30,7 @@ import (
 	"larder/internal/egress"
 	"larder/internal/fault"
 	"larder/internal/files"
+	"larder/internal/freemode"
 	"larder/internal/fsck"
 	"larder/internal/ident"
 	"larder/internal/job"
@@ -69,6 +70,7 @@ type App struct {
 	Uploads   *upload.Service
 	Downloads *download.Service
 	Lifecycle *lifecycle.Service
+	Free      *freemode.Service
 	Jobs      *job.Runner
 	Fsck      *fsck.Service
 	Audit     *audit.Log // nil after Open: only the server writes it
@@ -141,6 +143,9 @@ func (a *App) build() {
 		DB: d, Accounts: a.Accounts, Tree: a.Tree, Mounts: a.Mounts, Providers: a.Providers, Policies: a.Rules, Site: a.Site, IDs: a.ids, Now: now,
 		MaxStorage: a.Config.DefaultMaxStorage, MaxFiles: a.Config.DefaultMaxFiles,
 	})
+	visitors := a.egress(a.Config.FreeModeAllowPrivateEndpoints)
+	visitors.Ports = freemode.Port
+	a.Free = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Providers: a.Providers, Now: now, Log: a.deps.Log})
 }
 
@@ -241,7 +246,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	handler, err := api.New(api.Config{
 		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Downloads: a.Downloads,
-		Lifecycle: a.Lifecycle, Counters: a.counters, Secrets: a.masterKey, Audit: a.Audit, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies,
+		Lifecycle: a.Lifecycle, Free: a.Free, Counters: a.counters, Secrets: a.masterKey, Audit: a.Audit, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies,
 		AuthRateLimit: a.Config.AuthRateLimit, LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, Development: a.Config.Development,
 		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, SpoolRoom: a.spoolRoom, Started: a.seeded.Load, Ready: a.ready,
 	})
@@ -288,6 +293,7 @@ func (a *App) Close() error {
 			a.deps.Log.Error("close the access log", "error", err)
 		}
 	}
+	a.Free.Close()
 	errs = append(errs, a.counters.Close(), a.Providers.Close(), a.DB.Close())
 	if a.unlock != nil {
 		errs = append(errs, a.unlock())

@@ -195,7 +195,7 @@ func (a *App) repeat(ctx context.Context, every time.Duration, name string, chor
 
 // Sweep does every chore once: expired sessions and tokens, old jobs, the rows and objects of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
-	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx)}
+	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx)}
 	for ctx.Err() == nil {
 		more, err := a.Tree.Collect(ctx)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // secrets are the tables that no snapshot holds: short-lived tokens, of which a restored service would take none anyway.
-var secrets = []string{"csrf_tokens", "download_tokens"}
+var secrets = []string{"csrf_tokens", "download_tokens", "free_sessions"}
 
 // object is a row: what a backup has to hold.
 type object struct {

@@ -86,6 +86,15 @@ func (t *Tx) LockSeed() error {
 	return err
 }
 
+// LockFreeSessions lets one transaction at a time count free-mode sessions and add to them.
+func (t *Tx) LockFreeSessions() error {
+	if t.db.dialect == sqlite {
+		return nil
+	}
+	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302003)")
+	return err
+}
+
 // BumpConfig raises the version under which every replica caches users, keys, mounts, rules and settings.
 func (t *Tx) BumpConfig() error {
 	_, err := t.Exec("UPDATE versions SET value = value + 1 WHERE name = 'config'")

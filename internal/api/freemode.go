@@ -1,0 +1,142 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"larder/internal/audit"
+	"larder/internal/fault"
+	"larder/internal/freemode"
+	"larder/internal/secret"
+)
+
+// FreeCookie is the name of the cookie of a free-mode session. It is sent to the addresses of free mode only.
+const FreeCookie = "fm_token"
+
+const freePath = "/api/free-mode"
+
+type freeInitInput struct {
+	Type            *string `json:"type" required:"true" enum:"store_a,store_b,store_c" description:"All three are S3-compatible here; store_c has the bucket in front of the host name."`
+	Endpoint        *string `json:"endpoint" required:"true" maxLength:"255" description:"Public http(s) only."`
+	Region          *string `json:"region" maxLength:"64"`
+	Bucket          *string `json:"bucket" required:"true" maxLength:"63"`
+	AccessKeyID     *string `json:"accessKeyId" required:"true" maxLength:"256"`
+	SecretAccessKey *string `json:"secretAccessKey" required:"true" maxLength:"256"`
+	SessionHours    *int64  `json:"sessionHours" minimum:"1" maximum:"8" default:"1"`
+}
+
+type freeUserReply struct {
+	ID          string `json:"id" required:"true"`
+	Username    string `json:"username" required:"true" description:"Begins with fm_."`
+	Role        string `json:"role" required:"true" enum:"guest"`
+	DefaultPath string `json:"defaultPath" required:"true"`
+}
+
+type freeProviderReply struct {
+	Type   string `json:"type" required:"true" enum:"store_a,store_b,store_c"`
+	Bucket string `json:"bucket" required:"true"`
+}
+
+type freeSessionReply struct {
+	User         freeUserReply     `json:"user" required:"true"`
+	ExpiresAt    int64             `json:"expiresAt" required:"true"`
+	SessionHours int64             `json:"sessionHours" required:"true"`
+	Provider     freeProviderReply `json:"provider" required:"true"`
+	CSRFToken    string            `json:"csrfToken" required:"true" minLength:"32" maxLength:"32"`
+}
+
+func viewFree(s freemode.Session) freeSessionReply {
+	return freeSessionReply{
+		User:      freeUserReply{ID: s.Username, Username: s.Username, Role: "guest", DefaultPath: "/"},
+		ExpiresAt: s.ExpiresAt, SessionHours: s.Hours(), Provider: freeProviderReply{s.Place.Type, s.Place.Bucket}, CSRFToken: s.CSRFToken,
+	}
+}
+
+// freeOpen refuses while free mode is switched off, or visitors are not let in at all. Fault: Forbidden.
+func (c *call) freeOpen() error {
+	version, err := c.configVersion() // the settings of this moment
+	if err != nil {
+		return err
+	}
+	settings, err := c.a.Site.Current(c.ctx(), version)
+	if err != nil {
+		return err
+	}
+	if !settings.EnableFreeMode || !settings.AllowGuestAccess {
+		return fault.New(fault.Forbidden, "Free mode is switched off on this site.")
+	}
+	return nil
+}
+
+// byFreeSession authenticates the cookie of free mode. Whoever it is stays a guest: the session gives no right to what is stored here. Fault: Unauthorized.
+func (c *call) byFreeSession() error {
+	cookie, err := c.r.Cookie(FreeCookie)
+	if err != nil || cookie.Value == "" {
+		return fault.New(fault.Unauthorized, "There is no free-mode session. Please connect first.")
+	}
+	session, err := c.a.Free.Authenticate(c.ctx(), cookie.Value)
+	if err != nil {
+		return err
+	}
+	c.free = &session
+	return nil
+}
+
+func (a *API) freeInit(c *call, in freeInitInput) (freeSessionReply, error) {
+	if err := c.keepsCookies(); err != nil {
+		return freeSessionReply{}, err
+	}
+	c.auditFree(freePath+"/init", 0)
+	hours, region := int64(1), ""
+	if in.SessionHours != nil {
+		hours = *in.SessionHours
+	}
+	if in.Region != nil {
+		region = *in.Region
+	}
+	place := freemode.Place{
+		Type: *in.Type, Endpoint: *in.Endpoint, Region: region, Bucket: *in.Bucket,
+		AccessKeyID: secret.Text(*in.AccessKeyID), SecretKey: secret.Text(*in.SecretAccessKey),
+	}
+	session, token, err := a.Free.Begin(c.ctx(), place, hours, addressKey(c.ip))
+	if err != nil {
+		return freeSessionReply{}, err
+	}
+	http.SetCookie(c.w, a.freeCookie(token.Reveal(), time.Duration(hours)*time.Hour))
+	return viewFree(session), nil
+}
+
+// freeCookie is HttpOnly and SameSite=Strict; a negative lifetime clears it.
+func (a *API) freeCookie(token string, lifetime time.Duration) *http.Cookie {
+	cookie := a.sessionCookie(token, lifetime)
+	cookie.Name, cookie.Path = FreeCookie, freePath
+	return cookie
+}
+
+func (a *API) freeSession(c *call, _ struct{}) (freeSessionReply, error) {
+	return viewFree(*c.free), nil
+}
+
+// freeLogout answers without a session, too. With one it is a write like others, and goes on while free mode is switched off.
+func (a *API) freeLogout(c *call, _ struct{}) (none, error) {
+	err := c.byFreeSession()
+	switch {
+	case err == nil:
+		c.auditFree(freePath+"/logout", 0)
+		if err := c.free.CheckCSRF(c.r.Header.Get("X-CSRF-Token")); err != nil {
+			return none{}, err
+		}
+		if err := a.Free.End(c.ctx(), *c.free); err != nil {
+			return none{}, err
+		}
+	case !fault.Is(err, fault.Unauthorized):
+		return none{}, err
+	}
+	http.SetCookie(c.w, a.freeCookie("", -1))
+	return none{}, nil
+}
+
+// auditFree notes what a visitor does in free mode, and with how many bytes; a path is that of an object in their own bucket, which is not told.
+func (c *call) auditFree(path string, bytes int64) {
+	c.notes = []note{{action: audit.FreeMode, path: path, size: bytes}}
+}

@@ -1,0 +1,235 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"regexp"
+
+	"larder/internal/blob"
+	"larder/internal/blob/s3"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/freemode"
+	"larder/internal/upload"
+	"larder/internal/vpath"
+)
+
+type freeListInput struct {
+	Path   *string `query:"path" json:"-" description:"A folder inside the session's root."`
+	Cursor *string `query:"cursor" json:"-" maxLength:"4096" description:"Of the page before."`
+}
+
+type freeItemReply struct {
+	Key  string `json:"key" required:"true" description:"Of a folder it ends in a slash."`
+	Name string `json:"name" required:"true"`
+	Path string `json:"path" required:"true" description:"Path of the parent folder."`
+	Type string `json:"type" required:"true" enum:"file,folder"`
+	Size int64  `json:"size" required:"true" description:"Bytes; 0 for a folder."`
+	ETag string `json:"etag" required:"true" description:"Opaque; empty for a folder."`
+}
+
+type freeMountReply struct {
+	ID        string `json:"id" required:"true"`
+	Name      string `json:"name" required:"true"`
+	SortBy    string `json:"sortBy" required:"true" enum:"name,time,size,manual"`
+	SortOrder string `json:"sortOrder" required:"true" enum:"asc,desc"`
+	MountPath string `json:"mountPath" required:"true"`
+}
+
+type freeListReply struct {
+	Items  []freeItemReply `json:"items" required:"true"`
+	Mount  freeMountReply  `json:"mount" required:"true"`
+	Cursor *string         `json:"cursor" required:"true" description:"For the next page; null after the last one."`
+	Hidden int             `json:"hidden" required:"true" description:"How many more the bucket has on this page, under keys that cannot be used here."`
+}
+
+func (a *API) freeList(c *call, in freeListInput) (freeListReply, error) {
+	path, cursor := "", ""
+	if in.Path != nil {
+		path = *in.Path
+	}
+	if in.Cursor != nil {
+		cursor = *in.Cursor
+	}
+	dir, err := freemode.ParseDir(path)
+	if err != nil {
+		return freeListReply{}, err
+	}
+	page, err := a.Free.List(c.ctx(), *c.free, dir, cursor)
+	if err != nil {
+		return freeListReply{}, err
+	}
+	reply := freeListReply{
+		Items:  make([]freeItemReply, 0, len(page.Items)),
+		Mount:  freeMountReply{ID: c.free.Username, Name: c.free.Place.Bucket, SortBy: "name", SortOrder: "asc", MountPath: "/"},
+		Hidden: page.Hidden,
+	}
+	for _, i := range page.Items {
+		item := freeItemReply{Key: string(i.Key), Name: i.Key.Name(), Path: i.Key.Parent(), Type: "file", Size: i.Size, ETag: i.ETag}
+		if i.Folder {
+			item.Type = "folder"
+		}
+		reply.Items = append(reply.Items, item)
+	}
+	if page.Cursor != "" {
+		reply.Cursor = &page.Cursor
+	}
+	return reply, nil
+}
+
+type freeKeyInput struct {
+	Key *string `query:"key" json:"-" required:"true"`
+}
+
+func (a *API) freeDelete(c *call, in freeKeyInput) (none, error) {
+	key, err := freemode.ParseKey(*in.Key)
+	if err != nil {
+		return none{}, err
+	}
+	c.auditFree(key.Path(), 0)
+	return none{}, a.Free.Delete(c.ctx(), *c.free, key)
+}
+
+// freeDownload hands an object to the one place that serves bytes, always as an attachment.
+func (a *API) freeDownload(c *call) error {
+	in, err := bound[freeKeyInput](c)
+	if err != nil {
+		return err
+	}
+	key, err := freemode.ParseKey(*in.Key)
+	if err != nil {
+		return err
+	}
+	if c.r.Method != http.MethodHead {
+		leave, err := a.Free.Transfer(*c.free)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	c.auditFree(key.Path(), 0)
+	c.notes[0].sends = true
+	object, err := a.Free.Open(c.ctx(), *c.free, key)
+	if err != nil {
+		return err
+	}
+	return c.serveContent(files.Content{
+		Entry: files.Entry{Name: key.Name(), MimeType: object.MimeType}, ETag: strongTag(object), Modified: object.Modified,
+		Open: func(context.Context) (blob.Object, error) { return object, nil },
+	}, manner{attach: true})
+}
+
+var tagForm = regexp.MustCompile(`^[!#-~]{1,200}$`)
+
+// strongTag is the ETag header for what a store that is not ours calls the bytes of an object; made of what else it says of them when that can't be one.
+func strongTag(object *s3.ForeignObject) string {
+	if tagForm.MatchString(object.ETag) {
+		return `"` + object.ETag + `"`
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %d", object.ETag, object.Size(), object.Modified.UnixNano()))
+	return `"` + hex.EncodeToString(sum[:16]) + `"`
+}
+
+type freeUploadInput struct {
+	Path *string `query:"path" json:"-" description:"The folder inside the session's root."`
+}
+
+type freeUploadReply struct {
+	Key  string `json:"key" required:"true"`
+	Size int64  `json:"size" required:"true" description:"Bytes."`
+}
+
+// formOverhead is how much longer than its file a form may be, in bytes.
+const formOverhead = 1 << 20
+
+// freeUpload takes a file as a form or as the raw body. An object that has the key already is replaced.
+func (a *API) freeUpload(c *call) error {
+	asked, err := bound[freeUploadInput](c)
+	if err != nil {
+		return err
+	}
+	path := ""
+	if asked.Path != nil {
+		path = *asked.Path
+	}
+	dir, err := freemode.ParseDir(path)
+	if err != nil {
+		return err
+	}
+	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	in := incoming{body: c.r.Body, size: c.r.ContentLength, name: c.r.Header.Get("X-File-Name"), mimeType: c.r.Header.Get("Content-Type")}
+	if media == "multipart/form-data" {
+		if in, err = c.freeForm(params["boundary"]); err != nil {
+			return err
+		}
+	}
+	if in.size > freemode.MaxUpload {
+		return freemode.TooLarge()
+	}
+	name, err := vpath.ParseName(decodeName(in.name, true))
+	if err != nil {
+		return err
+	}
+	key, err := dir.Child(name)
+	if err != nil {
+		return err
+	}
+	c.auditFree(key.Path(), 0)
+	size, err := a.Free.Put(c.ctx(), *c.free, key, in.body, in.size, upload.TypeOf(name, in.mimeType))
+	if err != nil {
+		return err
+	}
+	c.auditFree(key.Path(), size)
+	c.answer(http.StatusCreated, freeUploadReply{Key: string(key), Size: size})
+	return nil
+}
+
+// freeForm finds the field `file` of a form; it is read while it is stored. Faults: Invalid, TooLarge.
+func (c *call) freeForm(boundary string) (incoming, error) {
+	switch {
+	case boundary == "":
+		return incoming{}, fault.New(fault.Invalid, "The form has no boundary.")
+	case c.r.ContentLength > freemode.MaxUpload+formOverhead:
+		return incoming{}, freemode.TooLarge()
+	}
+	form := multipart.NewReader(http.MaxBytesReader(c.w, c.r.Body, freemode.MaxUpload+formOverhead), boundary)
+	for range maxParts {
+		part, err := form.NextRawPart()
+		if err == io.EOF { // not errors.Is: of a form that ends early the error wraps io.EOF
+			return incoming{}, fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
+		}
+		if err != nil {
+			return incoming{}, freeFormError(err, fault.New(fault.Invalid, "The form is malformed or ended early.").Because(err))
+		}
+		if field, name, isFile := partNames(part); isFile && field == "file" {
+			return incoming{body: freeFormBody{part}, size: -1, name: name, mimeType: part.Header.Get("Content-Type")}, nil
+		}
+	}
+	return incoming{}, fault.Newf(fault.Invalid, "A form has at most %d fields.", maxParts)
+}
+
+// freeFormBody tells a form that is cut, and one that is too long, from a complete one.
+type freeFormBody struct{ io.Reader }
+
+func (b freeFormBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = freeFormError(err, bodyError(err))
+	}
+	return n, err
+}
+
+func freeFormError(err, otherwise error) error {
+	var long *http.MaxBytesError
+	if errors.As(err, &long) {
+		return freemode.TooLarge()
+	}
+	return otherwise
+}

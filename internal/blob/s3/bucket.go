@@ -1,0 +1,224 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"larder/internal/blob"
+)
+
+// Bucket is somebody else's bucket: its keys are what others have chosen, objects are overwritten and changed by them at any time, and its server is
+// not trusted. It is no blob.Store, and shares only the settings with one.
+//
+// Of what the server says nothing but statuses and the names of errors (Refusal) gets out, so that no error holds an address, a key or a text of its
+// making. Answers that are read whole have bounds, and every call has a limit of time. Nothing is tried twice. Specification: Free-mode endpoints.
+type Bucket struct {
+	http     *http.Client
+	client   *sdk.Client
+	name     string
+	partSize int64
+}
+
+// The bounds of a call.
+const (
+	callTime = 30 * time.Second // of one that carries no content
+	partTime = 10 * time.Minute // of one that sends a part
+	readTime = time.Minute      // until the next bytes of an object come
+
+	mostRefusal = 64 << 10 // bytes of the answer when the server refuses, and of the one that Check reads
+	mostListing = 8 << 20  // bytes of a listing: a thousand keys, encoded
+)
+
+// foreignPart is how much of a body is held in memory, in bytes: the least that S3 takes of a part that is not the last.
+const foreignPart = minPart
+
+// OpenBucket returns the bucket; the server is not asked. Prefix and UploadDomain mean nothing here.
+func OpenBucket(opts Options) (*Bucket, error) {
+	store, err := Open(opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Bucket{http: store.http, client: store.client, name: store.bucket, partSize: foreignPart}, nil
+}
+
+// Refusal is what an S3 server calls its refusal, such as AccessDenied; "" when its answer is no error document of the protocol. For errors.As.
+type Refusal struct {
+	Status int
+	Code   string
+}
+
+func (r Refusal) Error() string { return fmt.Sprintf("the server answers %d %s", r.Status, r.Code) }
+
+// ErrDenied says that the credentials may not do it, or are not good any more. For errors.Is.
+var ErrDenied = errors.New("the server denies it")
+
+// errSilent stands for whatever ends a call without an answer of the protocol.
+var errSilent = errors.New("no answer that can be used")
+
+// codeForm is what the names of errors look like.
+var codeForm = regexp.MustCompile(`^[A-Za-z.]{1,64}$`)
+
+// denials are the errors that say so of the credentials.
+var denials = map[string]bool{
+	"AccessDenied": true, "AllAccessDisabled": true, "AccountProblem": true, "InvalidAccessKeyId": true, "SignatureDoesNotMatch": true, "Forbidden": true,
+	"XAdminUserNotFound": true, "ExpiredToken": true, "InvalidToken": true, "UnauthorizedAccess": true, "NotSignedUp": true,
+}
+
+// refusal is what an error of a call tells about the server.
+func refusal(err error) error {
+	if status(err) == 0 {
+		return errSilent
+	}
+	r := Refusal{Status: status(err)}
+	if name := code(err); codeForm.MatchString(name) {
+		r.Code = name
+	}
+	return r
+}
+
+// told maps an error of a call: ErrDenied, context.Canceled when the caller gave up, or blob.ErrUnavailable.
+func told(ctx context.Context, doing string, err error) error {
+	if ended := ctx.Err(); errors.Is(ended, context.Canceled) {
+		return fmt.Errorf("%s: %w", doing, ended)
+	}
+	why := refusal(err)
+	var r Refusal
+	if errors.As(why, &r) && denials[r.Code] {
+		return fmt.Errorf("%s: %w: %w", doing, ErrDenied, r)
+	}
+	return blob.Unavailable(doing, why)
+}
+
+// bounded is a client whose answers end after so many bytes.
+type bounded struct {
+	client *http.Client
+	most   int64 // of a good answer, -1 for one that is streamed
+}
+
+// Do implements sdk.HTTPClient.
+func (b bounded) Do(r *http.Request) (*http.Response, error) {
+	response, err := b.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	most := b.most
+	if response.StatusCode >= 300 {
+		most = mostRefusal
+	}
+	if most >= 0 {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, most), response.Body}
+	}
+	return response, nil
+}
+
+// within bounds what a call reads, and has it made once.
+func (b *Bucket) within(most int64) func(*sdk.Options) {
+	return func(o *sdk.Options) {
+		o.HTTPClient = bounded{b.http, most}
+		o.Retryer = aws.NopRetryer{}
+	}
+}
+
+// Check reports whether the bucket can be listed, by looking for one object; nothing is written. ctx bounds the time. Error: a Refusal of an S3 server
+// that said no, or another for whatever else there is in place of one.
+func (b *Bucket) Check(ctx context.Context) error {
+	page, err := b.client.ListObjectsV2(ctx, &sdk.ListObjectsV2Input{Bucket: &b.name, MaxKeys: aws.Int32(1)}, b.within(mostRefusal))
+	switch {
+	case err != nil:
+		return refusal(err)
+	case !listing(page):
+		return errSilent
+	}
+	return nil
+}
+
+// listing reports whether an answer is one at all: any page of the web is taken for an empty one.
+func listing(page *sdk.ListObjectsV2Output) bool {
+	return page.Name != nil || page.IsTruncated != nil || page.MaxKeys != nil || page.KeyCount != nil
+}
+
+// Item is an object of a bucket, or a folder: what all keys that go on behind a slash have in common up to it.
+type Item struct {
+	Key    string // whatever bytes the server gives; a folder's ends in a slash
+	Folder bool
+	Size   int64 // bytes
+	ETag   string
+}
+
+// Listing is a page of a bucket, folders first.
+type Listing struct {
+	Items  []Item
+	Cursor string // of the next page, "" after the last one
+}
+
+// List lists one level: what begins with prefix, which is "" or ends in a slash, up to the next slash. An object called prefix is left out, as is what
+// does not begin with it. Errors: ErrDenied, blob.ErrUnavailable.
+func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Listing, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	input := &sdk.ListObjectsV2Input{
+		Bucket: &b.name, Prefix: &prefix, Delimiter: aws.String("/"), MaxKeys: aws.Int32(int32(limit)), EncodingType: types.EncodingTypeUrl,
+	}
+	if cursor != "" {
+		input.ContinuationToken = &cursor
+	}
+	page, err := b.client.ListObjectsV2(ctx, input, b.within(mostListing))
+	if err == nil && !listing(page) {
+		err = errSilent
+	}
+	if err != nil {
+		return Listing{}, told(ctx, "list bucket", err)
+	}
+	name := func(key *string) string { return aws.ToString(key) }
+	if page.EncodingType == types.EncodingTypeUrl { // XML has no way to write every key
+		name = func(key *string) string {
+			if plain, err := url.QueryUnescape(aws.ToString(key)); err == nil {
+				return plain
+			}
+			return aws.ToString(key)
+		}
+	}
+	var list Listing
+	add := func(i Item) {
+		if len(i.Key) > len(prefix) && strings.HasPrefix(i.Key, prefix) {
+			list.Items = append(list.Items, i)
+		}
+	}
+	for _, p := range page.CommonPrefixes {
+		add(Item{Key: name(p.Prefix), Folder: true})
+	}
+	for _, o := range page.Contents {
+		add(Item{Key: name(o.Key), Size: max(0, aws.ToInt64(o.Size)), ETag: plainTag(aws.ToString(o.ETag))})
+	}
+	if aws.ToBool(page.IsTruncated) {
+		if list.Cursor = aws.ToString(page.NextContinuationToken); list.Cursor == "" || list.Cursor == cursor {
+			return Listing{}, blob.Unavailable("list bucket", errors.New("the server does not say how to go on"))
+		}
+	}
+	return list, nil
+}
+
+// Delete removes an object; absent is success. Errors: ErrDenied, blob.ErrUnavailable.
+func (b *Bucket) Delete(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	_, err := b.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &b.name, Key: &key}, b.within(mostRefusal))
+	if err != nil && code(err) != "NoSuchKey" {
+		return told(ctx, "delete object", err)
+	}
+	return nil
+}

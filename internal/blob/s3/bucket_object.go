@@ -1,0 +1,148 @@
+package s3
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"larder/internal/blob"
+)
+
+// ForeignObject is an object of a Bucket. It is asked for when it is read, from where it is read on; one that was changed meanwhile fails.
+type ForeignObject struct {
+	Key      string
+	MimeType string // as its server says
+	ETag     string // without quotes, "" for none
+	Modified time.Time
+
+	ctx    context.Context // of Open: the reads are part of that operation
+	bucket *Bucket
+	match  *string
+	size   int64
+
+	at   int64         // where the next Read reads
+	body io.ReadCloser // of a GET under way, nil when there is none
+	next int64         // where body is
+	stop context.CancelFunc
+}
+
+var _ blob.Object = (*ForeignObject)(nil)
+
+// Open finds an object; reads go on under ctx. Errors: blob.ErrNotFound, ErrDenied, blob.ErrUnavailable.
+func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
+	asked, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	head, err := b.client.HeadObject(asked, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key}, b.within(mostRefusal))
+	switch {
+	case status(err) == http.StatusNotFound: // without a word on what is missing
+		return nil, b.missing(asked, key)
+	case err != nil:
+		return nil, told(asked, "ask for object", err)
+	case head.ContentLength == nil || *head.ContentLength < 0:
+		return nil, blob.Unavailable("ask for object", errors.New("the server does not tell its size"))
+	}
+	return &ForeignObject{
+		Key: key, MimeType: aws.ToString(head.ContentType), ETag: plainTag(aws.ToString(head.ETag)), Modified: aws.ToTime(head.LastModified),
+		ctx: ctx, bucket: b, match: head.ETag, size: *head.ContentLength,
+	}, nil
+}
+
+// missing finds out whether it is the object that is missing, or the bucket.
+func (b *Bucket) missing(ctx context.Context, key string) error {
+	got, err := b.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &b.name, Key: &key}, b.within(-1))
+	switch {
+	case err == nil:
+		got.Body.Close()
+		return blob.Unavailable("ask for object", errors.New("the server does not know what it has"))
+	case status(err) == http.StatusNotFound && code(err) == "NoSuchKey":
+		return fmt.Errorf("ask for object: %w", blob.ErrNotFound)
+	}
+	return told(ctx, "ask for object", err)
+}
+
+// Size implements blob.Object.
+func (o *ForeignObject) Size() int64 { return o.size }
+
+// Seek implements io.Seeker; nothing is asked of the server before the next Read.
+func (o *ForeignObject) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += o.at
+	case io.SeekEnd:
+		offset += o.size
+	}
+	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
+		return 0, fmt.Errorf("seek in object: invalid offset %d, whence %d", offset, whence)
+	}
+	o.at = offset
+	return offset, nil
+}
+
+// Read reads on. A body that ends early, or stands still for a minute, is blob.ErrUnavailable and never the end of the object.
+func (o *ForeignObject) Read(p []byte) (int, error) {
+	if o.at >= o.size {
+		return 0, io.EOF
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if o.body == nil || o.next != o.at {
+		if err := o.reopen(); err != nil {
+			return 0, err
+		}
+	}
+	watch := time.AfterFunc(readTime, o.stop)
+	n, err := o.body.Read(p[:min(int64(len(p)), o.size-o.at)])
+	watch.Stop()
+	o.at += int64(n)
+	o.next = o.at
+	if err == io.EOF && o.at < o.size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil && err != io.EOF {
+		o.Close()
+		return n, cmp.Or(o.ctx.Err(), error(blob.Unavailable("read object", errSilent)))
+	}
+	return n, nil
+}
+
+// reopen begins a GET of what lies from o.at on.
+func (o *ForeignObject) reopen() error {
+	o.Close()
+	ctx, stop := context.WithCancel(o.ctx)
+	got, err := o.bucket.client.GetObject(ctx, &sdk.GetObjectInput{
+		Bucket: &o.bucket.name, Key: &o.Key, Range: aws.String(fmt.Sprintf("bytes=%d-", o.at)), IfMatch: o.match,
+	}, o.bucket.within(-1))
+	if err != nil {
+		stop()
+		if status(err) == http.StatusNotFound && code(err) == "NoSuchKey" {
+			return fmt.Errorf("read object: %w", blob.ErrNotFound)
+		}
+		return told(o.ctx, "read object", err)
+	}
+	if want := fmt.Sprintf("bytes %d-%d/%d", o.at, o.size-1, o.size); !strings.EqualFold(aws.ToString(got.ContentRange), want) && o.at > 0 {
+		stop()
+		got.Body.Close()
+		return blob.Unavailable("read object", errors.New("the server sends other bytes than were asked for"))
+	}
+	o.body, o.next, o.stop = got.Body, o.at, stop
+	return nil
+}
+
+// Close ends the GET under way. A closed object may be read on.
+func (o *ForeignObject) Close() error {
+	if o.body != nil {
+		o.stop()
+		o.body.Close() // opened to read: there is nothing to lose
+		o.body = nil
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"larder/internal/blob"
+)
+
+// Put makes an object of body, or puts it in the place of the one that is there, and returns its size. At most one part is held in memory. Of a body that
+// fails or is not as announced nothing is left, and what was there stays. Errors: ErrDenied, blob.ErrSize, blob.ErrTooLarge, blob.ErrReader,
+// blob.ErrUnavailable, and the context's error.
+func (b *Bucket) Put(ctx context.Context, key string, body io.Reader, opts blob.PutOptions) (size int64, err error) {
+	counted, err := blob.NewBody(ctx, body, opts)
+	if err != nil {
+		return 0, fmt.Errorf("put object: %w", err)
+	}
+	var mimeType *string
+	if opts.MimeType != "" {
+		mimeType = &opts.MimeType
+	}
+	part, n, err := b.first(counted, opts.Size)
+	switch {
+	case err == io.EOF:
+		err = b.putShort(ctx, key, part[:n], mimeType)
+	case err != nil:
+		err = fmt.Errorf("put object: %w", err)
+	default:
+		err = b.putLong(ctx, key, counted, part, mimeType)
+	}
+	return counted.Count(), err
+}
+
+// first reads the first part of a body of size bytes, -1 when unknown; io.EOF tells that it is all of it. A short body takes little memory.
+func (b *Bucket) first(body io.Reader, size int64) (part []byte, n int, err error) {
+	length := min(b.partSize, firstBuffer)
+	if size >= 0 && size < b.partSize {
+		length = size + 1 // its end shows within it
+	}
+	part = make([]byte, length)
+	n, err = blob.ReadFull(body, part)
+	if err != nil {
+		return part, n, err
+	}
+	part = append(make([]byte, 0, b.partSize), part...)[:b.partSize]
+	m, err := blob.ReadFull(body, part[n:])
+	return part, n + m, err
+}
+
+func (b *Bucket) putShort(ctx context.Context, key string, body []byte, mimeType *string) error {
+	ctx, cancel := context.WithTimeout(ctx, partTime)
+	defer cancel()
+	_, err := b.client.PutObject(ctx, &sdk.PutObjectInput{
+		Bucket: &b.name, Key: &key, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))), ContentType: mimeType, ContentMD5: digest(body),
+	}, b.within(mostRefusal))
+	if err != nil {
+		return told(ctx, "put object", err)
+	}
+	return nil
+}
+
+// digest lets the server check what came.
+func digest(body []byte) *string {
+	sum := md5.Sum(body)
+	return aws.String(base64.StdEncoding.EncodeToString(sum[:]))
+}
+
+// putLong makes an object of part and what follows in rest, in parts as long as part, which it uses as its buffer.
+func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part []byte, mimeType *string) error {
+	created, err := b.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &b.name, Key: &key, ContentType: mimeType}, b.within(mostRefusal))
+	if err != nil {
+		return told(ctx, "begin upload", err)
+	}
+	done := false
+	defer func() { // also when the body panics
+		if !done {
+			b.abort(ctx, key, created.UploadId)
+		}
+	}()
+	parts, err := b.putParts(ctx, key, created.UploadId, rest, part)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, partTime) // some servers put the whole together first
+	defer cancel()
+	_, err = b.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
+		Bucket: &b.name, Key: &key, UploadId: created.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+	}, b.within(mostRefusal))
+	if err != nil {
+		return told(ctx, "complete upload", err)
+	}
+	done = true
+	head, err := b.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key}, b.within(mostRefusal))
+	if err == nil && aws.ToInt64(head.ContentLength) != rest.Count() {
+		return blob.Unavailable("complete upload", errors.New("the object has another size than what was sent"))
+	}
+	return nil // who may write need not be one who may read
+}
+
+func (b *Bucket) putParts(ctx context.Context, key string, id *string, rest io.Reader, buffer []byte) ([]types.CompletedPart, error) {
+	var parts []types.CompletedPart
+	part, end := buffer, error(nil)
+	for number := int32(1); len(part) > 0; number++ {
+		if number > blob.MaxParts {
+			return nil, fmt.Errorf("put object: %w: more than %d parts of %d bytes", blob.ErrTooLarge, blob.MaxParts, len(buffer))
+		}
+		etag, err := b.putPart(ctx, key, id, number, part)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, types.CompletedPart{ETag: etag, PartNumber: aws.Int32(number)})
+		if end == io.EOF {
+			break
+		}
+		n := 0
+		if n, end = blob.ReadFull(rest, buffer); end != nil && end != io.EOF {
+			return nil, fmt.Errorf("put object: %w", end)
+		}
+		part = buffer[:n]
+	}
+	return parts, nil
+}
+
+func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int32, part []byte) (etag *string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, partTime)
+	defer cancel()
+	up, err := b.client.UploadPart(ctx, &sdk.UploadPartInput{
+		Bucket: &b.name, Key: &key, UploadId: id, PartNumber: &number, Body: bytes.NewReader(part), ContentLength: aws.Int64(int64(len(part))), ContentMD5: digest(part),
+	}, b.within(mostRefusal))
+	if err != nil {
+		return nil, told(ctx, "put part", err)
+	}
+	return up.ETag, nil
+}
+
+// abort gives up an upload in parts; what stays where that fails is the bucket's owner's to find, and told by nobody.
+func (b *Bucket) abort(ctx context.Context, key string, id *string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
+	defer cancel()
+	_, _ = b.client.AbortMultipartUpload(ctx, &sdk.AbortMultipartUploadInput{Bucket: &b.name, Key: &key, UploadId: id}, b.within(mostRefusal))
+}

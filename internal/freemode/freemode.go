@@ -1,0 +1,233 @@
+// Package freemode lets a visitor without an account work in a bucket of their own for some hours.
+//
+// A session is a row under the SHA-256 of what the visitor's cookie holds. Where the bucket is and with which credentials lies in it sealed, bound to
+// that row, and is gone with it: at logout, on every replica at once, and when its time is over. The bucket is reached by the policy of free mode alone,
+// which is not that of providers; the built-in store is out of reach, whatever a visitor sends (abuse cases C60 to C65).
+//
+// The server behind the endpoint may be anybody's. What it answers is bounded, and no text of its making is passed on or logged.
+// Specification: Free-mode session, Free-mode endpoints.
+package freemode
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"larder/internal/blob/s3"
+	"larder/internal/db"
+	"larder/internal/egress"
+	"larder/internal/fault"
+	"larder/internal/ident"
+	"larder/internal/provider"
+	"larder/internal/secret"
+)
+
+// Limits. Specification: Limits.
+const (
+	MaxHours  = 8       // of a session
+	MaxUpload = 1 << 30 // bytes
+
+	sessionsEach  = 10 // of an address, those that are being tested among them
+	sessionsInAll = 1000
+
+	tokenLength = 43 // characters of base62: 256 bits
+	csrfLength  = 32
+
+	testTime = 5 * time.Second // of a connection test; one that finds no S3 server takes just as long
+	holdTime = time.Minute     // how long a session that is being tested counts, should the process end meanwhile
+
+	// clockSlack is how far the clocks of replicas may differ. A session with longer to live than the longest was made by a clock that has gone back.
+	clockSlack = time.Hour
+)
+
+// Place is a bucket and who uses it.
+type Place struct {
+	Type                     string // store_a, store_b: path style; store_c: the bucket in front of the host name
+	Endpoint, Region, Bucket string
+	AccessKeyID, SecretKey   secret.Text
+}
+
+// Session is a visit. Times are in milliseconds.
+type Session struct {
+	Username             string // fm_ and 10 characters; their id, too
+	CSRFToken            string // 32 characters
+	Place                Place
+	CreatedAt, ExpiresAt int64
+
+	hash string
+}
+
+// Hours is how long the session was asked for.
+func (s Session) Hours() int64 { return (s.ExpiresAt - s.CreatedAt) / time.Hour.Milliseconds() }
+
+// CheckCSRF compares the token that came along with a write. Fault: InvalidCSRF.
+func (s Session) CheckCSRF(token string) error {
+	if subtle.ConstantTimeCompare([]byte(token), []byte(s.CSRFToken)) != 1 {
+		return fault.New(fault.InvalidCSRF, "The X-CSRF-Token of this session is missing or wrong.")
+	}
+	return nil
+}
+
+// Config is what a Service works with.
+type Config struct {
+	DB      *db.DB
+	Secrets *secret.Keyring
+	Egress  *egress.Policy // with Port as its Ports
+	IDs     *ident.Source
+	Now     func() time.Time
+}
+
+// Service is free mode. All methods are safe for concurrent use.
+type Service struct {
+	Config
+	client *http.Client
+	gate   gate
+}
+
+// New returns the service.
+func New(cfg Config) *Service {
+	transport := cfg.Egress.Transport()
+	transport.MaxResponseHeaderBytes = 64 << 10
+	transport.MaxIdleConns = 64
+	transport.MaxIdleConnsPerHost = 4
+	return &Service{Config: cfg, client: &http.Client{Transport: transport}}
+}
+
+// Close gives up connections that are idle.
+func (s *Service) Close() { s.client.CloseIdleConnections() }
+
+// Begin tests the connection to a place and makes a session of 1 to MaxHours hours for whoever asks from an address (an IPv4 address, or an IPv6 /64). The
+// token is what the visitor's cookie holds. Faults: Invalid for a malformed place or an endpoint that may not be reached, RateLimited,
+// ConnectionRefused.
+func (s *Service) Begin(ctx context.Context, place Place, hours int64, address string) (session Session, token secret.Text, err error) {
+	if err := s.check(ctx, &place); err != nil {
+		return Session{}, "", err
+	}
+	plain := s.IDs.Base62(tokenLength)
+	session = Session{Username: "fm_" + s.IDs.Base62(10), CSRFToken: s.IDs.Base62(csrfLength), Place: place, hash: hash(plain)}
+	if err := s.hold(ctx, session, address); err != nil {
+		return Session{}, "", err
+	}
+	if err := s.connect(ctx, place); err != nil {
+		return Session{}, "", errors.Join(err, s.forget(context.WithoutCancel(ctx), session.hash))
+	}
+	session.CreatedAt = s.Now().UnixMilli()
+	session.ExpiresAt = session.CreatedAt + hours*time.Hour.Milliseconds()
+	if err := s.confirm(ctx, session); err != nil {
+		return Session{}, "", errors.Join(err, s.forget(context.WithoutCancel(ctx), session.hash))
+	}
+	return session, secret.Text(plain), nil
+}
+
+// check holds a place against what a provider may have, brings it into the form that is stored, and judges its endpoint by the policy of free mode.
+// Fault: Invalid.
+func (s *Service) check(ctx context.Context, place *Place) error {
+	as := provider.Provider{
+		Name: "free mode", Type: place.Type, Endpoint: place.Endpoint, Region: place.Region, Bucket: place.Bucket, AccessKeyID: place.AccessKeyID, SecretKey: place.SecretKey,
+	}
+	if as.Type == provider.BuiltIn { // nothing that a visitor sends reaches the built-in store
+		as.Type = provider.PathStyle
+	}
+	if err := as.Check(); err != nil {
+		return err
+	}
+	place.Endpoint, place.Region = as.Endpoint, as.Region
+	endpoint, err := egress.Endpoint(place.Endpoint)
+	if err != nil {
+		return err
+	}
+	if err := s.Egress.Check(ctx, endpoint); err != nil { // one sentence: whether a name is known inside is nobody's business
+		return fault.New(fault.Invalid, "The endpoint must be a public http(s) address, at a port that object stores use.")
+	}
+	return nil
+}
+
+// connect tests a place. What is no S3 server is told alike, in words and in time, whatever it is (abuse case C65). Fault: ConnectionRefused.
+func (s *Service) connect(ctx context.Context, place Place) error {
+	ctx, cancel := context.WithTimeout(ctx, testTime)
+	defer cancel()
+	bucket, err := s.bucket(place)
+	if err != nil {
+		return err
+	}
+	err = bucket.Check(ctx)
+	var refusal s3.Refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refusal) && refused[refusal.Code]:
+		return fault.New(fault.ConnectionRefused, "The store refused the keys or the bucket.")
+	}
+	<-ctx.Done()
+	return fault.New(fault.ConnectionRefused, "No S3-compatible store answered at the endpoint within 5 seconds.")
+}
+
+// refused are the errors of S3 that say what is wrong with keys, bucket or region.
+var refused = map[string]bool{
+	"AccessDenied": true, "AllAccessDisabled": true, "AccountProblem": true, "InvalidAccessKeyId": true, "SignatureDoesNotMatch": true, "NoSuchBucket": true,
+	"InvalidBucketName": true, "AuthorizationHeaderMalformed": true, "RequestTimeTooSkewed": true, "PermanentRedirect": true, "InvalidRegion": true,
+	"IllegalLocationConstraintException": true, "ExpiredToken": true, "NotSignedUp": true,
+	"XAdminUserNotFound": true, // versitygw, of a key that it does not know
+}
+
+func (s *Service) bucket(place Place) (*s3.Bucket, error) {
+	bucket, err := s3.OpenBucket(s3.Options{
+		Endpoint: place.Endpoint, Region: place.Region, Bucket: place.Bucket, AccessKey: place.AccessKeyID.Reveal(), SecretKey: place.SecretKey.Reveal(),
+		PathStyle: place.Type != provider.VirtualHost, Egress: s.Egress, Client: s.client, IDs: s.IDs,
+	})
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, unavailable)
+	}
+	return bucket, nil
+}
+
+// Authenticate returns the session of a token. Fault: Unauthorized.
+func (s *Service) Authenticate(ctx context.Context, token string) (Session, error) {
+	now := s.Now()
+	session, sealed, err := find(s.DB.Read(ctx), hash(token), now.UnixMilli(), now.Add(MaxHours*time.Hour+clockSlack).UnixMilli())
+	if errors.Is(err, db.ErrNoRows) {
+		return Session{}, fault.New(fault.Unauthorized, "The free-mode session has ended. Please connect again.")
+	}
+	if err != nil {
+		return Session{}, fmt.Errorf("look up a free-mode session: %w", err)
+	}
+	if session.Place, err = s.unseal(session.hash, sealed); err != nil {
+		return Session{}, fmt.Errorf("open a free-mode session: %w", err)
+	}
+	return session, nil
+}
+
+// End ends a session.
+func (s *Service) End(ctx context.Context, session Session) error { return s.forget(ctx, session.hash) }
+
+func hash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// sealed is what places are sealed for: they open in the row of their session only.
+const sealed = "free-mode"
+
+// seal writes a place down. None of its fields holds a line's end.
+func (s *Service) seal(hash string, p Place) (string, error) {
+	lines := []string{p.Type, p.Endpoint, p.Region, p.Bucket, p.AccessKeyID.Reveal(), p.SecretKey.Reveal()}
+	return s.Secrets.Seal(sealed, hash, []byte(strings.Join(lines, "\n")))
+}
+
+func (s *Service) unseal(hash, text string) (Place, error) {
+	plain, err := s.Secrets.Open(sealed, hash, text)
+	if err != nil {
+		return Place{}, err
+	}
+	lines := strings.Split(string(plain), "\n")
+	if len(lines) != 6 {
+		return Place{}, errors.New("the place has another form")
+	}
+	return Place{lines[0], lines[1], lines[2], lines[3], secret.Text(lines[4]), secret.Text(lines[5])}, nil
+}

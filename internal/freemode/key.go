@@ -1,0 +1,88 @@
+package freemode
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// maxKey is the longest key in bytes that S3 takes.
+const maxKey = 1024
+
+// Key is the key of an object in a visitor's bucket, as the bucket has it: neither normalised nor decoded.
+type Key string
+
+// ParseKey reads a key. One that a folder is marked by ends in a slash. Faults: Invalid, Forbidden for one that begins with a slash.
+func ParseKey(text string) (Key, error) {
+	if err := checkKey(text); err != nil {
+		return "", err
+	}
+	return Key(text), nil
+}
+
+func checkKey(text string) error {
+	switch {
+	case text == "":
+		return fault.New(fault.Invalid, "key is required.")
+	case len(text) > maxKey:
+		return fault.New(fault.Invalid, "A key has at most 1024 bytes.")
+	case !utf8.ValidString(text):
+		return fault.New(fault.Invalid, "A key must be valid UTF-8.")
+	case strings.Contains(text, "..") || strings.ContainsAny(text, `~\`) || strings.ContainsFunc(text, vpath.Unprintable):
+		return fault.New(fault.Invalid, "A key must not contain \"..\", \"~\", backslashes, control characters or text-direction overrides.")
+	case text[0] == '/':
+		return fault.New(fault.Forbidden, "A key lies inside the session's root and begins without a slash.")
+	}
+	for _, segment := range strings.Split(strings.TrimSuffix(text, "/"), "/") {
+		if segment == "" || segment == "." {
+			return fault.New(fault.Invalid, "A key must not contain empty or \".\" segments.")
+		}
+	}
+	return nil
+}
+
+// Name is the last segment of a key.
+func (k Key) Name() string {
+	plain := strings.TrimSuffix(string(k), "/")
+	return plain[strings.LastIndexByte(plain, '/')+1:]
+}
+
+// Parent is the path of the folder that holds what k names, `/` for the root.
+func (k Key) Parent() string {
+	plain := strings.TrimSuffix(string(k), "/")
+	return "/" + plain[:max(0, strings.LastIndexByte(plain, '/'))]
+}
+
+// Path is where the object lies in the session's root.
+func (k Key) Path() string { return "/" + string(k) }
+
+// Dir is a folder in a visitor's bucket: "" for the root, else what its keys begin with, the slash included.
+type Dir string
+
+// ParseDir reads the path of a folder, absolute or not; repeated slashes and `.` segments disappear. Faults: Forbidden for one that leaves the root,
+// Invalid.
+func ParseDir(text string) (Dir, error) {
+	var segments []string
+	for _, segment := range strings.Split(text, "/") {
+		switch segment {
+		case "", ".":
+		case "..":
+			return "", fault.New(fault.Forbidden, "The path leaves the session's root.")
+		default:
+			segments = append(segments, segment)
+		}
+	}
+	if len(segments) == 0 {
+		return "", nil
+	}
+	dir := strings.Join(segments, "/") + "/"
+	if err := checkKey(dir); err != nil {
+		return "", err
+	}
+	return Dir(dir), nil
+}
+
+// Child is the key of a file in the folder. Fault: Invalid.
+func (d Dir) Child(name vpath.Name) (Key, error) { return ParseKey(string(d) + string(name)) }

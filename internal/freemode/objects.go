@@ -1,0 +1,134 @@
+package freemode
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"larder/internal/blob"
+	"larder/internal/blob/s3"
+	"larder/internal/fault"
+)
+
+// PageSize is how many items a page of a listing has at most.
+const PageSize = 1000
+
+const (
+	unavailable = "The store of this session does not answer as it should. Please try again."
+	denied      = "The store of this session refuses it: its keys may not do that, or are not valid any more."
+)
+
+// Item is an object or folder in a listing.
+type Item struct {
+	Key    Key
+	Folder bool
+	Size   int64 // bytes
+	ETag   string
+}
+
+// Page is a page of a listing.
+type Page struct {
+	Items  []Item
+	Hidden int    // of what else the store listed: keys that ParseKey refuses
+	Cursor string // of the next page, "" after the last one
+}
+
+// List lists a folder, one level deep; one that does not exist is empty, as stores have no folders. Faults: Forbidden when the store denies it,
+// Unavailable.
+func (s *Service) List(ctx context.Context, session Session, dir Dir, cursor string) (Page, error) {
+	bucket, err := s.bucket(session.Place)
+	if err != nil {
+		return Page{}, err
+	}
+	listing, err := bucket.List(ctx, string(dir), cursor, PageSize)
+	if err != nil {
+		return Page{}, told(err)
+	}
+	page := Page{Cursor: listing.Cursor}
+	for _, i := range listing.Items {
+		key, err := ParseKey(i.Key)
+		if err != nil {
+			page.Hidden++
+			continue
+		}
+		page.Items = append(page.Items, Item{key, i.Folder, i.Size, i.ETag})
+	}
+	return page, nil
+}
+
+// Put makes an object of body, size bytes long or -1, or puts it in the place of the one that is there. Of a body that fails, or has more than MaxUpload
+// bytes, nothing is left. Faults: TooLarge, Unverified for a body that ended early, Forbidden when the store denies it, Unavailable, RateLimited.
+func (s *Service) Put(ctx context.Context, session Session, key Key, body io.Reader, size int64, mimeType string) (stored int64, err error) {
+	if size > MaxUpload {
+		return 0, TooLarge()
+	}
+	leave, err := s.gate.enter(session.hash)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	bucket, err := s.bucket(session.Place)
+	if err != nil {
+		return 0, err
+	}
+	stored, err = bucket.Put(ctx, string(key), body, blob.PutOptions{Size: size, Max: MaxUpload, MimeType: mimeType})
+	return stored, told(err)
+}
+
+// TooLarge is the fault of an upload over MaxUpload.
+func TooLarge() error {
+	return fault.New(fault.TooLarge, "A file has at most 1 GiB in free mode.")
+}
+
+// Open opens an object for reading; reads go on under ctx, and are counted by Transfer. Faults: NotFound, Forbidden when the store denies it, Unavailable.
+func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.ForeignObject, error) {
+	bucket, err := s.bucket(session.Place)
+	if err != nil {
+		return nil, err
+	}
+	object, err := bucket.Open(ctx, string(key))
+	if err != nil {
+		return nil, told(err)
+	}
+	return object, nil
+}
+
+// Transfer counts a download among the transfers of a session until leave is called. Fault: RateLimited.
+func (s *Service) Transfer(session Session) (leave func(), err error) {
+	return s.gate.enter(session.hash)
+}
+
+// Delete removes an object; one that is not there is success. Faults: Forbidden when the store denies it, Unavailable.
+func (s *Service) Delete(ctx context.Context, session Session, key Key) error {
+	bucket, err := s.bucket(session.Place)
+	if err != nil {
+		return err
+	}
+	return told(bucket.Delete(ctx, string(key)))
+}
+
+// told is what a visitor learns of an error of their store.
+func told(err error) error {
+	var size blob.ErrSize
+	var reader blob.ErrReader
+	var refusal s3.Refusal
+	var known *fault.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &reader) && errors.As(reader.Err, &known):
+		return known
+	case errors.As(err, &reader), errors.As(err, &size):
+		return fault.New(fault.Unverified, "The body ended before it was complete.").Because(err)
+	case errors.Is(err, blob.ErrTooLarge):
+		return TooLarge()
+	case errors.Is(err, blob.ErrNotFound):
+		return fault.New(fault.NotFound, "There is no such object in the bucket.")
+	case errors.Is(err, s3.ErrDenied):
+		errors.As(err, &refusal)
+		return fault.New(fault.Forbidden, denied).Because(refusal)
+	case errors.Is(err, blob.ErrUnavailable):
+		return fault.New(fault.Unavailable, unavailable).Because(err)
+	}
+	return err
+}

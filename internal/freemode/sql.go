@@ -1,0 +1,115 @@
+package freemode
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// hold makes the row of a session that is being tested, which opens nothing yet, so that limits hold for tests as well. Fault: RateLimited.
+func (s *Service) hold(ctx context.Context, session Session, address string) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := tx.LockFreeSessions(); err != nil {
+			return fmt.Errorf("hold a free-mode session: %w", err)
+		}
+		now := s.Now()
+		for _, limit := range []struct {
+			address string
+			most    int
+			message string
+		}{
+			{address, sessionsEach, "At most 10 free-mode sessions are open from one address. Please end one, or wait."},
+			{"", sessionsInAll, "Too many free-mode sessions are open. Please wait."},
+		} {
+			count, ends, err := open(tx, limit.address, now.UnixMilli())
+			if err != nil {
+				return err
+			}
+			if count >= limit.most {
+				return &fault.Error{Kind: fault.RateLimited, Message: limit.message, RetryAfter: time.UnixMilli(ends).Sub(now)}
+			}
+		}
+		_, err := tx.Exec(`
+			INSERT INTO free_sessions (hash, username, csrf_token, place, address, created_at, expires_at)
+			VALUES ($1, $2, $3, '', $4, $5, $6)`,
+			session.hash, session.Username, session.CSRFToken, address, now.UnixMilli(), now.Add(holdTime).UnixMilli())
+		if err != nil {
+			return fmt.Errorf("hold a free-mode session: %w", err)
+		}
+		return nil
+	})
+}
+
+// open counts the sessions of an address, of all for "", and tells when (ms) the first of them ends.
+func open(tx *db.Tx, address string, now int64) (count int, ends int64, err error) {
+	err = tx.QueryRow(`
+		SELECT COUNT(*), COALESCE(MIN(expires_at), 0)
+		FROM free_sessions
+		WHERE expires_at > $1 AND (address = $2 OR $2 = '')`, now, address).Scan(&count, &ends)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count free-mode sessions: %w", err)
+	}
+	return count, ends, nil
+}
+
+// confirm has the session that was held begin.
+func (s *Service) confirm(ctx context.Context, session Session) error {
+	place, err := s.seal(session.hash, session.Place)
+	if err != nil {
+		return err
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		n, err := tx.Exec(`
+			UPDATE free_sessions
+			SET place = $1, created_at = $2, expires_at = $3
+			WHERE hash = $4`, place, session.CreatedAt, session.ExpiresAt, session.hash)
+		if err == nil && n != 1 {
+			err = fmt.Errorf("%d rows", n)
+		}
+		if err != nil {
+			return fmt.Errorf("begin a free-mode session: %w", err)
+		}
+		return nil
+	})
+}
+
+// find looks a session up that has begun, is not over by now, and ends at latest.
+func find(q db.Querier, hash string, now, latest int64) (session Session, place string, err error) {
+	session.hash = hash
+	err = q.QueryRow(`
+		SELECT username, csrf_token, place, created_at, expires_at
+		FROM free_sessions
+		WHERE hash = $1 AND place <> '' AND expires_at > $2 AND expires_at <= $3`, hash, now, latest).
+		Scan(&session.Username, &session.CSRFToken, &place, &session.CreatedAt, &session.ExpiresAt)
+	return session, place, err
+}
+
+func (s *Service) forget(ctx context.Context, hash string) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(`DELETE FROM free_sessions WHERE hash = $1`, hash); err != nil {
+			return fmt.Errorf("end a free-mode session: %w", err)
+		}
+		return nil
+	})
+}
+
+// Sweep removes the sessions that are over.
+func (s *Service) Sweep(ctx context.Context) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(`DELETE FROM free_sessions WHERE expires_at <= $1`, s.Now().UnixMilli()); err != nil {
+			return fmt.Errorf("sweep free-mode sessions: %w", err)
+		}
+		return nil
+	})
+}
+
+// Restored ends, in a database that comes from a backup, every session: one that was ended since would go on.
+func Restored(tx *db.Tx) error {
+	if _, err := tx.Exec("DELETE FROM free_sessions"); err != nil {
+		return fmt.Errorf("drop free-mode sessions: %w", err)
+	}
+	return nil
+}
