@@ -81,7 +81,7 @@ func TestOpenAPIDocument(t *testing.T) {
 			}
 		}
 		slices.Sort(schemes)
-		expected := map[string]string{public: "", anyone: "", cookieOnly: "session", adminOnly: "session", cookieOrKey: "key session", uploadKey: "key"}[row.who]
+		expected := map[string]string{public: "", anyone: "", cookieOnly: "session", adminOnly: "session", cookieOrKey: "key session", freeOnly: "freeSession", uploadKey: "key"}[row.who]
 		if row.who != anyone && strings.Join(schemes, " ") != expected {
 			t.Errorf("%s asks for %v, want %s", what, schemes, expected)
 		}
@@ -91,7 +91,7 @@ func TestOpenAPIDocument(t *testing.T) {
 		} else if hasBody && !operation.RequestBody.Value.Required {
 			t.Errorf("%s: the body is not required", what)
 		}
-		if row.who == cookieOnly || row.who == adminOnly || row.who == cookieOrKey {
+		if row.who == cookieOnly || row.who == adminOnly || row.who == cookieOrKey || row.who == freeOnly {
 			if operation.Responses.Value("401") == nil {
 				t.Errorf("%s does not tell of 401", what)
 			}

@@ -18,6 +18,7 @@ const (
 	cookieOnly  = "session"       // the login cookie
 	cookieOrKey = "session, key"  // the login cookie or a key with protocol api
 	adminOnly   = "administrator" // the login cookie of an administrator
+	freeOnly    = "free session"  // the cookie of a free-mode session
 	uploadKey   = "upload key"    // a key with protocol api and the permission write
 )
 
@@ -50,6 +51,7 @@ type upload struct{}
 const (
 	everybody = "200 200 200 200 200 200 200 200 200 200 200 200"
 	sessions  = "401 200 200 200 200 401 401 401 403 401 401 401"
+	nobodys   = "401 401 401 401 401 401 401 401 403 401 401 401"
 	admins    = "401 403 403 200 403 401 401 401 403 401 401 401"
 )
 
@@ -145,6 +147,17 @@ var matrix = []line{
 	{"DELETE", "/api/admin/rules/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/rules/" + f.rule, nil }, admins, false},
 	{"POST", "/api/admin/rules/explain", adminOnly, at("/api/admin/rules/explain", M{"path": "/a", "permission": "read", "anonymous": true}), admins, true},
 	{"GET", "/api/admin/logs", adminOnly, at("/api/admin/logs", nil), admins, false},
+
+	// None of the principals has a free-mode session. The endpoint is a private one.
+	{"POST", "/api/free-mode/init", public, at("/api/free-mode/init", M{
+		"type": "store_b", "endpoint": "http://127.0.0.1:9000", "bucket": "bucket", "accessKeyId": "key", "secretAccessKey": "secret",
+	}), strings.ReplaceAll(everybody, "200", "400"), false},
+	{"GET", "/api/free-mode/session", freeOnly, at("/api/free-mode/session", nil), nobodys, true},
+	{"GET", "/api/free-mode/files", freeOnly, at("/api/free-mode/files?path=/a", nil), nobodys, false},
+	{"GET", "/api/free-mode/download", freeOnly, at("/api/free-mode/download?key=a", nil), nobodys, true},
+	{"POST", "/api/free-mode/upload", freeOnly, formTo("/api/free-mode/upload?path=/a"), nobodys, false},
+	{"DELETE", "/api/free-mode/object", freeOnly, at("/api/free-mode/object?key=a", nil), nobodys, false},
+	{"POST", "/api/free-mode/logout", public, at("/api/free-mode/logout", nil), everybody, false},
 
 	{"GET", "/api/gateway/download/{token}", public, func(f fixture) (string, any) { return f.gateway, nil }, everybody, false},
 	{"GET", "/api/i/{link}", public, func(f fixture) (string, any) { return f.link, nil }, everybody, true},
