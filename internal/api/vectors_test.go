@@ -3,10 +3,14 @@ package api_test
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
+	"larder/internal/vpath"
 )
 
 // badPath is a path or name that must lead nowhere.
@@ -96,6 +100,10 @@ func TestPathVectors(t *testing.T) {
 			return c.Do(apptest.Request{Method: method, Path: path, Body: body, Header: map[string][]string{"Content-Type": {"application/json"}}})
 		}
 		header := headerValue // Go's client sends no others
+		bucket := s3test.New(t)
+		put(t, bucket, "x", "what is in the bucket")
+		guest := visit(t, l, bucket)
+		inBucket := func(badPath) []int { return []int{400, 403} } // 403 for what leaves the session's root
 		sinks := []struct {
 			name   string
 			isName bool // takes one name, of which a compatible upload cuts off the directory
@@ -169,6 +177,32 @@ func TestPathVectors(t *testing.T) {
 			{"public path, slashes encoded", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				return admin.In(t).Get("/home/alice/" + url.PathEscape(bad.text))
 			}, func(badPath) []int { return []int{404, 400} }},
+			{"free-mode path", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				if trimmed(bad.text) || bad.isName || len(bad.text) < 1024 && !strings.ContainsAny(bad.text, ".\\") && plainRunes(bad.text) {
+					return nil // keys are not names: white space, and what is long for one
+				}
+				return guest.In(t).Get("/api/free-mode/files?path=" + url.QueryEscape(bad.text))
+			}, inBucket},
+			{"free-mode upload path", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				if trimmed(bad.text) || bad.isName || len(bad.text) < 1024 && !strings.ContainsAny(bad.text, ".\\") && plainRunes(bad.text) {
+					return nil
+				}
+				return guest.In(t).Post("/api/free-mode/upload?path="+url.QueryEscape(bad.text), "x", "X-File-Name", "made")
+			}, inBucket},
+			{"free-mode download key", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return guest.In(t).Get("/api/free-mode/download?key=" + url.QueryEscape(bad.text))
+			}, func(bad badPath) []int { return []int{400, 403, 404} }},
+			{"free-mode delete key", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				if bad.isName {
+					return nil
+				}
+				return guest.In(t).Delete("/api/free-mode/object?key=" + url.QueryEscape("deleted/"+bad.text))
+			}, func(bad badPath) []int {
+				if len(bad.text) < 1000 && plainRunes(bad.text) && !strings.Contains(bad.text, "..") {
+					return []int{400, 200} // absent is success
+				}
+				return []int{400}
+			}},
 			{"X-File-Name", true, func(t *testing.T, bad badPath) *apptest.Reply {
 				if !header(bad.text) {
 					return nil
@@ -232,13 +266,21 @@ func TestPathVectors(t *testing.T) {
 			})
 		}
 		bodyIs(t, bob.Get("/home/bob/x").OK(200), secret)
+		if keys := keysIn(t, bucket); !slices.Contains(keys, "x") || slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(key, "..") && !strings.Contains(key, "%") }) {
+			t.Errorf("the bucket holds %q", keys)
+		}
 		same(t, "bob's home", names(bob, "/home/bob"), "x")
 		same(t, "homes", names(admin, "/home"), "alice", "bob")
 		same(t, "root", names(admin, "/"), "home", "public", "uploads", "x")
 		if name := alice.Get("/api/files/" + id).OK(200).Text("file.path"); name != home+"/desk" {
 			t.Errorf("the file moved to %s", name)
 		}
-	})
+	}, apptest.ReachLoopback)
+}
+
+// plainRunes reports a text without anything that no path may hold.
+func plainRunes(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, vpath.Unprintable) && !strings.Contains(text, "\\")
 }
 
 func contains(list []int, n int) bool {

@@ -124,6 +124,8 @@ func told(err error) error {
 		return TooLarge()
 	case errors.Is(err, blob.ErrNotFound):
 		return fault.New(fault.NotFound, "There is no such object in the bucket.")
+	case errors.Is(err, blob.ErrKey):
+		return fault.New(fault.Invalid, "The store of this session can't have an object of that name.")
 	case errors.Is(err, s3.ErrDenied):
 		errors.As(err, &refusal)
 		return fault.New(fault.Forbidden, denied).Because(refusal)

@@ -87,7 +87,11 @@ func refusal(err error) error {
 	return r
 }
 
-// told maps an error of a call: ErrDenied, context.Canceled when the caller gave up, or blob.ErrUnavailable.
+// misnamed are the errors that say of a key that the server can't have it.
+var misnamed = map[string]bool{"KeyTooLongError": true, "KeyTooLong": true, "InvalidObjectName": true, "InvalidURI": true, "InvalidArgument": true, "InvalidRequest": true}
+
+// told maps an error of a call: ErrDenied, blob.ErrKey for a key that the server can't have, context.Canceled when the caller gave up, or
+// blob.ErrUnavailable.
 func told(ctx context.Context, doing string, err error) error {
 	if ended := ctx.Err(); errors.Is(ended, context.Canceled) {
 		return fmt.Errorf("%s: %w", doing, ended)
@@ -96,6 +100,9 @@ func told(ctx context.Context, doing string, err error) error {
 	var r Refusal
 	if errors.As(why, &r) && denials[r.Code] {
 		return fmt.Errorf("%s: %w: %w", doing, ErrDenied, r)
+	}
+	if r.Status == http.StatusBadRequest && misnamed[r.Code] {
+		return fmt.Errorf("%s: %w: %w", doing, blob.ErrKey, r)
 	}
 	return blob.Unavailable(doing, why)
 }

@@ -36,13 +36,13 @@ type ForeignObject struct {
 
 var _ blob.Object = (*ForeignObject)(nil)
 
-// Open finds an object; reads go on under ctx. Errors: blob.ErrNotFound, ErrDenied, blob.ErrUnavailable.
+// Open finds an object; reads go on under ctx. Errors: blob.ErrNotFound, blob.ErrKey, ErrDenied, blob.ErrUnavailable.
 func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 	asked, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	head, err := b.client.HeadObject(asked, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key}, b.within(mostRefusal))
 	switch {
-	case status(err) == http.StatusNotFound: // without a word on what is missing
+	case status(err) == http.StatusNotFound, status(err) == http.StatusBadRequest: // without a word on what is missing or bad
 		return nil, b.missing(asked, key)
 	case err != nil:
 		return nil, told(asked, "ask for object", err)
@@ -55,7 +55,7 @@ func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 	}, nil
 }
 
-// missing finds out whether it is the object that is missing, or the bucket.
+// missing finds out whether it is the object that is missing or the bucket, or the key that the server can't have.
 func (b *Bucket) missing(ctx context.Context, key string) error {
 	got, err := b.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &b.name, Key: &key}, b.within(-1))
 	switch {
