@@ -20,6 +20,9 @@ import (
 	"larder/internal/files"
 )
 
+// freeSession is a free-mode session that ends at $1.
+const freeSession = "INSERT INTO free_sessions VALUES ('hash', 'fm_x', 'csrf', 'canary-sealed-place', '192.0.2.1', 0, $1)"
+
 // What was there when the backup was taken is there in the restored service, on either engine: bytes, links, passwords, quotas. What ended with
 // the original does not come back: sessions, uploads under way, tokens.
 func TestRestoredServiceIsTheSame(t *testing.T) {
@@ -36,6 +39,7 @@ func TestRestoredServiceIsTheSame(t *testing.T) {
 		alice.Put("/api/files/upload/raw/"+session, []byte("bytes")).OK(200)
 		token := alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
 		key := alice.Key(M{})
+		s.exec(freeSession, s.l.Clock.Now().Add(time.Hour).UnixMilli())
 		// These would be valid again if versions only rose by one: the original goes on counting after the backup.
 		cookies := []*apptest.Client{alice}
 		then := number(t, s.a.DB, "SELECT value FROM versions WHERE name = 'config'")
@@ -76,6 +80,7 @@ func TestRestoredServiceIsTheSame(t *testing.T) {
 					"upload sessions": "SELECT count(*) FROM upload_sessions WHERE status <> 'completed'",
 					"garbage":         "SELECT count(*) FROM garbage",
 					"tokens":          "SELECT count(*) FROM download_tokens",
+					"free sessions":   "SELECT count(*) FROM free_sessions",
 					"holds":           "SELECT count(*) FROM versions WHERE name LIKE 'backup %'",
 				} {
 					if n := number(t, d, query); n != 0 {
@@ -343,11 +348,12 @@ func TestBackupIsPrivate(t *testing.T) {
 		key := s.alice.Key(M{})
 		id := s.alice.Upload("/home/alice", "a", []byte("a"))
 		url := s.alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
+		s.exec(freeSession, s.l.Clock.Now().Add(time.Hour).UnixMilli())
 		write(t, filepath.Join(s.a.Config.DataDir, "larder.toml"), "")
 		s.must()
 		secrets := []string{
 			"password of alice", apptest.AdminPassword, strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "),
-			s.alice.CSRF, url[strings.LastIndex(url, "/")+1:], string(keyOf(t.Name())),
+			"canary-sealed-place", s.alice.CSRF, url[strings.LastIndex(url, "/")+1:], string(keyOf(t.Name())),
 		}
 		for _, value := range s.alice.Cookies {
 			secrets = append(secrets, value)
