@@ -15,7 +15,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -86,21 +85,17 @@ type Config struct {
 // Service is free mode. All methods are safe for concurrent use.
 type Service struct {
 	Config
-	client *http.Client
-	gate   gate
+	buckets *s3.Buckets
+	gate    gate
 }
 
 // New returns the service.
 func New(cfg Config) *Service {
-	transport := cfg.Egress.Transport()
-	transport.MaxResponseHeaderBytes = 64 << 10
-	transport.MaxIdleConns = 64
-	transport.MaxIdleConnsPerHost = 4
-	return &Service{Config: cfg, client: &http.Client{Transport: transport}}
+	return &Service{Config: cfg, buckets: s3.NewBuckets(cfg.Egress)}
 }
 
 // Close gives up connections that are idle.
-func (s *Service) Close() { s.client.CloseIdleConnections() }
+func (s *Service) Close() { s.buckets.Close() }
 
 // Begin tests the connection to a place and makes a session of 1 to MaxHours hours for whoever asks from an address (an IPv4 address, or an IPv6 /64). The
 // token is what the visitor's cookie holds. Faults: Invalid for a malformed place or an endpoint that may not be reached, RateLimited,
@@ -177,9 +172,9 @@ var refused = map[string]bool{
 }
 
 func (s *Service) bucket(place Place) (*s3.Bucket, error) {
-	bucket, err := s3.OpenBucket(s3.Options{
+	bucket, err := s.buckets.Open(s3.Options{
 		Endpoint: place.Endpoint, Region: place.Region, Bucket: place.Bucket, AccessKey: place.AccessKeyID.Reveal(), SecretKey: place.SecretKey.Reveal(),
-		PathStyle: place.Type != provider.VirtualHost, Egress: s.Egress, Client: s.client, IDs: s.IDs,
+		PathStyle: place.Type != provider.VirtualHost, IDs: s.IDs,
 	})
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, unavailable)

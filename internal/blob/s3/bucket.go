@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"larder/internal/blob"
+	"larder/internal/egress"
 )
 
 // Bucket is somebody else's bucket: its keys are what others have chosen, objects are overwritten and changed by them at any time, and its server is
@@ -51,6 +52,30 @@ func OpenBucket(opts Options) (*Bucket, error) {
 	}
 	return &Bucket{http: store.http, client: store.client, name: store.bucket, partSize: foreignPart}, nil
 }
+
+// Buckets opens buckets that come and go; they share its connections.
+type Buckets struct {
+	policy *egress.Policy
+	client *http.Client
+}
+
+// NewBuckets returns what opens buckets that a policy lets be reached.
+func NewBuckets(policy *egress.Policy) *Buckets {
+	transport := policy.Transport()
+	transport.MaxResponseHeaderBytes = mostRefusal
+	transport.MaxIdleConns = 64
+	transport.MaxIdleConnsPerHost = 4
+	return &Buckets{policy, &http.Client{Transport: transport}}
+}
+
+// Open is OpenBucket by the policy, whatever opts say of that.
+func (b *Buckets) Open(opts Options) (*Bucket, error) {
+	opts.Egress, opts.Client = b.policy, b.client
+	return OpenBucket(opts)
+}
+
+// Close gives up connections that are idle.
+func (b *Buckets) Close() { b.client.CloseIdleConnections() }
 
 // Refusal is what an S3 server calls its refusal, such as AccessDenied; "" when its answer is no error document of the protocol. For errors.As.
 type Refusal struct {
