@@ -115,6 +115,8 @@ func TestReveals(t *testing.T) {
 	key := func(rootOnly bool, p ...access.Permission) access.Actor {
 		return through(alice, access.Key{ID: "k1", Permissions: set(p...), Root: at("/a/up").Path, RootOnly: rootOnly})
 	}
+	upper := access.Key{ID: "k1", Permissions: set(write), Root: at("/a/up").Path}
+	homeInTwo := []access.Rule{rule("d0", "role:user", deny, "/home/alice"), rule("d1", "role:user", deny, "/home/alice/**/*")}
 	for _, c := range []struct {
 		name  string
 		rules []access.Rule
@@ -157,11 +159,33 @@ func TestReveals(t *testing.T) {
 		{"a denied home", []access.Rule{rule("d", "role:user", deny, "/home/**")}, alice, "/home", "/home/alice", false},
 		{"a home that may be written", []access.Rule{rule("d", "role:user", deny, "/home/**", read)}, alice, "/home", "/home/alice", true},
 		{"a home of which only bytes are left", []access.Rule{rule("d", "role:user", deny, "/home/**", read, write)}, alice, "/home", "/home/alice", false},
+		{"a home denied by itself, for what lies below it", []access.Rule{rule("d", "role:user", deny, "/home/alice")}, alice, "/home/alice", "/home/alice", true},
+		{"and the way to it", []access.Rule{rule("d", "role:user", deny, "/home/alice")}, alice, "/home", "/home/alice", true},
+		{"a home denied with all below it", []access.Rule{rule("d", "role:user", deny, "/home/alice/**")}, alice, "/home/alice", "/home/alice", false},
+		{"denied by one rule, what lies below it by another", homeInTwo, alice, "/home/alice", "/home/alice", false},
+		{"nor the way to it", homeInTwo, alice, "/home", "/home/alice", false},
+		{"nor a folder in it", homeInTwo, alice, "/home/alice/x", "/home/alice", false},
+		{"the way to a home in which everything is denied", []access.Rule{rule("d", "role:user", deny, "/home/alice/**/*")}, alice, "/home", "/home/alice", true},
+		{"a home denied level by level", []access.Rule{
+			rule("d0", "role:user", deny, "/home/*"), rule("d1", "role:user", deny, "/home/*/*"), rule("d2", "role:user", deny, "/home/**/*/*/*"),
+		}, alice, "/home", "/home/alice", false},
+		{"of which one level is left out", []access.Rule{
+			rule("d0", "role:user", deny, "/home/*"), rule("d1", "role:user", deny, "/home/*/*"), rule("d2", "role:user", deny, "/home/*/*/*/*/**"),
+		}, alice, "/home", "/home/alice", true},
+		{"a home that only some names are denied in", []access.Rule{
+			rule("d0", "role:user", deny, "/home/alice"), rule("d1", "role:user", deny, "/home/alice/a*/**"), rule("d2", "role:user", deny, "/home/alice/?/**"),
+		}, alice, "/home/alice", "/home/alice", true},
+		{"a home that one rule leaves to read and another to write", []access.Rule{
+			rule("d0", "role:user", deny, "/home/alice/**", read), rule("d1", "role:user", deny, "/home/alice/**/*", write),
+		}, alice, "/home/alice", "/home/alice", false},
 		{"a visitor's role counts for nothing", nil, access.Actor{Role: access.User}, "/home", "/home/alice", false},
 		{"a deny that spares this address", []access.Rule{where(rule("d", "role:user", deny, "/a/**"), "10.0.0.0/8"), rule("a", "role:user", allow, "/a/**")}, from(alice, "10.0.0.1"), "/a", "", true},
 		{"one pattern both allowed and denied", []access.Rule{rule("d", "role:user", deny, "/a/*"), rule("a", "role:user", allow, "/a/*")}, alice, "/a", "", false},
 		{"ownership reveals nothing", nil, alice, "/x", "", false},
 		{"all to administrators", nil, root, "/x", "", true},
+		{"an administrator's key on the way to its root", nil, through(root, upper), "/a", "", true},
+		{"whose own rule denies all of its root", []access.Rule{rule("d", "key:k1", deny, "/a/**/*")}, through(root, upper), "/a", "", false},
+		{"or the root alone", []access.Rule{rule("d", "key:k1", deny, "/a/up")}, through(root, upper), "/a", "", true},
 		{"but what is denied them", []access.Rule{rule("d", "role:admin", deny, "/x/**")}, root, "/x/y", "", false},
 		{"a key, as its owner", deep, key(false, read, dl), "/a", "", true},
 		{"a key that does not read", deep, key(false, write, update), "/a", "", false},

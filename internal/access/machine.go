@@ -11,6 +11,7 @@ type machine struct {
 	stay  []uint64   // per class: the states that a byte leaves as they are
 	skip  []uint64   // the states of `**` segments, which a single slash passes too: the one after is reached with it
 	inner []uint64   // the states that some byte other than a slash leads into
+	named []uint64   // the states that every byte but a slash leaves as they are
 	final []uint64   // the states in which the pattern is matched
 	every []uint64   // the states that are final and stay so whatever comes
 }
@@ -93,7 +94,7 @@ func assemble(list []state) *machine {
 	m := &machine{list: list, words: (len(list) + 63) / 64}
 	classes := m.classify(list)
 	m.step, m.stay = make([]uint64, len(classes)*m.words), make([]uint64, len(classes)*m.words)
-	m.skip, m.inner = make([]uint64, m.words), make([]uint64, m.words)
+	m.skip, m.inner, m.named = make([]uint64, m.words), make([]uint64, m.words), make([]uint64, m.words)
 	m.final, m.every = make([]uint64, m.words), make([]uint64, m.words)
 	for n, s := range list {
 		word, bit := n/64, uint64(1)<<(n%64)
@@ -111,6 +112,9 @@ func assemble(list []state) *machine {
 		}
 		if s.skip {
 			m.skip[word] |= bit
+		}
+		if s.stay == stayName || s.stay == stayAnywhere {
+			m.named[word] |= bit
 		}
 		if s.accept {
 			m.final[word] |= bit

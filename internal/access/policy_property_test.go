@@ -400,7 +400,7 @@ func anyExotic(rules []access.Rule) bool {
 	return slices.ContainsFunc(rules, func(r access.Rule) bool { return r.Effect == access.Allow && !strings.HasSuffix(r.Pattern, "**") })
 }
 
-// What Reveals keeps back is not to be read or written by anybody but its owner, at any depth, in any mount.
+// What Reveals keeps back is not to be read or written by anybody but its owner, at any depth below, in any mount.
 func TestRevealsLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -409,7 +409,7 @@ func TestRevealsLosesNothing(t *testing.T) {
 		if p.Reveals(a, folder.Path, home, hasHome) {
 			return
 		}
-		for _, s := range universe(folder.Path, worldNames, 3) {
+		for _, s := range universe(folder.Path, worldNames, 3)[1:] {
 			for _, mount := range []string{"m1", "m2"} {
 				entry := access.Target{Path: s, MountID: mount, InHome: hasHome && s.Within(home)}
 				if got := p.Allowed(a, entry) & set(read, write); got != 0 {

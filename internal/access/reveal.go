@@ -7,13 +7,14 @@ import (
 )
 
 // Reveals reports whether a folder shows to the actor for what lies in it: an allow rule of theirs (a guest's included) that lets them read,
-// download or write may match at or below path, or their home does, and no deny takes all of it back. It is meant to be asked after Decide
-// refused to read the folder; such a folder lists just what may be seen in it. Ownership reveals nothing.
+// download or write may match at or below path, or their home lies there, and no deny takes all of it back. It is meant to be asked after Decide
+// refused to read the folder and to write in it, so that of what a home or an administrator's office gives only what lies below path counts.
+// Such a folder lists just what may be seen in it. Ownership reveals nothing.
 //
 // A rule whose password was not given reveals nothing. A rule for one mount counts where that mount is: an allow where it lies at or below the
 // folder, a deny when nothing else does.
 func (p *Policy) Reveals(a Actor, path vpath.Path, home vpath.Path, hasHome bool) bool {
-	v := view{policy: p, actor: &a, ip: a.address(), home: home, hasHome: hasHome && a.UserID != ""}
+	v := view{policy: p, actor: &a, ip: a.address(), folder: path, home: home, hasHome: hasHome && a.UserID != ""}
 	for _, part := range []struct {
 		want    Set
 		confine bool
@@ -23,7 +24,7 @@ func (p *Policy) Reveals(a Actor, path vpath.Path, home vpath.Path, hasHome bool
 	} {
 		region := path
 		if part.confine {
-			region = deeper(path, a.Key.Root)
+			region = longer(path, a.Key.Root)
 			if !region.Within(path) || !region.Within(a.Key.Root) {
 				continue
 			}
@@ -44,12 +45,13 @@ type view struct {
 	policy  *Policy
 	actor   *Actor
 	ip      netip.Addr
+	folder  vpath.Path // refused itself
 	home    vpath.Path
 	hasHome bool
 }
 
-// deeper returns the longer of two paths of which one holds the other; when neither does, the second.
-func deeper(a, b vpath.Path) vpath.Path {
+// longer returns the longer of two paths of which one holds the other; when neither does, the second.
+func longer(a, b vpath.Path) vpath.Path {
 	if a.Within(b) {
 		return a
 	}
@@ -72,7 +74,7 @@ func (v *view) shows(region vpath.Path, want Set, withKey bool) bool {
 			return true
 		}
 	case v.hasHome && v.actor.Role == User && (v.home.Within(region) || region.Within(v.home)):
-		at := deeper(region, v.home)
+		at := longer(region, v.home)
 		if agreed(at, v.remains(own, at, want)) {
 			return true
 		}
@@ -109,13 +111,56 @@ func (v *view) granted(q, before queue, region vpath.Path, want Set, agreed func
 	return false
 }
 
-// remains returns what the rules of q leave of want to one who may do everything at and below path where they are silent.
-func (v *view) remains(q queue, path vpath.Path, want Set) Set {
-	taken := v.taken(q, nil, path, nil)
-	if taken.Has(Read) {
-		taken |= Set(Download)
+// remains returns what the rules of q leave of want to one who may do everything at and below path where they are silent; at the folder itself
+// that is asked about nothing is left. It goes down by names that no rule knows: what those are denied at some depth, all names there are.
+func (v *view) remains(q queue, path vpath.Path, want Set) (left Set) {
+	list := v.denials(q, path)
+	if path == v.folder {
+		deeper(list)
 	}
-	return want &^ taken
+	for range vpath.MaxDepth + 1 {
+		taken := Set(0)
+		for _, d := range list {
+			if d.pattern.accepts(&d.at) {
+				taken |= d.takes
+			}
+		}
+		if taken.Has(Read) {
+			taken |= Set(Download)
+		}
+		left |= want &^ taken
+		if left == want || !deeper(list) {
+			break
+		}
+	}
+	return left
+}
+
+// denial is a rule that takes permissions from the names at some depth below a path, by how far they have come in its pattern.
+type denial struct {
+	takes   Set
+	pattern *machine
+	at      states
+}
+
+// denials returns the rules of q that deny the caller something at path or below it, whatever the mount.
+func (v *view) denials(q queue, path vpath.Path) (list []*denial) {
+	for r := q.next(); r != nil; r = q.next() {
+		if !r.allows() && r.here(v.ip) && v.policy.alone(path, r.MountID) && r.pattern.MayMatchWithin(path) {
+			list = append(list, &denial{r.Permissions, r.pattern.machine, r.pattern.machine.after(bytesOf(path))})
+		}
+	}
+	return list
+}
+
+// deeper goes one level down, and reports whether anything is another there.
+func deeper(list []*denial) (another bool) {
+	for _, d := range list {
+		before := d.at
+		d.pattern.deeper(&d.at)
+		another = another || d.at != before
+	}
+	return another
 }
 
 // taken returns the permissions that rules of q before until (all of them for nil) deny the caller at and below the whole of path, or in all

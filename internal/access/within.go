@@ -17,18 +17,36 @@ func (p Pattern) MayMatchWithin(path vpath.Path) bool {
 	return p.machine.accepts(&d) || p.machine.move(&d, classSlash)
 }
 
-// CoversWithin reports whether the pattern surely covers path and everything that could lie below it. It finds what ends in `**`, and errs
-// towards false for patterns that come to the same by other means.
+// CoversWithin reports whether the pattern surely covers path and everything that could lie below it, at any depth. It finds what ends in `**` or
+// in `**/*`, and errs towards false for patterns that come to the same by other means.
 func (p Pattern) CoversWithin(path vpath.Path) bool {
 	if p.machine == nil {
 		return false
 	}
 	d := p.machine.after(bytesOf(path))
-	if !p.machine.accepts(&d) {
-		return false
+	return p.machine.accepts(&d) && p.machine.coversBelow(&d)
+}
+
+// coversBelow reports whether everything that could lie below what led to d is surely matched. It leaves d at some depth below.
+func (m *machine) coversBelow(d *states) bool {
+	for before := *d; m.deeper(d) && m.accepts(d); before = *d {
+		if m.meets(d, m.every) || before == *d {
+			return true
+		}
 	}
-	p.machine.move(&d, classSlash)
-	return p.machine.meets(&d, p.machine.every)
+	return false
+}
+
+// deeper takes d over a slash and any one name: what is left are the states that no name at all leads out of. It reports whether there are any.
+// Each step adds what the `**` before lead to and loses what they do not, so that it comes to rest after as many steps as a path has names.
+func (m *machine) deeper(d *states) bool {
+	m.move(d, classSlash)
+	left := uint64(0)
+	for w := range m.words {
+		d[w] &= m.named[w]
+		left |= d[w]
+	}
+	return left != 0
 }
 
 // covers reports whether p surely covers all that other covers. It errs towards false.

@@ -44,15 +44,6 @@ func (w *world) reaches(c caller, folder string) sight {
 			return yes
 		}
 	}
-	if u := c.user; u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && within(u.home.place(), folder) { // the home itself: the decisions say below
-		return open
-	}
-	// That a key's own deny which ends in `/**/*` takes all of its root is not seen (access.Pattern.CoversWithin errs towards false).
-	if c.key != nil && c.user.role == "admin" && below(c.key.root, folder) && slices.ContainsFunc(w.rules, func(r *rule) bool {
-		return r.deny && r.key == c.key && strings.HasSuffix(r.pattern, "/**/*")
-	}) {
-		return open
-	}
 	for _, r := range w.rules {
 		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
 		if mine && !r.deny && (!r.password || c.gave(r.id)) && fromThere(c.ip, r.ips) && (w.canMatchBelow(r, folder) || w.glob(r, folder)) {
