@@ -149,37 +149,6 @@ func (a *App) build() {
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Providers: a.Providers, Now: now, Log: a.deps.Log})
 }
 
-// egress is what may be reached of the outside: public addresses, those that the configuration adds, and never the service itself.
-func (a *App) egress(allow []netip.Prefix) *egress.Policy {
-	return &egress.Policy{Allow: allow, Refuse: a.isMine, Resolver: a.deps.Resolver}
-}
-
-// isMine reports whether an address is one of the service's own listeners, wherever they are bound.
-func (a *App) isMine(to netip.AddrPort) bool {
-	for _, l := range []net.Listener{a.listener, a.ops} {
-		if l == nil {
-			continue
-		}
-		bound, err := netip.ParseAddrPort(l.Addr().String())
-		if err != nil || bound.Port() != to.Port() {
-			continue
-		}
-		if bound.Addr().Unmap() == to.Addr() || bound.Addr().IsUnspecified() && ofThisMachine(to.Addr()) {
-			return true
-		}
-	}
-	return false
-}
-
-// ofThisMachine reports whether an address is that of an interface here.
-func ofThisMachine(addr netip.Addr) bool {
-	own, err := net.InterfaceAddrs()
-	return err != nil || slices.ContainsFunc(own, func(a net.Addr) bool {
-		prefix, err := netip.ParsePrefix(a.String())
-		return err == nil && prefix.Addr().Unmap() == addr
-	})
-}
-
 // owner is an account as an actor, and whether it is active.
 func (a *App) owner(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
 	user, err := a.Accounts.Cached(ctx, version, userID)

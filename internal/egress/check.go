@@ -27,8 +27,10 @@ func Endpoint(text string) (*url.URL, error) {
 	return u, nil
 }
 
+// plainHost reports whether a host has only the characters of names and addresses; names in other scripts are written as `xn--…`.
 func plainHost(host string) bool {
-	return !strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"'<>\^{|}`+"`", r) })
+	const plain = "abcdefghijklmnopqrstuvwxyz" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "0123456789" + "-._:%"
+	return strings.Trim(host, plain) == ""
 }
 
 // port is the port of an address, 0 for one that is none.
@@ -47,18 +49,19 @@ func port(u *url.URL) uint16 {
 }
 
 // Check reports whether an endpoint can be reached as far as that can be known beforehand: its host is looked up, and every address of it must be
-// allowed. The sentence is the same for whatever is not, so that it tells nothing of what lies behind a name. Fault: Invalid.
+// allowed. The sentence is the same for whatever is not, and for names that nobody knows, so that it tells nothing of what lies behind a name, nor
+// which names are known inside. Fault: Invalid.
 func (p *Policy) Check(ctx context.Context, endpoint *url.URL) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	addrs, err := p.lookUp(ctx, endpoint.Hostname())
-	if err != nil || len(addrs) == 0 {
-		return fault.New(fault.Invalid, "The endpoint's host is not known.").Because(err)
-	}
+	addrs, err := p.lookUp(ctx, endpoint.Hostname(), port(endpoint))
 	for _, addr := range addrs {
 		if !p.Allows(netip.AddrPortFrom(addr, port(endpoint))) {
-			return fault.New(fault.Invalid, "The endpoint must be a public address.").Because(&net.AddrError{Err: ErrRefused.Error(), Addr: addr.String()})
+			err = &net.AddrError{Err: ErrRefused.Error(), Addr: addr.String()}
 		}
+	}
+	if err != nil || len(addrs) == 0 {
+		return fault.New(fault.Invalid, "The endpoint's host is not known, or is not a public address.").Because(err)
 	}
 	return nil
 }

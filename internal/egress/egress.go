@@ -17,6 +17,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -32,16 +33,19 @@ type Resolver interface {
 // it is in use.
 type Policy struct {
 	Allow    []netip.Prefix                                                       // not public, and may be reached all the same
-	Refuse   func(netip.AddrPort) bool                                            // may not be reached though public, nil for none: this service itself
+	Refuse   func(netip.AddrPort) bool                                            // may not be reached though public or allowed, nil for none: this service itself
+	Own      []string                                                             // host:port, names of this service: not to be reached by them, nor by number where they lead
 	Ports    func(port uint16) bool                                               // may be reached, nil for all but 0
 	Resolver Resolver                                                             // nil for the system's
 	Dial     func(ctx context.Context, network, address string) (net.Conn, error) // nil for a net.Dialer; address is numeric
 }
 
-// Limits of time of a client. The bodies of requests and answers have none: who sends or reads them sets it.
+// Limits of a client. The bodies of requests and answers have none: who sends or reads them sets it.
 const (
 	dialTimeout   = 10 * time.Second
 	answerTimeout = time.Minute // until the head of the answer, once the request is written
+	maxHead       = 64 << 10    // bytes of the head of an answer
+	maxTried      = 8           // addresses of one name that are tried
 )
 
 // Client returns a client that connects to what p allows. The caller may shorten its limits.
@@ -52,17 +56,18 @@ func (p *Policy) Client() *http.Client {
 	}
 }
 
-// Transport is the transport of Client, for callers with limits of their own.
+// Transport is the transport of Client, for callers with limits of their own. Who adds a Proxy or dials otherwise goes around the policy.
 func (p *Policy) Transport() *http.Transport {
 	return &http.Transport{
-		DialContext:           p.dial,
-		TLSHandshakeTimeout:   dialTimeout,
-		ResponseHeaderTimeout: answerTimeout,
-		ExpectContinueTimeout: time.Second,
-		MaxIdleConnsPerHost:   32,
-		IdleConnTimeout:       30 * time.Second,
-		DisableCompression:    true,
-		ForceAttemptHTTP2:     true,
+		DialContext:            p.dial,
+		TLSHandshakeTimeout:    dialTimeout,
+		ResponseHeaderTimeout:  answerTimeout,
+		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: maxHead,
+		MaxIdleConnsPerHost:    32,
+		IdleConnTimeout:        30 * time.Second,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
 	}
 }
 
@@ -70,29 +75,22 @@ func (p *Policy) Transport() *http.Transport {
 func (p *Policy) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	host, port, err := net.SplitHostPort(address)
+	host, digits, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || number == 0 {
+	port, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil {
 		return nil, fmt.Errorf("dial: %w", ErrRefused)
 	}
-	addrs, err := p.lookUp(ctx, host)
+	addrs, err := p.lookUp(ctx, host, uint16(port))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("dial: %w", err)
 	}
-	connect := p.Dial
-	if connect == nil {
-		connect = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	}
+	addrs = slices.DeleteFunc(addrs, func(addr netip.Addr) bool { return !p.Allows(netip.AddrPortFrom(addr, uint16(port))) })
 	failed := error(ErrRefused)
-	for _, addr := range addrs {
-		to := netip.AddrPortFrom(addr, uint16(number))
-		if !p.Allows(to) {
-			continue
-		}
-		conn, err := connect(ctx, network, to.String())
+	for _, addr := range addrs[:min(len(addrs), maxTried)] {
+		conn, err := p.connect(ctx, network, netip.AddrPortFrom(addr, uint16(port)), dialTimeout/time.Duration(min(len(addrs), maxTried)))
 		if err == nil {
 			return conn, nil
 		}
@@ -101,11 +99,57 @@ func (p *Policy) dial(ctx context.Context, network, address string) (net.Conn, e
 	return nil, fmt.Errorf("dial: %w", failed)
 }
 
-// lookUp returns the addresses of a name, or the one that it is.
-func (p *Policy) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{addr}, nil
+// connect connects to one address, which does not get the time of those after it.
+func (p *Policy) connect(ctx context.Context, network string, to netip.AddrPort, limit time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if p.Dial != nil {
+		return p.Dial(ctx, network, to.String())
 	}
+	return new(net.Dialer).DialContext(ctx, network, to.String())
+}
+
+// lookUp returns the addresses of a name, or the one that it is. What other programs read as an address though it is none as written (127.1, 0x7f.1,
+// 017700000001) is not looked up: some resolvers know what is meant (abuse case C61).
+func (p *Policy) lookUp(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if slices.ContainsFunc(p.Own, func(own string) bool { return own == net.JoinHostPort(name, strconv.Itoa(int(port))) }) {
+		return nil, ErrRefused
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{addr}, p.foreign(ctx, addr, port)
+	}
+	if number(name) {
+		return nil, ErrRefused
+	}
+	return p.resolve(ctx, host)
+}
+
+// foreign refuses an address that a name of this service leads to. Other names may lead there: a proxy can stand before several services.
+func (p *Policy) foreign(ctx context.Context, addr netip.Addr, port uint16) error {
+	for _, own := range p.Own {
+		host, digits, err := net.SplitHostPort(own)
+		if err != nil || digits != strconv.Itoa(int(port)) {
+			continue
+		}
+		if addrs, err := p.resolve(ctx, host); err == nil && slices.ContainsFunc(addrs, func(a netip.Addr) bool { return a.Unmap() == addr.Unmap() }) {
+			return ErrRefused
+		}
+	}
+	return nil
+}
+
+// number reports whether a host is an address in no form that is known here, or nothing at all: a name's last part never is a number.
+func number(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	digits, hex := strings.CutPrefix(last, "0x")
+	if hex && strings.Trim(digits, "0123456789abcdef") == "" {
+		return true
+	}
+	return strings.Trim(last, "0123456789") == "" || strings.ContainsAny(host, ":%")
+}
+
+func (p *Policy) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	resolver := p.Resolver
 	if resolver == nil {
 		resolver = net.DefaultResolver
@@ -114,15 +158,18 @@ func (p *Policy) lookUp(ctx context.Context, host string) ([]netip.Addr, error) 
 	if err != nil {
 		return nil, fmt.Errorf("look up a host: %w", err)
 	}
-	return addrs, nil
+	return slices.Clone(addrs), nil
 }
 
-// Allows reports whether a connection to an address may be made.
+// Allows reports whether a connection to an address may be made. The address that stands for none, 0.0.0.0 or ::, leads to this machine and is no
+// place even where its range is allowed.
 func (p *Policy) Allows(to netip.AddrPort) bool {
-	if to.Port() == 0 || p.Ports != nil && !p.Ports(to.Port()) || p.Refuse != nil && p.Refuse(netip.AddrPortFrom(to.Addr().Unmap(), to.Port())) {
+	addr := to.Addr().Unmap()
+	switch {
+	case !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() || to.Addr().Zone() != "":
+		return false
+	case to.Port() == 0 || p.Ports != nil && !p.Ports(to.Port()) || p.Refuse != nil && p.Refuse(netip.AddrPortFrom(addr, to.Port())):
 		return false
 	}
-	addr := to.Addr().Unmap()
-	within := func(prefix netip.Prefix) bool { return prefix.Contains(addr) }
-	return addr.Zone() == "" && (slices.ContainsFunc(p.Allow, within) || Public(addr))
+	return slices.ContainsFunc(p.Allow, func(prefix netip.Prefix) bool { return prefix.Contains(addr) }) || Public(addr)
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Public reports whether an address can be that of a host on the internet. What may carry another address inside counts as not public, whatever
-// that address is (IANA IPv4 and IPv6 Special-Purpose Address Registries, RFC 6890; abuse case C61).
+// Public reports whether an address can be that of a host on the internet. What is made to carry another address inside counts as not public,
+// whatever that address is (IANA IPv4 and IPv6 Special-Purpose Address Registries, RFC 6890; abuse case C61).
 func Public(addr netip.Addr) bool {
-	addr = addr.Unmap()
 	if !addr.IsValid() || addr.Zone() != "" {
 		return false
 	}
+	addr = addr.Unmap() // what is only written as IPv6
 	if addr.Is6() && !globalUnicast.Contains(addr) {
 		return false
 	}
@@ -22,28 +22,29 @@ func Public(addr netip.Addr) bool {
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
 var special = prefixes(
-	"0.0.0.0/8",       // this network
-	"10.0.0.0/8",      // private
-	"100.64.0.0/10",   // carriers' NAT
-	"127.0.0.0/8",     // loopback
-	"169.254.0.0/16",  // link local, and the metadata of clouds
-	"172.16.0.0/12",   // private
-	"192.0.0.0/24",    // protocol assignments
-	"192.0.2.0/24",    // documentation
-	"192.31.196.0/24", // AS112
-	"192.52.193.0/24", // AMT
-	"192.88.99.0/24",  // 6to4 relays
-	"192.168.0.0/16",  // private
-	"192.175.48.0/24", // AS112
-	"198.18.0.0/15",   // benchmarks
-	"198.51.100.0/24", // documentation
-	"203.0.113.0/24",  // documentation
-	"224.0.0.0/4",     // multicast
-	"240.0.0.0/4",     // reserved, and broadcast
-	"2001::/23",       // protocol assignments, Teredo among them
-	"2001:db8::/32",   // documentation
-	"2002::/16",       // 6to4: holds an IPv4 address
-	"3fff::/20",       // documentation
+	"0.0.0.0/8",         // this network
+	"10.0.0.0/8",        // private
+	"100.64.0.0/10",     // carriers' NAT
+	"127.0.0.0/8",       // loopback
+	"169.254.0.0/16",    // link local, and the metadata of clouds
+	"172.16.0.0/12",     // private
+	"192.0.0.0/24",      // protocol assignments
+	"192.0.2.0/24",      // documentation
+	"192.31.196.0/24",   // AS112
+	"192.52.193.0/24",   // AMT
+	"192.88.99.0/24",    // 6to4 relays
+	"192.168.0.0/16",    // private
+	"192.175.48.0/24",   // AS112
+	"198.18.0.0/15",     // benchmarks
+	"198.51.100.0/24",   // documentation
+	"203.0.113.0/24",    // documentation
+	"224.0.0.0/4",       // multicast
+	"240.0.0.0/4",       // reserved, and broadcast
+	"2001::/23",         // protocol assignments, Teredo among them
+	"2001:db8::/32",     // documentation
+	"2002::/16",         // 6to4: holds an IPv4 address
+	"2620:4f:8000::/48", // AS112
+	"3fff::/20",         // documentation
 )
 
 func prefixes(list ...string) []netip.Prefix {
