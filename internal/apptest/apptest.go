@@ -36,6 +36,7 @@ type Larder struct {
 	Clock *Clock
 	Apps  []*app.App // the replicas
 	Log   *Buffer    // everything that was logged, as JSON lines
+	Names *Names
 	cfg   config.Config
 	t     testing.TB
 	next  int
@@ -75,7 +76,7 @@ func Start(t testing.TB, engine string, change ...func(*config.Config)) *Larder 
 	for _, fn := range change {
 		fn(&cfg)
 	}
-	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &Buffer{}, cfg: cfg, t: t}
+	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &Buffer{}, Names: &Names{}, cfg: cfg, t: t}
 	for range replicas {
 		l.startReplica(t)
 	}
@@ -91,7 +92,7 @@ func (l *Larder) startReplica(t testing.TB) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.NewJSONHandler(l.Log, nil))
-	a, err := app.New(ctx, l.cfg, app.Deps{Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard})
+	a, err := app.New(ctx, l.cfg, app.Deps{Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Names})
 	if err != nil {
 		stop()
 		t.Fatal(err)

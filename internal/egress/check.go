@@ -27,9 +27,10 @@ func Endpoint(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// plainHost reports whether a host has only the characters of names and addresses; names in other scripts are written as `xn--…`.
+// plainHost reports whether a host has only the characters of names and addresses; names in other scripts are written as `xn--…`,
+// and addresses that hold on one interface only (`fe80::1%eth0`) are none.
 func plainHost(host string) bool {
-	const plain = "abcdefghijklmnopqrstuvwxyz" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "0123456789" + "-._:%"
+	const plain = "abcdefghijklmnopqrstuvwxyz" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "0123456789" + "-._:"
 	return strings.Trim(host, plain) == ""
 }
 

@@ -123,9 +123,9 @@ func TestWhichEndpointsMayBeReached(t *testing.T) {
 		{"http://240.0.0.1", refused},
 		{"http://255.255.255.255", refused},
 		{"http://[fe80::1]", refused},
-		{"http://[fe80::1%25eth0]", refused},
-		{"http://[2606:4700::1111%25eth0]", refused},
-		{"http://[::ffff:8.8.8.8%25eth0]", refused},
+		{"http://[fe80::1%25eth0]", wrong},
+		{"http://[2606:4700::1111%25eth0]", wrong},
+		{"http://[::ffff:8.8.8.8%25eth0]", wrong},
 		{"http://[fec0::1]", refused},
 		{"http://[fc00::1]", refused},
 		{"http://[ff02::1]", refused},
@@ -242,7 +242,7 @@ func TestAllowedRangesMayBeReached(t *testing.T) {
 		"http://10.1.0.0": fine, "http://10.1.255.255:9000": fine, "http://10.0.255.255": refused, "http://10.2.0.0": refused,
 		"http://[::ffff:10.1.2.3]": fine, "http://[::ffff:10.2.2.3]": refused, "http://inside.example.org": fine, "http://mapped.example.org": fine,
 		"http://[fd00:1::]": fine, "http://[fd00:1:ffff:ffff:ffff:ffff:ffff:ffff]": fine, "http://[fd00:2::]": refused, "http://[fd00:0:ffff::]": refused,
-		"http://[fd00:1::1%25eth0]": refused, "http://[::10.1.2.3]": refused, "http://[64:ff9b::10.1.2.3]": refused, "http://[2002:a01:203::]": refused,
+		"http://[fd00:1::1%25eth0]": wrong, "http://[::10.1.2.3]": refused, "http://[64:ff9b::10.1.2.3]": refused, "http://[2002:a01:203::]": refused,
 		"http://127.0.0.1": refused, "http://8.8.8.8": fine, "http://10.1.2.3:0": wrong, "http://0xa.1.2.3": refused, "http://167838211": refused,
 	} {
 		if got, err := judge(policy, endpoint); got != want {
@@ -253,7 +253,7 @@ func TestAllowedRangesMayBeReached(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"http://127.0.0.1": fine, "http://[::1]": fine, "http://localhost": fine, "http://169.254.169.254": fine,
 		"http://0.0.0.0": refused, "http://[::]": refused, "http://[::ffff:0.0.0.0]": refused, "http://none.example.org": refused, // all of them this machine
-		"http://224.0.0.1": refused, "http://[ff02::1]": refused, "http://[fe80::1%25eth0]": refused, "http://127.1": refused,
+		"http://224.0.0.1": refused, "http://[ff02::1]": refused, "http://[fe80::1%25eth0]": wrong, "http://127.1": refused,
 	} {
 		if got, err := judge(everything, endpoint); got != want {
 			t.Errorf("with everything allowed %s is %s, want %s (%v)", endpoint, got, want, err)

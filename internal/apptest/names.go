@@ -1,0 +1,91 @@
+package apptest
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+)
+
+// Names is what the names of stores mean to the service. Those that a test says nothing about are looked up.
+type Names struct {
+	mu    sync.Mutex
+	means map[string][]netip.Addr
+}
+
+// Set has a name mean these addresses from now on; none for a name that nobody knows.
+func (n *Names) Set(name string, addresses ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.means == nil {
+		n.means = map[string][]netip.Addr{}
+	}
+	n.means[name] = nil
+	for _, address := range addresses {
+		n.means[name] = append(n.means[name], netip.MustParseAddr(address))
+	}
+}
+
+// LookupNetIP implements egress.Resolver.
+func (n *Names) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	n.mu.Lock()
+	addrs, known := n.means[host]
+	n.mu.Unlock()
+	switch {
+	case !known:
+		return net.DefaultResolver.LookupNetIP(ctx, network, host)
+	case addrs == nil:
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	return addrs, nil
+}
+
+// Canary listens where the service must not come.
+type Canary struct {
+	Port string
+	t    testing.TB
+	at   net.Addr
+	came chan net.Addr
+}
+
+// NewCanary listens at address until the end of the test.
+func NewCanary(t testing.TB, address string) *Canary {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	c := &Canary{Port: port, t: t, at: listener.Addr(), came: make(chan net.Addr, 1000)}
+	done := make(chan struct{})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-done
+	})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			c.came <- conn.RemoteAddr()
+			_ = conn.Close()
+		}
+	}()
+	return c
+}
+
+// Silent fails when somebody came since it was last asked. Who comes is let in in turn, so that whoever was there before us is met before us.
+func (c *Canary) Silent(what string) {
+	c.t.Helper()
+	conn, err := net.Dial("tcp", c.at.String())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer conn.Close()
+	for came := <-c.came; came.String() != conn.LocalAddr().String(); came = <-c.came {
+		c.t.Errorf("%s: somebody came to %s", what, c.at)
+	}
+}
