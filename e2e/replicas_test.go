@@ -8,14 +8,16 @@ import (
 	"testing"
 )
 
-// replicas starts two servers on one database and one object directory, both at once, and returns them with their site.
-func replicas(t *testing.T) (*site, [2]*process) {
+// replicas starts two servers on one database and one object directory, both at once, and returns them with their site. Settings are names and values.
+func replicas(t *testing.T, settings ...string) (*site, [2]*process) {
 	t.Helper()
 	s := newSite(t)
+	s.set(settings...)
 	s.onPostgres(t)
 	s.keepPort(t)
 	s.env["LARDER_BASE_URL"] = "http://" + s.env["LARDER_LISTEN"]
 	other := newSite(t)
+	other.set(settings...)
 	other.keepPort(t)
 	for _, name := range []string{"LARDER_DATABASE_URL", "LARDER_SECRET_KEY", "LARDER_OBJECT_DIR", "LARDER_BASE_URL"} {
 		other.env[name] = s.env[name]

@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"larder/internal/blob/s3/s3test"
+	"larder/internal/db/dbtest"
+)
+
+// Where the root mount keeps its bytes.
+const (
+	onDisk   = "disk"
+	onBucket = "s3"
+)
+
+// setUp is a service with all its replicas: a database of one kind, and the root mount in a store of one kind.
+type setUp struct {
+	*site
+	engine, store string
+	processes     []*process
+	admin, keyed  *client        // requests alternate between the replicas
+	root          string         // id of the root mount's provider
+	bucket        *s3test.Bucket // of the root mount, nil on a disk
+}
+
+// everySetUp runs a scenario on both databases with both stores: one process on SQLite, two replicas on PostgreSQL between which requests
+// alternate; objects on the disk, or in a bucket of a real S3 server.
+func everySetUp(t *testing.T, scenario func(t *testing.T, s *setUp)) {
+	t.Helper()
+	for _, engine := range dbtest.Engines {
+		for _, store := range []string{onDisk, onBucket} {
+			t.Run(engine+"/"+store, func(t *testing.T) {
+				t.Parallel()
+				s := newSetUp(t, engine, store)
+				scenario(t, s)
+				s.fsck(t)
+			})
+		}
+	}
+}
+
+// reachable are the settings of a service that may reach the S3 server of the tests, and removes without delay what nothing refers to.
+var reachable = []string{
+	"LARDER_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8", "LARDER_FREE_MODE_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8",
+	"LARDER_GARBAGE_GRACE", "1ms", "LARDER_RATE_LIMIT_ENABLED", "false",
+}
+
+func newSetUp(t *testing.T, engine, store string) *setUp {
+	t.Helper()
+	s := &setUp{engine: engine, store: store}
+	if engine == "postgres" {
+		site, two := replicas(t, reachable...)
+		s.site, s.processes = site, two[:]
+	} else {
+		s.site = newSite(t)
+		s.set(reachable...)
+		s.processes = []*process{s.start(t)}
+	}
+	var bases []string
+	for _, p := range s.processes {
+		bases = append(bases, p.url)
+	}
+	s.admin, s.keyed = login(t, "admin", adminPassword, bases...), withKey(s.key(t, "admin"), bases...)
+	var list struct {
+		Mounts []struct{ ID, ProviderID, MountPath string }
+	}
+	s.admin.do(t, "GET", "/api/admin/mounts", nil).data(t, 200, &list)
+	if len(list.Mounts) != 1 || list.Mounts[0].MountPath != "/" {
+		t.Fatalf("the seeded mounts are %+v", list.Mounts)
+	}
+	s.root = list.Mounts[0].ProviderID
+	if store == onBucket {
+		bucket := s3test.New(t)
+		s.root, s.bucket = s.provider(t, bucket, nil), &bucket
+		s.admin.do(t, "PUT", "/api/admin/mounts/"+list.Mounts[0].ID, object{"providerId": s.root}).want(t, 200)
+	}
+	return s
+}
+
+// set gives a site settings: names and values.
+func (s *site) set(settings ...string) {
+	for i := 0; i+1 < len(settings); i += 2 {
+		s.env[settings[i]] = settings[i+1]
+	}
+}
+
+// visitor is somebody without an account.
+func (s *setUp) visitor() *client { return newClient(s.admin.bases...) }
+
+// provider makes a provider (store_b) for a bucket, with further fields, and returns its id.
+func (s *setUp) provider(t testing.TB, bucket s3test.Bucket, more object) string {
+	t.Helper()
+	fields := object{
+		"name": bucket.Name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
+		"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
+	}
+	for name, value := range more {
+		fields[name] = value
+	}
+	var made struct{ Provider struct{ ID string } }
+	s.admin.do(t, "POST", "/api/admin/storage/providers", fields).data(t, 201, &made)
+	return made.Provider.ID
+}
+
+// mount makes a mount.
+func (s *setUp) mount(t testing.TB, path, provider string) {
+	t.Helper()
+	s.admin.do(t, "POST", "/api/admin/mounts", object{"providerId": provider, "mountPath": path, "name": "mount of " + path[1:]}).want(t, 201)
+}
+
+// keysIn lists a bucket past the service, all of it.
+func keysIn(t testing.TB, bucket s3test.Bucket) map[string]int64 {
+	t.Helper()
+	keys := map[string]int64{}
+	pages := s3.NewListObjectsV2Paginator(bucket.SDK(t), &s3.ListObjectsV2Input{Bucket: &bucket.Name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatalf("list bucket %s: %v", bucket.Name, err)
+		}
+		for _, o := range page.Contents {
+			keys[*o.Key] = *o.Size
+		}
+	}
+	return keys
+}
+
+// awaitEmpty waits until the collector has removed everything from a bucket, uploads in parts included.
+func (s *setUp) awaitEmpty(t testing.TB, bucket s3test.Bucket) {
+	t.Helper()
+	client := bucket.SDK(t)
+	s.processes[0].await(t, "done with the removal of "+bucket.Name, func() bool {
+		uploads, err := client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(uploads.Uploads) == 0 && len(keysIn(t, bucket)) == 0
+	})
+}
+
+// at is the path of an address of the service without its host, so that any replica may be asked.
+func at(t testing.TB, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.RequestURI()
+}
+
+// escaped is a virtual path as it stands in a request.
+func escaped(path string) string { return (&url.URL{Path: path}).EscapedPath() }
