@@ -1,0 +1,106 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/db/dbtest"
+)
+
+// Abuse case C126: the store is gone for a minute. What needs no bytes goes on, what needs them is a 5xx and charges nothing, no row is removed, the
+// health probe tells of it, and all is well by itself when the store is back.
+func TestAStoreThatIsDown(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			w := newWard(t, engine, "worker").in(t, "/ward/down")
+			w.key.Post("/api/files/folder", M{"path": "/ward", "name": "down"}).OK(201)
+			file, doomed := stored(w), w.key.Upload(w.dir, "doomed.txt", []byte(sick))
+			admin := w.l.SignIn(t, "admin", apptest.AdminPassword)
+			link := admin.Post("/api/files/"+file+"/link", M{}).OK(200).Text("link.url")
+			gateway := w.key.Get("/api/files/" + file + "/download").OK(200).Text("url")
+			whole := session(w.key, w.dir, "whole.txt", len(sick))
+			etag := putRaw(w.key, whole, sick).OK(200).Text("etag")
+			empty, parts := session(w.key, w.dir, "empty.txt", len(sick)), parted(w)
+			sendPart(w, parts).OK(200)
+			visitor := w.l.Client(t)
+
+			w.proxy.Down()
+			rows := count(t, w.l, "SELECT COUNT(*) FROM objects")
+			for range 2 {
+				w.goesOn(t, file)
+				for name, r := range map[string]*apptest.Reply{
+					"by path": w.key.Get(w.dir + "/a.txt"), "by link": visitor.Get(link), "by gateway": visitor.Get(gateway), "a range": w.key.Get(w.dir+"/a.txt", "Range", "bytes=0-9"),
+					"a compatible upload": w.key.Post("/api/upload", sick, "X-File-Name", "new.txt", "X-Path", w.dir), "bytes": putRaw(w.key, empty, sick),
+					"a part": sendPart(w, parts), "complete": complete(w.key, whole, etag), "complete parts": finishParts(w, parts),
+					"begin parts": begin(w.key, w.dir, "more.bin", len(sick), m{"partCount": 2}),
+				} {
+					if r.Err != nil || r.Status < 500 {
+						t.Errorf("%s, while the store is down: %d %.200s (%v)", name, r.Status, r.Body, r.Err)
+					}
+				}
+				w.balanced(t)
+				w.l.Clock.Advance(30 * time.Second)
+			}
+			w.key.Delete("/api/files/" + doomed).OK(200)
+			w.l.Clock.Advance(2 * time.Minute)
+			w.l.Sweep() // no store is there to delete from
+			equal(t, "objects in the database", count(t, w.l, "SELECT COUNT(*) FROM objects"), rows-1)
+			w.unwell(t)
+
+			w.proxy.Heal()
+			w.within(t, func() *apptest.Reply { return w.key.Get(w.dir + "/a.txt") })
+			bodyIs(t, visitor.Get(gateway), sick) // its token was not used up by what failed
+			bodyIs(t, visitor.Get(link), sick)
+			complete(w.key, whole, etag).OK(200)
+			finishParts(w, parts).OK(200)
+			complete(w.key, empty, putRaw(w.key, empty, sick).OK(200).Text("etag")).OK(200)
+			w.settled(t, map[string]string{"a.txt": sick, "whole.txt": sick, "a (1).txt": sick, "empty.txt": sick})
+			w.well(t)
+			w.leavesNothing(t)
+		})
+	}
+}
+
+// goesOn does what needs no bytes.
+func (w *ward) goesOn(t *testing.T, file string) {
+	t.Helper()
+	equal(t, "files listed", len(w.listing()), 2)
+	w.key.Get("/api/files/" + file).OK(200)
+	for _, name := range []string{"renamed.txt", "a.txt"} {
+		equal(t, "the new name", w.key.Put("/api/files/"+file, M{"name": name}).OK(200).Text("file.name"), name)
+	}
+	w.key.Post("/api/files/folder", M{"path": w.dir, "name": "inner"}).OK(201)
+	for _, target := range []string{w.dir + "/inner", w.dir} { // within one provider nothing is copied
+		w.key.Post("/api/files/"+file+"/move", M{"targetPath": target}).OK(200)
+	}
+	w.key.Delete("/api/files/" + idOf(w.key, w.dir, "inner")).OK(200)
+}
+
+// unwell checks that the probes tell of a store that is down, each replica's, without being down themselves.
+func (w *ward) unwell(t *testing.T) {
+	t.Helper()
+	for range w.l.Apps {
+		if r := w.key.Get("/api/public/health"); r.Status != 200 || strings.Contains(string(r.Body), `"detail":""`) || !strings.Contains(string(r.Body), "degraded") {
+			t.Errorf("while the store is down: %d %s", r.Status, r.Body)
+		}
+		equal(t, "whether it lives", w.key.Get("/api/public/health/live").Status, 200)
+	}
+}
+
+// well waits until every replica's probes say that all is well.
+func (w *ward) well(t *testing.T) {
+	t.Helper()
+	for range w.l.Apps {
+		w.within(t, func() *apptest.Reply {
+			r := w.key.Get("/api/public/health/ready")
+			if !strings.Contains(string(r.Body), `"detail":""`) {
+				return &apptest.Reply{Status: 503, Body: r.Body}
+			}
+			return r
+		})
+	}
+}
