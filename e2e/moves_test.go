@@ -10,7 +10,7 @@ import (
 )
 
 // moved waits for the job of a move, while somebody reads by a link all the time, who must get the same bytes each time.
-func (s *setUp) moved(t *testing.T, id, target, link string, content []byte) {
+func (s *setUp) moved(t *testing.T, by *client, id, target, link string, content []byte) {
 	t.Helper()
 	visitor, want := s.visitor(), hash(content)
 	var over atomic.Bool
@@ -29,7 +29,7 @@ func (s *setUp) moved(t *testing.T, id, target, link string, content []byte) {
 			}
 		}
 	}()
-	s.move(t, id, target)
+	s.move(t, by, id, target)
 	over.Store(true)
 	if err := <-reading; err != nil {
 		t.Error(err)
@@ -37,10 +37,10 @@ func (s *setUp) moved(t *testing.T, id, target, link string, content []byte) {
 }
 
 // move moves an entry and waits until that is done.
-func (s *setUp) move(t *testing.T, id, target string) {
+func (s *setUp) move(t *testing.T, by *client, id, target string) {
 	t.Helper()
 	var ordered struct{ JobID, Status string }
-	s.admin.do(t, "POST", "/api/files/"+id+"/move", object{"targetPath": target}).data(t, 200, &ordered)
+	by.do(t, "POST", "/api/files/"+id+"/move", object{"targetPath": target}).data(t, 200, &ordered)
 	if ordered.Status != "pending" {
 		t.Errorf("a move is %s at first", ordered.Status)
 	}
@@ -52,7 +52,7 @@ func (s *setUp) move(t *testing.T, id, target string) {
 		}
 	}
 	s.processes[0].await(t, "done with a move to "+target, func() bool {
-		s.admin.do(t, "GET", "/api/files/jobs/"+ordered.JobID, nil).data(t, 200, &told)
+		by.do(t, "GET", "/api/files/jobs/"+ordered.JobID, nil).data(t, 200, &told)
 		return told.Job.Status == "completed" || told.Job.Status == "failed"
 	})
 	if told.Job.Status != "completed" || told.Job.Progress != 100 {
@@ -87,7 +87,7 @@ func TestMovesEverywhere(t *testing.T) {
 
 		from := "/uploads"
 		for _, target := range []string{"/one", "/two", "/cellar", "/one", "/uploads"} {
-			s.moved(t, id, target, link, contents["/first.txt"])
+			s.moved(t, s.admin, id, target, link, contents["/first.txt"])
 			for name, content := range contents {
 				s.admin.reads(t, escaped(target+"/travels"+name), content)
 				s.admin.do(t, "GET", escaped(from+"/travels"+name), nil).fails(t, 404, "NOT_FOUND")
