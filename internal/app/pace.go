@@ -3,6 +3,8 @@ package app
 import (
 	"io"
 	"net/http"
+	"os"
+	"sync"
 	"time"
 )
 
@@ -17,6 +19,9 @@ type pace struct {
 
 // writeStep is how many bytes have to go out within one grace.
 const writeStep = 512 << 10
+
+// copyBuffers hold what passes from a store to a client.
+var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
 
 // ServeHTTP implements http.Handler.
 func (p pace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -102,11 +107,17 @@ func (w *pacedWriter) Write(p []byte) (written int, err error) {
 	}
 }
 
-// ReadFrom hands files on step by step, so that they still go out by sendfile.
+// ReadFrom hands files on step by step, so that they still go out by sendfile. What comes from elsewhere is read here, in large pieces: each read and
+// write costs a system call, and the wait for a store is not one for the client.
 func (w *pacedWriter) ReadFrom(r io.Reader) (written int64, err error) {
 	limited, ok := r.(*io.LimitedReader)
+	if ok {
+		_, ok = limited.R.(*os.File)
+	}
 	if !ok {
-		return io.Copy(struct{ io.Writer }{w}, r)
+		buffer := copyBuffers.Get().(*[]byte)
+		defer copyBuffers.Put(buffer)
+		return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, *buffer)
 	}
 	for limited.N > 0 {
 		step := &io.LimitedReader{R: limited.R, N: min(limited.N, writeStep)}
