@@ -54,7 +54,7 @@ func (s *site) environ() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir,
 		"LARDER_LISTEN=127.0.0.1:0", "LARDER_DATA_DIR=" + filepath.Join(s.dir, "data"), "LARDER_ADMIN_PASSWORD=" + s.password,
-		"LARDER_RATE_LIMIT_PER_MINUTE=10000", "LARDER_LOG_FORMAT=json", "LARDER_GARBAGE_GRACE=" + s.grace.String(),
+		"LARDER_RATE_LIMIT_PER_MINUTE=10000", "LARDER_LOG_FORMAT=json", "LARDER_ALLOW_PRIVATE_ENDPOINTS=127.0.0.0/8", "LARDER_GARBAGE_GRACE=" + s.grace.String(),
 	}
 	if s.ops != "" {
 		env = append(env, "LARDER_OPS_LISTEN="+s.ops)

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// bucket is an S3 server of our own (versitygw) on the disk that is measured, with one bucket in it.
+type bucket struct {
+	cmd              *exec.Cmd
+	address          string // host:port
+	access, password string
+}
+
+const bucketName = "bench"
+
+// startBucket runs the server that scripts/install-test-tools has installed, or the one in PATH.
+func startBucket(ctx context.Context, dir string) (*bucket, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	program := filepath.Join(cache, "larder-tools", "bin", "versitygw")
+	if _, err := os.Stat(program); err != nil {
+		if program, err = exec.LookPath("versitygw"); err != nil {
+			return nil, errors.New("no versitygw here; scripts/install-test-tools installs it")
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, bucketName), 0o700); err != nil { // to this server a directory is a bucket
+		return nil, err
+	}
+	s := &bucket{access: "bench", password: hex.EncodeToString(bodyBlock[:16])}
+	if s.address, err = freeAddress(); err != nil {
+		return nil, err
+	}
+	s.cmd = exec.CommandContext(ctx, program, "--port", s.address, "--quiet", "posix", dir)
+	s.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+s.access, "ROOT_SECRET_KEY="+s.password)
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", s.address); err == nil {
+			return s, conn.Close()
+		}
+	}
+	s.stop()
+	return nil, errors.New("versitygw does not start")
+}
+
+func (s *bucket) stop() {
+	_ = s.cmd.Process.Kill() // fails when it has ended
+	_ = s.cmd.Wait()         // it dies of the signal
+}
+
+// cloudFile is what W2 reads from the bucket.
+const cloudFile = "/uploads/cloud/large.bin"
+
+// cloud puts a bucket below the upload root of keys, and the large file into it, through the service.
+func (b *bench) cloud(ctx context.Context) (err error) {
+	if b.bucket, err = startBucket(ctx, filepath.Join(b.dir, "bucket")); err != nil {
+		return err
+	}
+	c, _, err := b.site.login(ctx, b.larder)
+	if err != nil {
+		return err
+	}
+	var made struct{ Provider struct{ ID string } }
+	provider := map[string]string{
+		"name": "bench", "type": "store_b", "endpoint": "http://" + b.bucket.address, "bucket": bucketName,
+		"accessKeyId": b.bucket.access, "secretAccessKey": b.bucket.password,
+	}
+	if err := c.call(ctx, http.MethodPost, "/api/admin/storage/providers", provider, &made); err != nil {
+		return err
+	}
+	mount := map[string]string{"providerId": made.Provider.ID, "mountPath": filepath.Dir(cloudFile), "name": "cloud"}
+	if err := c.call(ctx, http.MethodPost, "/api/admin/mounts", mount, nil); err != nil {
+		return err
+	}
+	upload := request{method: "POST", path: "/api/upload", body: b.large, headers: []string{
+		"Authorization: Bearer " + b.token, "X-File-Name: " + filepath.Base(cloudFile), "X-Path: " + filepath.Dir(cloudFile), "Content-Type: application/x-large",
+	}}
+	if _, err := run(ctx, b.larder, 1, 1, same(upload)); err != nil {
+		return fmt.Errorf("upload to the bucket: %w", err)
+	}
+	return nil
+}
