@@ -21,7 +21,7 @@ func TestABucketNextToTheDisk(t *testing.T) {
 			t.Parallel()
 			s := newSetUp(t, engine, onDisk)
 			bucket := s3test.New(t)
-			id := s.provider(t, bucket, object{"pathPrefix": "larder"})
+			id := s.provider(t, bucket, object{"pathPrefix": "larder", "uploadMode": "worker"}) // what clients put there themselves waits for an hour
 			s.mount(t, "/cloud", id)
 			s.admin.do(t, "DELETE", "/api/admin/storage/providers/"+id, nil).fails(t, 409, "OPERATION_FAILED")
 			s.discreet(t, bucket)
@@ -101,8 +101,8 @@ func TestABucketWithForeignObjects(t *testing.T) {
 	s := newSetUp(t, "sqlite", onDisk)
 	bucket := s3test.New(t)
 	foreign := foreignObjects(t, bucket)
-	s.mount(t, "/bare", s.provider(t, bucket, nil))
-	s.mount(t, "/cloud", s.provider(t, bucket, object{"name": "prefixed", "pathPrefix": "photos"})) // where others keep theirs
+	s.mount(t, "/bare", s.provider(t, bucket, object{"uploadMode": "worker"}))
+	s.mount(t, "/cloud", s.provider(t, bucket, object{"name": "prefixed", "pathPrefix": "photos", "uploadMode": "worker"})) // where others keep theirs
 	for _, folder := range []string{"/bare", "/cloud"} {
 		if listed := s.admin.list(t, folder); len(listed) > 0 {
 			t.Errorf("%s lists what is not ours: %+v", folder, listed)
