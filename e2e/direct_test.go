@@ -9,21 +9,18 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// bucketMount is a folder whose content lies in a bucket.
-const bucketMount = "/uploads/bucket"
+// straightMount is a folder whose content goes straight to a bucket.
+const straightMount = "/uploads/straight"
 
-// inBucket makes sure of bucketMount.
+// inBucket makes sure of straightMount.
 func (w *wreck) inBucket(t *testing.T) {
 	t.Helper()
-	if w.admin.do(t, "GET", "/api/files?path="+bucketMount, nil).status != 404 {
-		return
-	}
-	bucket := s3test.New(t)
-	var made struct{ Provider struct{ ID string } }
-	w.admin.do(t, "POST", "/api/admin/storage/providers", object{
-		"name": "bucket", "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
-	}).data(t, 201, &made)
-	w.admin.do(t, "POST", "/api/admin/mounts", object{"providerId": made.Provider.ID, "mountPath": bucketMount, "name": "bucket"}).want(t, 201)
+	w.mount(t, straightMount, func() object {
+		bucket := s3test.New(t)
+		return object{
+			"name": "straight", "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
+		}
+	})
 }
 
 // sendStraight sends content past the service, and returns the etag that the store answers.
@@ -50,21 +47,21 @@ func directCopied(t *testing.T, w *wreck) attempt {
 	w.inBucket(t)
 	name, content := w.fresh(), w.content(small(w))
 	var session struct{ SessionID, UploadURL, UploadMode string }
-	w.admin.do(t, "POST", "/api/files/upload-session", object{"path": bucketMount, "fileName": name, "fileSize": len(content), "conflict": "fail"}).data(t, 200, &session)
+	w.admin.do(t, "POST", "/api/files/upload-session", object{"path": straightMount, "fileName": name, "fileSize": len(content), "conflict": "fail"}).data(t, 200, &session)
 	if session.UploadMode != "presigned" {
 		t.Fatalf("the bytes are to come by mode %s", session.UploadMode)
 	}
 	etag := sendStraight(t, session.UploadURL, content)
 	return attempt{
 		run: func() (reply, error) { return w.complete(session.SessionID, etag) },
-		may: map[string][]string{bucketMount + "/" + name: {""}},
+		may: map[string][]string{straightMount + "/" + name: {""}},
 		again: func(t *testing.T) {
 			r, err := w.complete(session.SessionID, etag)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.want(t, 200)
-			w.kept[bucketMount+"/"+name] = content
+			w.kept[straightMount+"/"+name] = content
 		},
 	}
 }

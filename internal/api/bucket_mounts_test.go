@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,19 +11,6 @@ import (
 	"larder/internal/blob/s3/s3test"
 	"larder/internal/site"
 )
-
-// keysIn lists what lies in a bucket.
-func keysIn(t *testing.T, bucket s3test.Bucket) (keys []string) {
-	t.Helper()
-	list, err := bucket.SDK(t).ListObjectsV2(context.Background(), &sdk.ListObjectsV2Input{Bucket: &bucket.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, object := range list.Contents {
-		keys = append(keys, *object.Key)
-	}
-	return keys
-}
 
 // Abuse case C20, in a bucket: providers with equal and nested prefixes, one of them at another name of the server.
 func TestProvidersShareABucketOfAServer(t *testing.T) {
@@ -42,7 +28,7 @@ func TestProvidersShareABucketOfAServer(t *testing.T) {
 			admin.Upload(fmt.Sprint("/s", i), "f", []byte(fmt.Sprint("body ", i)))
 		}
 		nested := 0
-		for _, key := range keysIn(t, bucket) {
+		for _, key := range bucket.Keys(t) {
 			if !strings.HasPrefix(key, "a/") {
 				t.Errorf("object %s", key)
 			}
@@ -71,7 +57,7 @@ func TestProvidersShareABucketOfAServer(t *testing.T) {
 				bodyIs(t, admin.Get(fmt.Sprintf("/s%d/from%%20%d", (i+1)%len(all), i)).OK(200), fmt.Sprint("body ", i))
 			}
 		}
-		equal(t, "objects", len(keysIn(t, bucket)), len(all))
+		equal(t, "objects", len(bucket.Keys(t)), len(all))
 		for i, id := range all { // nobody takes the others' along
 			status(t, "DELETE of a provider with objects", admin.Delete(providers+"/"+id), 409, "OPERATION_FAILED")
 			admin.Delete("/api/files/" + idOf(admin, fmt.Sprint("/s", (i+1)%len(all)), fmt.Sprint("from ", i))).OK(200)
@@ -139,7 +125,7 @@ func TestSessionsStayWithTheirBucket(t *testing.T) {
 		onDisk := session(admin, "/m", "disk", 5)
 		admin.Put(mounts+"/"+id, M{"providerId": remote}).OK(200)
 		complete(admin, onDisk, putRaw(admin, onDisk, "disks").OK(200).Text("etag")).OK(200)
-		equal(t, "objects in the bucket", len(keysIn(t, bucket)), 2)
+		equal(t, "objects in the bucket", len(bucket.Keys(t)), 2)
 		equal(t, "objects on the disk", len(objectsIn(t, l, "disk")), 2)
 		for _, body := range []M{{"type": "store_c"}, {"bucket": "another"}} {
 			status(t, "the bucket is in use", admin.Put(providers+"/"+remote, body), 409, "OPERATION_FAILED")
@@ -151,7 +137,7 @@ func TestSessionsStayWithTheirBucket(t *testing.T) {
 		status(t, "what is hidden takes nothing", complete(admin, kept, etag), 409, "OPERATION_FAILED")
 		admin.Put(mounts+"/"+over, M{"priority": -1}).OK(200)
 		complete(admin, kept, etag).OK(200)
-		equal(t, "objects in the bucket", len(keysIn(t, bucket)), 3)
+		equal(t, "objects in the bucket", len(bucket.Keys(t)), 3)
 		for range 2 {
 			collect(l, admin)
 			for name, body := range map[string]string{"half": "bytes", "before": "hello", "new": "new", "disk": "disks", "kept": "other"} {

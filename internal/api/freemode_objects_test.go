@@ -28,20 +28,6 @@ func put(t testing.TB, b s3test.Bucket, key, content string) {
 	}
 }
 
-// keysIn lists a bucket past the service.
-func keysIn(t testing.TB, b s3test.Bucket) []string {
-	t.Helper()
-	list, err := b.SDK(t).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &b.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var keys []string
-	for _, o := range list.Contents {
-		keys = append(keys, *o.Key)
-	}
-	return keys
-}
-
 // contentOf reads an object past the service.
 func contentOf(t testing.TB, b s3test.Bucket, key string) string {
 	t.Helper()
@@ -152,7 +138,7 @@ func TestFreeModeUpload(t *testing.T) {
 			t.Error("other bytes")
 		}
 		raw("?path=/photos/2024", "cat.png", "purr").OK(201) // the key is replaced
-		same(t, "the bucket", keysIn(t, bucket), "photos/2024/cat.png")
+		same(t, "the bucket", bucket.Keys(t), "photos/2024/cat.png")
 		if contentOf(t, bucket, "photos/2024/cat.png") != "purr" {
 			t.Error("the first one is still there")
 		}
@@ -195,7 +181,7 @@ func TestFreeModeUpload(t *testing.T) {
 		}
 		cut := c.Post("/api/free-mode/upload", "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"cut\"\r\n\r\n"+strings.Repeat("x", 6<<20), "Content-Type", "multipart/form-data; boundary=b")
 		status(t, "a form that is cut", cut, 422, "OPERATION_FAILED")
-		if keys := keysIn(t, bucket); slices.Contains(keys, "cut") {
+		if keys := bucket.Keys(t); slices.Contains(keys, "cut") {
 			t.Errorf("%v", keys)
 		}
 	}, apptest.ReachLoopback)
@@ -250,7 +236,7 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 	if reply.Err == nil { // else the answer was lost, since the form goes on behind it
 		reply.Fails(413, "PAYLOAD_TOO_LARGE")
 	}
-	same(t, "the bucket", keysIn(t, bucket))
+	same(t, "the bucket", bucket.Keys(t))
 	uploads, err := bucket.SDK(t).ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket.Name})
 	if err != nil || len(uploads.Uploads) != 0 {
 		t.Errorf("uploads left: %+v, %v", uploads, err)
@@ -319,7 +305,7 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 		}
 		c.Delete("/api/free-mode/object?key=d%2Fx%20y.html").OK(200) // absent is success
 		c.Get(address).Fails(404, "NOT_FOUND")
-		same(t, "the bucket", keysIn(t, bucket), "cat.png")
+		same(t, "the bucket", bucket.Keys(t), "cat.png")
 
 		// a store that fails is never told as "not found"
 		if _, err := bucket.SDK(t).DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: aws.String("cat.png")}); err != nil {
@@ -384,5 +370,5 @@ func TestFreeModeTransfers(t *testing.T) {
 	end(first)
 	bodyIs(t, c.Get("/api/free-mode/download?key=a"), "x")
 	end(second)
-	same(t, "the bucket", keysIn(t, bucket), "1", "2", "a")
+	same(t, "the bucket", bucket.Keys(t), "1", "2", "a")
 }

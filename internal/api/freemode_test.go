@@ -360,7 +360,7 @@ func TestFreeModeWritesNeedTheToken(t *testing.T) {
 			}
 		}
 		c.Get("/api/free-mode/session").OK(200)
-		same(t, "the bucket", keysIn(t, bucket), "keep.txt")
+		same(t, "the bucket", bucket.Keys(t), "keep.txt")
 
 		for name, path := range map[string]string{"read": "/api/free-mode/files", "session": "/api/free-mode/session", "download": "/api/free-mode/download?key=keep.txt"} {
 			f := c.Fork()

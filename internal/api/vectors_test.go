@@ -266,7 +266,7 @@ func TestPathVectors(t *testing.T) {
 			})
 		}
 		bodyIs(t, bob.Get("/home/bob/x").OK(200), secret)
-		if keys := keysIn(t, bucket); !slices.Contains(keys, "x") || slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(key, "..") && !strings.Contains(key, "%") }) {
+		if keys := bucket.Keys(t); !slices.Contains(keys, "x") || slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(key, "..") && !strings.Contains(key, "%") }) {
 			t.Errorf("the bucket holds %q", keys)
 		}
 		same(t, "bob's home", names(bob, "/home/bob"), "x")

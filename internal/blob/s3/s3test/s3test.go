@@ -83,3 +83,20 @@ func (b Bucket) SDK(t testing.TB) *sdk.Client {
 		Credentials: credentials.NewStaticCredentialsProvider(b.AccessKey, b.SecretKey, ""),
 	})
 }
+
+// Keys lists all that lies in the bucket, past whatever is under test.
+func (b Bucket) Keys(t testing.TB) []string {
+	t.Helper()
+	keys := []string{}
+	pages := sdk.NewListObjectsV2Paginator(b.SDK(t), &sdk.ListObjectsV2Input{Bucket: &b.Name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.WithoutCancel(t.Context()))
+		if err != nil {
+			t.Fatalf("list a bucket: %v", err)
+		}
+		for _, object := range page.Contents {
+			keys = append(keys, *object.Key)
+		}
+	}
+	return keys
+}
