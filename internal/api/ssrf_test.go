@@ -102,10 +102,14 @@ func TestNoSinkReachesInside(t *testing.T) {
 			return admin.Post(providers, body(endpoint, M{"type": "store_c"}))
 		},
 		"PUT": func(endpoint string) *apptest.Reply { return admin.Put(providers+"/"+id, M{"endpoint": endpoint}) },
+		"free mode": func(endpoint string) *apptest.Reply {
+			return l.Client(t).Post("/api/free-mode/init", body(endpoint, M{"secretAccessKey": "secret"}))
+		},
 		"PUT of a disk": func(endpoint string) *apptest.Reply {
 			return admin.Put(providers+"/"+disk, body(endpoint, nil))
 		},
 	}
+	l.ChangeSettings(t, func(s *site.Settings) { s.EnableFreeMode = true })
 	targets := hidden(t, l)
 	if len(targets) < 60 {
 		t.Fatalf("only %d targets", len(targets))
@@ -132,6 +136,32 @@ func TestNoSinkReachesInside(t *testing.T) {
 		t.Error("a provider was made or changed")
 	}
 	admin.Put(providers+"/"+id, M{"endpoint": "http://store.example.org:2/"}).OK(200)
+}
+
+// The test of a provider reaches nothing inside either, wherever its record came to lead, nor does it tell what is there (abuse cases C60, C65).
+func TestProviderTestReachesNothingInside(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", allowStore)
+	l.Names.Set("store.example.org", storeAddress)
+	canary := apptest.NewCanary(t, ":0")
+	admin := l.Admin(t)
+	targets := hidden(t, l)
+	ids := make([]string, len(targets))
+	for i, target := range targets {
+		ids[i] = admin.Post(providers, M{
+			"name": "x", "type": "store_b", "endpoint": "http://store.example.org:1", "bucket": "bucket", "accessKeyId": "key", "secretAccessKey": "secret",
+		}).OK(201).Text("provider.id")
+		change(t, l, "UPDATE providers SET endpoint = $1 WHERE id = $2", strings.ReplaceAll(target, "PORT", canary.Port), ids[i])
+	}
+	told := ""
+	for i, reply := range atOnce(t, admin, len(ids), func(c *apptest.Client, i int) *apptest.Reply { return c.Post(providers+"/"+ids[i]+"/test", nil) }) {
+		if told == "" {
+			told = reply.OK(200).Text("message")
+		}
+		equal(t, targets[i]+": connected", reply.OK(200).Value("connected"), false)
+		equal(t, targets[i]+": message", reply.Value("message"), told)
+	}
+	canary.Silent("the test of a provider")
 }
 
 // A provider that was saved while its name was public is of no use, and no danger, once the name leads inside (abuse case C62).
