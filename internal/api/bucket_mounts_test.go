@@ -5,10 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"larder/internal/apptest"
-	"larder/internal/blob/s3/s3test"
 	"larder/internal/site"
 )
 
