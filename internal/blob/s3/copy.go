@@ -94,9 +94,12 @@ func (s *Store) copy(ctx context.Context, name string, src original, mimeType, m
 		input.IfNoneMatch = aws.String("*")
 	}
 	copied, err := s.client.CopyObject(ctx, input)
-	if status(err) == http.StatusNotImplemented {
+	if lacks(err) {
 		input.IfNoneMatch, input.CopySourceIfMatch = nil, nil // what they are for is looked at before and after
 		copied, err = s.client.CopyObject(ctx, input)
+	}
+	if refusesCopies(err) {
+		return blob.Info{}, fmt.Errorf("copy object: %w: %w", blob.ErrNoCopy, err)
 	}
 	if err == nil && copied.CopyObjectResult == nil {
 		err = errors.New("the server does not tell what it made")
@@ -111,6 +114,11 @@ func (s *Store) copy(ctx context.Context, name string, src original, mimeType, m
 	}
 	made, err := s.settle(ctx, name, mark, src.Size, "copy object", err)
 	return made, src.gone(err)
+}
+
+// refusesCopies reports whether the server does not copy, or not for these credentials. It has made nothing then.
+func refusesCopies(err error) bool {
+	return lacks(err) || status(err) == http.StatusMethodNotAllowed || status(err) == http.StatusForbidden && code(err) == "AccessDenied"
 }
 
 // errUnproven is the cause of the failure when the server has said that all is well and the object is not there.
@@ -167,9 +175,12 @@ func (s *Store) copyRange(ctx context.Context, name string, id *string, number i
 		CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", at, at+length-1)),
 	}
 	copied, err := s.client.UploadPartCopy(ctx, input, s.again)
-	if status(err) == http.StatusNotImplemented {
+	if lacks(err) {
 		input.CopySourceIfMatch = nil
 		copied, err = s.client.UploadPartCopy(ctx, input, s.again)
+	}
+	if refusesCopies(err) {
+		return "", fmt.Errorf("copy part: %w: %w", blob.ErrNoCopy, err)
 	}
 	if err != nil {
 		return "", src.gone(failed(ctx, "copy part", err))

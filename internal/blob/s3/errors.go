@@ -53,6 +53,11 @@ func absent(ctx context.Context, doing string, err error) error {
 	return failed(ctx, doing, err)
 }
 
+// lacks reports whether the server says that it does not know what was asked for, a call or a header. Some say so with another status.
+func lacks(err error) bool {
+	return status(err) == http.StatusNotImplemented || code(err) == "NotImplemented"
+}
+
 // noUpload reports whether the server says that there is no such upload in parts.
 func noUpload(err error) bool { return code(err) == "NoSuchUpload" }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"larder/internal/blob"
+	"larder/internal/fault"
 )
 
 // abortTries is how often Abort asks whether parts that were under way have come after it.
@@ -161,14 +162,10 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	if len(list) != u.Parts() {
 		return blob.Info{}, fmt.Errorf("finish upload: %w: %d of %d are there", blob.ErrPart, len(list), u.Parts())
 	}
-	condition, err := s.condition(ctx, *name)
-	if err != nil {
-		return blob.Info{}, err
-	}
-	_, err = s.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
-		Bucket: &s.bucket, Key: name, UploadId: &u.ID, IfNoneMatch: condition, MultipartUpload: &types.CompletedMultipartUpload{Parts: list},
-	})
+	err = s.complete(ctx, name, &u.ID, list)
 	switch {
+	case errors.Is(err, blob.ErrExists), fault.Is(err, fault.Unavailable):
+		return blob.Info{}, err
 	case err == nil, s.ended(context.WithoutCancel(ctx), u): // whatever it answered: the upload is over, and the object tells how
 		return s.finished(context.WithoutCancel(ctx), u)
 	case taken(err):
@@ -224,7 +221,7 @@ func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
 // abortAll drops all uploads for a key. A server that cannot list them is taken to have none.
 func (s *Store) abortAll(ctx context.Context, key blob.Key) error {
 	list, err := s.client.ListMultipartUploads(ctx, &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: aws.String(string(key))}, s.again)
-	if status(err) == http.StatusNotImplemented {
+	if lacks(err) {
 		return nil
 	}
 	if err != nil {

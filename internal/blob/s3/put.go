@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -90,7 +89,7 @@ func (s *Store) put(ctx context.Context, name string, body []byte, mimeType, mar
 		}
 		err = errTag
 	}
-	if condition != nil && status(err) == http.StatusNotImplemented {
+	if condition != nil && lacks(err) {
 		s.unconditional.Store(true)
 		return s.put(ctx, name, body, mimeType, mark)
 	}

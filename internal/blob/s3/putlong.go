@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 
@@ -43,8 +44,7 @@ func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, re
 
 // inParts makes an object of the parts that fill puts into an upload; fill returns them and their length in all. When it fails, nothing is left.
 func (s *Store) inParts(ctx context.Context, name, mimeType, mark string, fill func(id *string) ([]types.CompletedPart, int64, error)) (info blob.Info, err error) {
-	condition, err := s.condition(ctx, name)
-	if err != nil {
+	if _, err := s.condition(ctx, name); err != nil { // before the bytes go out
 		return blob.Info{}, err
 	}
 	created, err := s.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{
@@ -63,9 +63,9 @@ func (s *Store) inParts(ctx context.Context, name, mimeType, mark string, fill f
 	if err != nil {
 		return blob.Info{}, err
 	}
-	_, err = s.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
-		Bucket: &s.bucket, Key: &name, UploadId: created.UploadId, IfNoneMatch: condition, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-	})
+	if err = s.complete(ctx, &name, created.UploadId, parts); errors.Is(err, blob.ErrExists) {
+		return blob.Info{}, err
+	}
 	if err != nil {
 		info, err = s.settle(ctx, name, mark, size, "complete upload", err)
 		done = err == nil
@@ -77,6 +77,22 @@ func (s *Store) inParts(ctx context.Context, name, mimeType, mark string, fill f
 		err = blob.Unavailable("complete upload", fmt.Errorf("the object has %d bytes of %d", info.Size, size))
 	}
 	return info, err
+}
+
+// complete has the server make the object of parts. Nothing is overwritten, see condition. Errors: blob.ErrExists, or what the server says.
+func (s *Store) complete(ctx context.Context, name, id *string, parts []types.CompletedPart) error {
+	condition, err := s.condition(ctx, *name)
+	if err != nil {
+		return err
+	}
+	_, err = s.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
+		Bucket: &s.bucket, Key: name, UploadId: id, IfNoneMatch: condition, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+	})
+	if condition != nil && lacks(err) {
+		s.unconditional.Store(true)
+		return s.complete(ctx, name, id, parts)
+	}
+	return err
 }
 
 // putPart sends a part that is in memory and returns its ETag.

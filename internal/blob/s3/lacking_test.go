@@ -1,0 +1,100 @@
+package s3
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+)
+
+// A server that knows no conditions is found out by the first call that has one, whichever it is, and whatever the status it says so with.
+func TestServerWithoutConditionsTakesParts(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{"501": 501, "400": 400} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, p, opts := behindProxy(t)
+			p.next("POST upload", answer(status, "NotImplemented"))
+			long := strings.Repeat("0123456789abcdef", minPart/16) + "more"
+			key := blobtest.NewKey()
+			if _, err := s.Put(t.Context(), key, strings.NewReader(long), blob.PutOptions{Size: -1, Max: -1}); err != nil {
+				t.Fatalf("Put = %v", err)
+			}
+			if got := string(blobtest.Content(t, s, key)); got != long {
+				t.Errorf("the object has %d bytes of %d, or others", len(got), len(long))
+			}
+			if _, err := s.Put(t.Context(), key, strings.NewReader(long), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrExists) {
+				t.Errorf("second Put = %v, want ErrExists", err)
+			}
+			fresh := open(t, opts)
+			u, err := fresh.Begin(t.Context(), blobtest.NewKey(), 3, 3, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fresh.PutPart(t.Context(), u, 1, strings.NewReader("abc")); err != nil {
+				t.Fatal(err)
+			}
+			p.next("POST upload", answer(status, "NotImplemented"))
+			if info, err := fresh.Finish(t.Context(), u); err != nil || info.Size != 3 {
+				t.Errorf("Finish = %+v, %v", info, err)
+			}
+			noUploads(t, opts)
+		})
+	}
+}
+
+// A server that does not copy, or not for these credentials, leaves it to the caller, in one piece and in parts, and makes nothing.
+func TestServerThatDoesNotCopy(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]struct {
+		status int
+		code   string
+	}{"lacks it": {501, "NotImplemented"}, "says 400": {400, "NotImplemented"}, "knows no such method": {405, "MethodNotAllowed"}, "forbids it": {403, "AccessDenied"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, p, opts := behindProxy(t)
+			source, key := blobtest.NewKey(), blobtest.NewKey()
+			if _, err := s.Put(t.Context(), source, io.LimitReader(zeros{}, 6<<20), blob.PutOptions{Size: 6 << 20}); err != nil {
+				t.Fatal(err)
+			}
+			p.next("PUT", answer(refusal.status, refusal.code))
+			if refusal.code == "NotImplemented" { // it might be the conditions that it lacks
+				p.next("PUT", answer(refusal.status, refusal.code))
+			}
+			if _, err := s.CopyFrom(t.Context(), key, s, source, "", ""); !errors.Is(err, blob.ErrNoCopy) {
+				t.Errorf("CopyFrom = %v, want ErrNoCopy", err)
+			}
+			s.copyMax, s.copyPart = 5<<20, 6<<20
+			p.next("PUT part", answer(refusal.status, refusal.code))
+			if refusal.code == "NotImplemented" {
+				for range tries {
+					p.next("PUT part", answer(refusal.status, refusal.code))
+				}
+			}
+			if _, err := s.CopyFrom(t.Context(), key, s, source, "", ""); !errors.Is(err, blob.ErrNoCopy) {
+				t.Errorf("CopyFrom in parts = %v, want ErrNoCopy", err)
+			}
+			p.spoils = nil // retries that were not needed
+			blobtest.Absent(t, s, key)
+			noUploads(t, opts)
+		})
+	}
+}
+
+// A server that cannot list uploads in parts still deletes.
+func TestDeleteWithoutAListOfUploads(t *testing.T) {
+	t.Parallel()
+	s, p, _ := behindProxy(t)
+	key := blobtest.NewKey()
+	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
+		t.Fatal(err)
+	}
+	p.next("GET uploads", answer(400, "NotImplemented"))
+	if err := s.Delete(t.Context(), key); err != nil {
+		t.Errorf("Delete = %v", err)
+	}
+	blobtest.Absent(t, s, key)
+}
