@@ -118,7 +118,7 @@ func (c *call) copied(ids []string, signed bool, expiresIn int64) ([]copied, err
 		}
 		return out, err
 	}
-	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second, func(file files.Entry) files.Outside { return c.terms(file, true) })
+	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second, func(file files.Entry) files.Outside { return c.terms(file.Name, file.MimeType, true) })
 	for i, link := range links {
 		address := link.Address
 		if link.Token != "" {

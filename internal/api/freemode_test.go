@@ -111,7 +111,7 @@ func TestFreeModeCookieIsSecureOnHTTPS(t *testing.T) {
 	if !strings.Contains(reply.Header.Get("Set-Cookie"), "; Secure") {
 		t.Errorf("cookie %s", reply.Header.Get("Set-Cookie"))
 	}
-	l.Client(t).Post("/api/free-mode/init", freeFields(bucket)).Fails(403, "FORBIDDEN") // the cookie would be lost
+	l.Client(t).Post("/api/free-mode/init", freeFields(bucket), "X-Forwarded-Proto", "http").Fails(403, "FORBIDDEN") // the cookie would be lost
 }
 
 // Refusals come in this order: switched off, fields, endpoint, limit, connection.

@@ -19,7 +19,7 @@ import (
 type bodyGate struct {
 	*recorder
 	call    *call
-	content *files.Content
+	content outgoing
 	terms   files.Outside
 	public  bool         // anybody may have it
 	spend   func() error // nil for nothing
@@ -38,7 +38,7 @@ func (g *bodyGate) Seek(offset int64, whence int) (int64, error) {
 	case io.SeekCurrent:
 		offset += g.at
 	case io.SeekEnd:
-		offset += g.content.Entry.Size
+		offset += g.content.size
 	}
 	if offset < 0 {
 		return 0, fmt.Errorf("seek in content: invalid offset %d", offset)
@@ -102,8 +102,8 @@ func (g *bodyGate) prepare() (address string, err error) {
 	}
 	if address == "" {
 		length, err := strconv.ParseInt(g.Header().Get("Content-Length"), 10, 64)
-		if err != nil || length > g.content.Entry.Size-g.at { // several ranges
-			length = g.content.Entry.Size - g.at
+		if err != nil || length > g.content.size-g.at { // several ranges
+			length = g.content.size - g.at
 		}
 		if g.object, err = g.content.OpenRange(ctx, g.at, length); err != nil {
 			return "", err

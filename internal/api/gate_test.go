@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"larder/internal/files"
 )
 
 // stored is an open object of a store on the disk.
@@ -44,7 +42,7 @@ func TestFilesReachTheSocketAsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := &socket{ResponseRecorder: httptest.NewRecorder()}
-	gate := &bodyGate{recorder: &recorder{ResponseWriter: to}, content: &files.Content{Entry: files.Entry{Size: 10}}, object: stored{file, file}}
+	gate := &bodyGate{recorder: &recorder{ResponseWriter: to}, content: outgoing{size: 10}, object: stored{file, file}}
 	defer gate.close()
 	if _, err := gate.Seek(4, io.SeekStart); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"larder/internal/blob"
 	"larder/internal/fault"
@@ -22,20 +24,43 @@ type manner struct {
 // seek, a read and a header, however short it is.
 const maxRanges = 32
 
-// serveContent is the one place that serves bytes (docs/decisions.md: Serving files): type, disposition, policy, caching, validators, ranges,
-// HEAD. A file of the local store reaches the socket by sendfile.
+// outgoing is content about to go out, whoever's it is.
+type outgoing struct {
+	name, mimeType, etag string
+	size                 int64
+	modified             time.Time
+	source
+}
+
+// source is where bytes come from. Its faults are those of files.Content.
+type source interface {
+	// Check reports whether they are there.
+	Check(ctx context.Context) error
+	// Elsewhere is where the client is sent for them, "" for nowhere.
+	Elsewhere(ctx context.Context, terms files.Outside) (string, error)
+	// OpenRange opens them at first, for length bytes to be read.
+	OpenRange(ctx context.Context, first, length int64) (blob.Object, error)
+}
+
+// serveContent serves a file of the tree.
 func (c *call) serveContent(content files.Content, m manner) error {
+	return c.serveBytes(outgoing{content.Entry.Name, content.Entry.MimeType, content.ETag, content.Entry.Size, content.Modified, content}, m)
+}
+
+// serveBytes is the one place that serves bytes (docs/decisions.md: Serving files): type, disposition, policy, caching, validators, ranges,
+// HEAD. A file of the local store reaches the socket by sendfile.
+func (c *call) serveBytes(content outgoing, m manner) error {
 	if runs(c.r) {
 		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
 	}
 	h := c.w.Header()
-	media, inline, policy := safeType(content.Entry.MimeType)
+	media, inline, policy := safeType(content.mimeType)
 	inline = inline && !m.attach
 	h.Set("Content-Type", media)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", policy)
-	h.Set("Content-Disposition", disposition(inline, content.Entry.Name))
-	h.Set("ETag", content.ETag)
+	h.Set("Content-Disposition", disposition(inline, content.name))
+	h.Set("ETag", content.etag)
 	if policy == boxedPolicy { // scripts and styles are among these; a copy that was fetched otherwise must not be run either
 		h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
 	}
@@ -49,20 +74,20 @@ func (c *call) serveContent(content files.Content, m manner) error {
 	if asked := c.r.Header.Get("Range"); strings.Count(asked, ",") >= maxRanges {
 		c.r.Header.Del("Range")
 	} else if strings.Contains(asked, "-0") {
-		c.r.Header.Set("Range", withoutEmptySuffix(asked, content.Entry.Size))
+		c.r.Header.Set("Range", withoutEmptySuffix(asked, content.size))
 	}
-	gate := &bodyGate{recorder: c.w, call: c, content: &content, public: m.public, spend: m.spend, terms: c.terms(content.Entry, m.attach)}
+	gate := &bodyGate{recorder: c.w, call: c, content: content, public: m.public, spend: m.spend, terms: c.terms(content.name, content.mimeType, m.attach)}
 	defer gate.close()
-	http.ServeContent(gate, c.r, "", content.Modified, gate)
+	http.ServeContent(gate, c.r, "", content.modified, gate)
 	return nil
 }
 
 // terms are what an answer must be like that comes from a store itself. Whoever serves the bytes of a publicDomain leaves out policy and disposition, so that
 // only what is shown anyway may come from there.
-func (c *call) terms(file files.Entry, attach bool) files.Outside {
-	media, inline, _ := safeType(file.MimeType)
+func (c *call) terms(name, mimeType string, attach bool) files.Outside {
+	media, inline, _ := safeType(mimeType)
 	inline = inline && !attach
-	return files.Outside{Type: media, Disposition: disposition(inline, file.Name), Bare: inline, Secure: c.a.secure}
+	return files.Outside{Type: media, Disposition: disposition(inline, name), Bare: inline, Secure: c.a.secure}
 }
 
 // withoutEmptySuffix replaces ranges of the last 0 bytes, which nothing satisfies (RFC 9110, section 14.1.2), by ranges that begin at the end of the
