@@ -98,15 +98,15 @@ func (x *transfer) copyOne(ctx context.Context, c cargo) error {
 	if err != nil {
 		return err
 	}
-	target, err := x.store(ctx, x.order.Provider)
-	if err != nil {
-		return err
-	}
 	key, due, err := x.Keys.Take(ctx, x.order.Provider)
 	if err != nil {
 		return err
 	}
 	crash.Point("move.noted")
+	target, err := x.store(ctx, x.order.Provider) // after the key is noted, see Keyring
+	if err != nil {
+		return err
+	}
 	h := haul{transfer: x, cargo: c, from: source, to: target, key: key, due: due}
 	info, err := h.bring(ctx)
 	var size blob.ErrSize

@@ -601,6 +601,30 @@ func TestMoveBetweenProvidersInOneDirectory(t *testing.T) {
 	})
 }
 
+// Whoever sends a provider to another bucket takes the tree alone and asks whether a key is noted for it: a key must be noted before its store is
+// asked for, or the copy would go to the old bucket and count as one in the new.
+func TestCopiesAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		g := w.stock("/home/ann/box", some())
+		asked := 0
+		w.tree.WrapStores(func(id string, s blob.Store) blob.Store {
+			if id == "vault" {
+				if asked++; w.garbageOf("vault") == 0 {
+					t.Error("the store of a copy is asked for while no key is noted")
+				}
+			}
+			return s
+		})
+		j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
+		w.work()
+		w.ended(j.ID, "")
+		w.lies(g, "/vault/box", "/home/ann/box")
+		if asked == 0 {
+			t.Error("the store was not asked for")
+		}
+	})
+}
+
 // Abuse case C126: a store that is away for a minute costs a minute.
 func TestMoveWaitsForAStore(t *testing.T) {
 	eachDepot(t, func(t *testing.T, w *depot) {
