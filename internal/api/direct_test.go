@@ -206,7 +206,7 @@ func TestDirectUpload(t *testing.T) {
 			final = keys[1]
 		}
 		head, err := bucket.SDK(t).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket.Name, Key: &final})
-		if err != nil || *head.ContentType != "text/plain" {
+		if err != nil || *head.ContentType != "text/plain; charset=utf-8" {
 			t.Errorf("the store calls it %v, %v", head.ContentType, err)
 		}
 		sums(t, l, text)
@@ -367,6 +367,42 @@ func TestDirectUploadsDoNotMixContent(t *testing.T) {
 			}
 		}
 	}, apptest.ReachLoopback, apptest.TrustLoopback, func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" })
+}
+
+// What lies in the bucket is shown to everybody by a publicDomain, with the type that whoever sent it gave it: what comes in one piece goes through the
+// service then (abuse case C67). Of what comes in parts the service says what type it is.
+func TestDirectUploadsStayOffAPublicDomain(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		l.S3Mount(t, "/shown", m{"uploadMode": "presigned", "publicDomain": "cdn.example.org"})
+		admin := l.Admin(t)
+		if r := begin(admin, "/shown", "f.html", 5).OK(200); r.Text("uploadMode") != "worker" {
+			t.Errorf("in one piece: %s", r.Body)
+		}
+		if r := begin(admin, "/shown", "g.html", 9<<20, m{"partCount": 2}).OK(200); r.Text("uploadMode") != "presigned" {
+			t.Errorf("in parts: %s", r.Body)
+		}
+	}, apptest.ReachLoopback)
+}
+
+// Whatever became of their sessions: a user has 100 addresses at most by which bytes that nobody is charged for can be sent (abuse case C96).
+func TestDirectUploadsHaveABound(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		l.S3Mount(t, "/bucket")
+		admin := l.Admin(t)
+		for i := range 100 {
+			id, _, etag := sent(t, admin, "/bucket", fmt.Sprint("f", i), "12345")
+			complete(admin, id, etag).OK(200)
+		}
+		if r := begin(admin, "/bucket", "one more", 5).OK(200); r.Text("uploadMode") != "worker" {
+			t.Errorf("the 101st: %s", r.Body)
+		}
+		l.Clock.Advance(time.Hour)
+		if r := begin(admin, "/bucket", "an hour later", 5).OK(200); r.Text("uploadMode") != "presigned" {
+			t.Errorf("an hour later: %s", r.Body)
+		}
+	}, apptest.ReachLoopback)
 }
 
 // A client that does not reach the store sends the bytes through the service, whatever it was told first. The last of them count.

@@ -101,7 +101,8 @@ func replaceOne(t *testing.T, sdk *s3.Client, b s3test.Bucket, key, content stri
 	if err != nil || head.ContentLength == nil || *head.ContentLength != 1 {
 		return
 	}
-	if _, err := sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content)}); err != nil {
+	_, err = sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content), Metadata: head.Metadata})
+	if err != nil {
 		t.Errorf("replace an object: %v", err)
 	}
 }

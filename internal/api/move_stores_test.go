@@ -287,6 +287,9 @@ func TestMoveIntoAStoreThatLies(t *testing.T) {
 		sdk := there.SDK(t)
 		for what, from := range map[string]harbour{"streamed": from, "copied by the server": source} {
 			for lie, content := range map[string]string{"other bytes": "2", "fewer": "", "more": "11"} {
+				if what == "copied by the server" && len(content) != 1 {
+					continue // which the store notices itself, and what is told then is that it fails: the job tries again
+				}
 				goods := h.load(t, from, fewBytes())
 				before := from.objects(t)
 				server.set(func() {

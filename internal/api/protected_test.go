@@ -24,8 +24,9 @@ var secretText = strings.Repeat("protected bytes ", 6737) + "end"
 // itsSize finds the length of secretText as a number of its own.
 var itsSize = regexp.MustCompile(`\b107795\b`)
 
-// bytesRoutes are the routes of the table that answer the content of files. Each has doors below; a new one needs its own.
-var bytesRoutes = []string{"GET /api/files/{id}/download", "GET /api/files/zip", "GET /api/gateway/download/{token}", "GET /api/i/{link}"}
+// bytesRoutes are the routes of the table that answer the content of files. Each has doors below; a new one needs its own. The one of free mode
+// answers what lies in a visitor's own bucket, and never a file.
+var bytesRoutes = []string{"GET /api/files/{id}/download", "GET /api/files/zip", "GET /api/free-mode/download", "GET /api/gateway/download/{token}", "GET /api/i/{link}"}
 
 // guarded is a file with a password in its way.
 type guarded struct {

@@ -73,12 +73,14 @@ func TestProviderTest(t *testing.T) {
 		admin := l.Admin(t)
 		local := admin.Get(providers).OK(200).Text("providers.0.id")
 		before := objectsIn(t, l, "default")
+		l.Clock.ToPresent()
 		reply, failed := probed(t, admin, local, 5)
 		equal(t, "store_a: connected", reply.Value("connected"), true)
 		equal(t, "store_a: failed", failed, "")
 		same(t, "objects in store_a", objectsIn(t, l, "default"), before...)
 
 		id, bucket := l.S3Provider(t, M{"pathPrefix": "a/b"})
+		l.Clock.ToPresent()
 		reply, failed = probed(t, admin, id, 9)
 		equal(t, "connected", reply.Value("connected"), true)
 		equal(t, "without CORS rules", failed, "cors")
@@ -86,6 +88,7 @@ func TestProviderTest(t *testing.T) {
 
 		all := types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "HEAD", "PUT"}, AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}}
 		allowPages(t, bucket, all)
+		l.Clock.ToPresent()
 		reply, failed = probed(t, admin, id, 9)
 		equal(t, "with CORS rules", failed, "")
 		equal(t, "message", reply.Value("message"), "The store works.")
@@ -99,6 +102,7 @@ func TestProviderTest(t *testing.T) {
 			rule := all
 			change(&rule)
 			allowPages(t, bucket, rule)
+			l.Clock.ToPresent()
 			reply, failed = probed(t, admin, id, 9)
 			equal(t, name, failed, "cors")
 			equal(t, name+": connected", reply.Value("connected"), true)
@@ -176,6 +180,7 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 			address := standBefore(t, bucket, func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && denies(w) }, nil)
 			id := admin.Post(providers, M{"name": "front", "type": "store_b", "endpoint": address, "bucket": bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
+			l.Clock.ToPresent() // the store's goes on
 			reply, failed := probed(t, admin, id, 9)
 			equal(t, "failed", failed, row.failed)
 			equal(t, "connected", reply.Value("connected"), row.connected)
@@ -193,19 +198,18 @@ func TestProviderTestOfWhatClientsDo(t *testing.T) {
 		failed        string
 		message       string // of the check that failed
 	}{
-		"as it should be":         {"X-Whatever", "1", "", ""},
-		"no origin let in":        {"Access-Control-Allow-Origin", "", "cors", "The bucket does not let pages of this site in. "},
-		"another origin":          {"Access-Control-Allow-Origin", "https://larder.test", "cors", "The bucket does not let pages of this site in. "},
-		"any origin":              {"Access-Control-Allow-Origin", "*", "", ""},
-		"no methods":              {"Access-Control-Allow-Methods", "", "cors", "The bucket does not let pages of this site in. "},
-		"GET only":                {"Access-Control-Allow-Methods", "GET, HEAD", "cors", "The bucket does not let pages of this site in. "},
-		"no headers":              {"Access-Control-Allow-Headers", "", "cors", "The CORS rules of the bucket do not let the header Content-Type through. "},
-		"other headers":           {"Access-Control-Allow-Headers", "x-amz-date", "cors", "The CORS rules of the bucket do not let the header Content-Type through. "},
-		"nothing exposed":         {"Access-Control-Expose-Headers", "", "cors", "The CORS rules of the bucket do not expose the header ETag to pages. "},
-		"something else exposed":  {"Access-Control-Expose-Headers", "Content-Length, X-ETag", "cors", "The CORS rules of the bucket do not expose the header ETag to pages. "},
-		"everything exposed":      {"Access-Control-Expose-Headers", "*", "", ""},
-		"exposed in capitals":     {"Access-Control-Expose-Headers", "x-amz-id-2,ETAG", "", ""},
-		"its clock 6 minutes off": {"Date", time.Now().Add(-6 * time.Minute).UTC().Format(http.TimeFormat), "clock", "The clocks of this machine and of the store differ by more than 5 minutes. "},
+		"as it should be":        {"X-Whatever", "1", "", ""},
+		"no origin let in":       {"Access-Control-Allow-Origin", "", "cors", "The bucket does not let pages of this site in. "},
+		"another origin":         {"Access-Control-Allow-Origin", "https://larder.test", "cors", "The bucket does not let pages of this site in. "},
+		"any origin":             {"Access-Control-Allow-Origin", "*", "", ""},
+		"no methods":             {"Access-Control-Allow-Methods", "", "cors", "The bucket does not let pages of this site in. "},
+		"GET only":               {"Access-Control-Allow-Methods", "GET, HEAD", "cors", "The bucket does not let pages of this site in. "},
+		"no headers":             {"Access-Control-Allow-Headers", "", "cors", "The CORS rules of the bucket do not let the header Content-Type through. "},
+		"other headers":          {"Access-Control-Allow-Headers", "x-amz-date", "cors", "The CORS rules of the bucket do not let the header Content-Type through. "},
+		"nothing exposed":        {"Access-Control-Expose-Headers", "", "cors", "The CORS rules of the bucket do not expose the header ETag to pages. "},
+		"something else exposed": {"Access-Control-Expose-Headers", "Content-Length, X-ETag", "cors", "The CORS rules of the bucket do not expose the header ETag to pages. "},
+		"everything exposed":     {"Access-Control-Expose-Headers", "*", "", ""},
+		"exposed in capitals":    {"Access-Control-Expose-Headers", "x-amz-id-2,ETAG", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,12 +223,9 @@ func TestProviderTestOfWhatClientsDo(t *testing.T) {
 				}
 				return nil
 			})
-			endpoint := bucket.Endpoint
-			if row.header == "Date" {
-				endpoint = address
-			}
-			id := admin.Post(providers, M{"name": "front", "type": "store_b", "endpoint": endpoint, "uploadDomain": address, "bucket": bucket.Name,
+			id := admin.Post(providers, M{"name": "front", "type": "store_b", "endpoint": bucket.Endpoint, "uploadDomain": address, "bucket": bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
+			l.Clock.ToPresent() // the store's goes on
 			reply, failed := probed(t, admin, id, 9)
 			equal(t, "failed", failed, row.failed)
 			equal(t, "connected", reply.Value("connected"), true)
@@ -236,10 +237,26 @@ func TestProviderTestOfWhatClientsDo(t *testing.T) {
 			emptyBucket(t, bucket)
 		})
 	}
+	t.Run("its clock 6 minutes off", func(t *testing.T) {
+		t.Parallel()
+		l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+		id, bucket := l.S3Provider(t)
+		allowPages(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
+		admin := l.Admin(t)
+		l.Clock.ToPresent()
+		l.Clock.Advance(6 * time.Minute)
+		reply, failed := probed(t, admin, id, 9)
+		equal(t, "failed", failed, "clock")
+		equal(t, "connected", reply.Value("connected"), true)
+		if message := reply.Text("checks.8.message"); !strings.HasPrefix(message, "The clocks of this machine and of the store differ by more than 5 minutes. ") {
+			t.Error(message)
+		}
+	})
 	t.Run("a domain where nothing is", func(t *testing.T) {
 		t.Parallel()
 		admin := l.Admin(t)
 		id, bucket := l.S3Provider(t, M{"uploadDomain": "http://127.0.0.1:1"})
+		l.Clock.ToPresent()
 		began := time.Now()
 		reply, failed := probed(t, admin, id, 9)
 		equal(t, "failed", failed, "presign cors")
@@ -269,6 +286,7 @@ func TestProviderTestTellsNoSecrets(t *testing.T) {
 	} {
 		admin.Put(providers+"/"+id, row.change).OK(200)
 		steps := 9
+		l.Clock.ToPresent()
 		reply, _ := probed(t, admin, id, steps)
 		equal(t, name, reply.Value("message"), row.message)
 		equal(t, name+": connected", reply.Value("connected"), name == "all as it was")

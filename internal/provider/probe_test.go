@@ -150,7 +150,7 @@ func TestProbeTellsWhyAStoreRefuses(t *testing.T) {
 					time.Now().UTC().Add(-301*time.Second).Format(http.TimeFormat), len(body), body)))
 				began := time.Now()
 				got := r.probe(t.Context(), p, "http://larder.test")
-				if got.Connected || got.Message != want || got.Findings[0].Message != want || time.Since(began) != 0 {
+				if got.Connected || got.Message != want || got.Findings[0].Message != want || time.Since(began) > time.Second { // what may be tried again is
 					t.Errorf("after %v: %+v", time.Since(began), got)
 				}
 				if clock := got.Findings[8]; clock.OK || clock.Message != clockMessage {

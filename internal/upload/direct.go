@@ -29,8 +29,13 @@ type PartURL struct {
 	URL    string
 }
 
-// chooseMode decides how the bytes of a new session may come. Bytes that are none always go through the service.
-func (s *Service) chooseMode(ctx context.Context, n NewSession, providerID string) (string, error) {
+// liveMax is how many addresses for bytes in one piece a user may have that can still be used, whatever became of their sessions. What is sent there
+// is charged once a file is made of it, and swept when the address has expired: without a bound it would be storage for nothing (abuse case C96).
+const liveMax = 100
+
+// chooseMode decides how the bytes of a user's new session may come. Bytes that are none always go through the service, and so do those in one piece
+// where a publicDomain shows whatever lies in the bucket: clients who send them there say what type they are.
+func (s *Service) chooseMode(ctx context.Context, n NewSession, userID, providerID string) (string, error) {
 	if n.Mode == worker || n.Size == 0 {
 		return worker, nil
 	}
@@ -45,8 +50,13 @@ func (s *Service) chooseMode(ctx context.Context, n NewSession, providerID strin
 	if err != nil {
 		return "", fmt.Errorf("find the provider of an upload: %w", err)
 	}
-	if p.UploadMode == worker || p.UploadMode != presigned && n.HTTPS && !secure(p) {
+	if p.UploadMode == worker || p.UploadMode != presigned && n.HTTPS && !secure(p) || !n.inParts() && p.PublicDomain != "" {
 		return worker, nil
+	}
+	if !n.inParts() {
+		if live, err := countLive(s.db.Read(ctx), userID, s.ms()); err != nil || live >= liveMax {
+			return worker, err
+		}
 	}
 	return presigned, nil
 }
@@ -131,6 +141,11 @@ func (s *Service) partURLs(ctx context.Context, r row, numbers []int) ([]PartURL
 // with the copy, whose key is noted as garbage until a file is made of it. Faults: Unverified (nothing is there, or other bytes than announced
 // or than etag names), Unavailable. Error: errChanged when the session has moved on meanwhile.
 func (s *Service) takeOver(ctx context.Context, r row, etag string) (row, error) {
+	leave, err := s.turns.wait(ctx, r.userID) // a copy that comes to nothing costs the store all the same
+	if err != nil {
+		return r, err
+	}
+	defer leave()
 	store, err := s.store(ctx, r.place.ProviderID)
 	if err != nil {
 		return r, err

@@ -227,7 +227,7 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 		}
 		old = nil
 	}
-	if r.mode, err = s.chooseMode(ctx, n, place.ProviderID); err != nil {
+	if r.mode, err = s.chooseMode(ctx, n, a.UserID, place.ProviderID); err != nil {
 		return Session{}, err
 	}
 	begun := false

@@ -162,6 +162,16 @@ func countOpen(q db.Querier, userID string, now int64) (int, error) {
 	return n, err
 }
 
+// countLive counts the sessions of a user whose bytes in one piece can still be sent to the store.
+func countLive(q db.Querier, userID string, now int64) (int, error) {
+	var n int
+	err := q.QueryRow(`
+		SELECT count(*)
+		FROM upload_sessions
+		WHERE user_id = $1 AND expires_at > $2 AND upload_mode = 'presigned' AND total_parts IS NULL`, userID, now).Scan(&n)
+	return n, err
+}
+
 // dropKey frees the idempotency key of a completed session.
 func dropKey(tx *db.Tx, id string) error {
 	_, err := tx.Exec(`UPDATE upload_sessions SET idempotency_key = NULL WHERE id = $1 AND status = 'completed'`, id)

@@ -83,6 +83,8 @@ type Service struct {
 	providers *provider.Registry
 	keys      *files.Keyring
 	part      int64 // partSize, less in tests
+
+	turns turns
 }
 
 // New returns a Service.

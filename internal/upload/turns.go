@@ -1,0 +1,50 @@
+package upload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// turnsAtOnce is how many copies to where nobody can write are made for one user at a time, by one process.
+const turnsAtOnce = 4
+
+// turns lets a few callers of each user in at a time; the others wait. The zero turns is ready for use.
+type turns struct {
+	mu  sync.Mutex
+	now map[string]*turn // by user, while there is anybody
+}
+
+type turn struct {
+	free  chan struct{} // as many as may come in
+	users int           // of this turn: in, or waiting
+}
+
+// wait returns when the user's turn has come; leave ends it. Error: that of ctx.
+func (t *turns) wait(ctx context.Context, userID string) (leave func(), err error) {
+	t.mu.Lock()
+	if t.now == nil {
+		t.now = map[string]*turn{}
+	}
+	mine := t.now[userID]
+	if mine == nil {
+		mine = &turn{free: make(chan struct{}, turnsAtOnce)}
+		t.now[userID] = mine
+	}
+	mine.users++
+	t.mu.Unlock()
+	gone := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if mine.users--; mine.users == 0 {
+			delete(t.now, userID)
+		}
+	}
+	select {
+	case mine.free <- struct{}{}:
+		return func() { <-mine.free; gone() }, nil
+	case <-ctx.Done():
+		gone()
+		return nil, fmt.Errorf("wait for one's turn: %w", ctx.Err())
+	}
+}
