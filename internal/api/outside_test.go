@@ -34,7 +34,8 @@ func setProvider(t *testing.T, admin *apptest.Client, bucket s3test.Bucket, chan
 	}
 }
 
-// DECISIONS: a public file that is shown, and that no condition holds back, is at its publicDomain; everything else is at the store for some minutes.
+// A public file that is shown, and that no condition holds back, is at its publicDomain; asked for otherwise, at the store for some minutes. The key of what
+// is not public is shown to nobody: the domain would answer whoever knows it, for good.
 func TestPublicDomain(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -115,8 +116,12 @@ func TestPublicDomain(t *testing.T) {
 
 		private := alice.Upload("/home/alice", "a.png", []byte(onePixel))
 		mode(private, "signed_redirect")
-		leaves("a private file", alice.Get("/home/alice/a.png"))
-		leaves("its link, which can be revoked", visitor.Get(alice.Post("/api/files/"+private+"/link", m{}).OK(200).Text("link.url")))
+		bodyIs(t, alice.Get("/home/alice/a.png").OK(200), onePixel)
+		bodyIs(t, visitor.Get(alice.Post("/api/files/"+private+"/link", m{}).OK(200).Text("link.url")).OK(200), onePixel) // which can be revoked
+		bodyIs(t, visitor.Get(ticket(alice, private)).OK(200), onePixel)
+		if signed := copyLinks(alice, private, "?signed=true").OK(200).Text("formats.direct"); !strings.HasPrefix(signed, apptest.BaseURL+"/api/gateway/download/") {
+			t.Errorf("a signed link of a private file: %s", signed)
+		}
 		mode(idOf(admin, "/public", "dir"), "private_gateway")
 
 		setProvider(t, admin, bucket, m{"redirect": false})

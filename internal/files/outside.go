@@ -42,15 +42,19 @@ func (o origin) Elsewhere(ctx context.Context, terms Outside) (string, error) {
 	if address := p.PublicAddress(o.key); address != "" && o.free && terms.Bare && terms.takes(address) {
 		return address, nil
 	}
-	address, err := o.presign(ctx, terms, redirectLasts)
+	address, err := o.presign(ctx, p, terms, redirectLasts)
 	if err != nil || address == "" {
 		return "", err
 	}
 	return address, o.Check(ctx)
 }
 
-// presign is an address of the store's own, "" when it gives none on these terms.
-func (o origin) presign(ctx context.Context, terms Outside, lasts time.Duration) (string, error) {
+// presign is an address of the store's own, "" when it gives none on these terms. The key of what not everybody may have is not shown to anybody where a
+// publicDomain answers whoever knows it: what ends after minutes, or after one use, would not end.
+func (o origin) presign(ctx context.Context, p provider.Provider, terms Outside, lasts time.Duration) (string, error) {
+	if p.PublicDomain != "" && !o.free {
+		return "", nil
+	}
 	store, err := o.store(ctx)
 	if err != nil {
 		return "", err
@@ -82,19 +86,22 @@ func (s *Presigner) Address(ctx context.Context, link CopyLink, terms Outside, l
 	if o.tree == nil || link.NeedsPassword || link.Entry.Folder {
 		return "", nil
 	}
+	p, err := s.tree.Providers.At(ctx, o.version, o.provider)
+	if fault.Is(err, fault.NotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
 	reaches, known := s.reaches[o.provider]
 	if !known {
-		p, err := s.tree.Providers.At(ctx, o.version, o.provider)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return "", err
-		}
-		reaches = err == nil && s.tree.Providers.Reachable(ctx, p)
+		reaches = s.tree.Providers.Reachable(ctx, p)
 		s.reaches[o.provider] = reaches
 	}
 	if !reaches {
 		return "", nil
 	}
-	address, err := o.presign(ctx, terms, lasts)
+	address, err := o.presign(ctx, p, terms, lasts)
 	if fault.Is(err, fault.Unavailable) { // the gateway will say so to who comes
 		return "", nil
 	}
