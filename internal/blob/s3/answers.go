@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,14 +25,14 @@ const (
 )
 
 // takeWhole reads the body of an answer, and makes a success that holds an error document the failure that it is: servers that need long
-// have sent their 200 before they knew.
+// have sent their 200 before they knew. So it does with a page in place of the answer to a deletion.
 func takeWhole(resp *http.Response) error {
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	resp.Body.Close()
 	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	if resp.StatusCode < 300 && isError(content) {
+	if resp.StatusCode < 300 && (isError(content) || resp.Request != nil && resp.Request.Method == http.MethodDelete && isPage(content)) {
 		resp.StatusCode, resp.Status = http.StatusInternalServerError, "500 Internal Server Error"
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(content))
@@ -39,15 +40,25 @@ func takeWhole(resp *http.Response) error {
 }
 
 // isError reports whether a document is an error's.
-func isError(document []byte) bool {
+func isError(document []byte) bool { return root(document) == "Error" }
+
+// isPage reports whether an answer was made by something on the way, a page of the web or a plain text. A server that has deleted sends
+// nothing, or a document of the protocol; what it has done shows in nothing else.
+func isPage(content []byte) bool {
+	name := root(content)
+	return len(bytes.TrimSpace(content)) > 0 && (name == "" || strings.EqualFold(name, "html"))
+}
+
+// root is the name of a document's outermost element, "" of what is no XML.
+func root(document []byte) string {
 	d := xml.NewDecoder(bytes.NewReader(document))
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return false
+			return ""
 		}
 		if start, ok := token.(xml.StartElement); ok {
-			return start.Name.Local == "Error"
+			return start.Name.Local
 		}
 	}
 }

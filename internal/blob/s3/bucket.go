@@ -88,7 +88,7 @@ func (r Refusal) Error() string { return fmt.Sprintf("the server answers %d %s",
 // ErrDenied says that the credentials may not do it, or are not good any more. For errors.Is.
 var ErrDenied = errors.New("the server denies it")
 
-// errSilent stands for whatever ends a call without an answer of the protocol.
+// errSilent stands for whatever ends a call without an answer of the protocol, such as the 200 of a maintenance page.
 var errSilent = errors.New("no answer that can be used")
 
 // codeForm is what the names of errors look like.

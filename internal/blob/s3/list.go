@@ -42,6 +42,9 @@ func (s *Store) list(ctx context.Context, prefix string, fn func(name string, o 
 		if err != nil {
 			return failed(ctx, "list objects", err)
 		}
+		if !listing(page) {
+			return blob.Unavailable("list objects", errSilent)
+		}
 		for _, o := range page.Contents {
 			name, ok := listedName(o.Key, page.EncodingType)
 			if !ok || !begins(name, prefix) {

@@ -31,18 +31,33 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, m
 	if u.Parts() > 1 && partSize < minPart {
 		return blob.Upload{}, fmt.Errorf("%w: parts of %d bytes, S3 takes %d or more", blob.ErrPart, partSize, minPart)
 	}
-	switch _, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.again); {
+	switch head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.again); {
 	case err == nil:
+		if _, _, err := known(head.ContentLength, head.ETag, nil); err != nil {
+			return blob.Upload{}, err
+		}
 		return blob.Upload{}, fmt.Errorf("begin upload: %w", blob.ErrExists)
 	case status(err) != http.StatusNotFound:
 		return blob.Upload{}, failed(ctx, "begin upload", err)
 	}
-	created, err := s.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: name, ContentType: typed(mimeType)})
+	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: name, ContentType: typed(mimeType)})
 	if err != nil {
-		return blob.Upload{}, failed(ctx, "begin upload", err)
+		return blob.Upload{}, err
 	}
-	u.ID = aws.ToString(created.UploadId)
+	u.ID = *id
 	return u, nil
+}
+
+// begin has the server begin an upload and returns its id.
+func (s *Store) begin(ctx context.Context, input *sdk.CreateMultipartUploadInput) (id *string, err error) {
+	created, err := s.client.CreateMultipartUpload(ctx, input)
+	if err != nil {
+		return nil, failed(ctx, "begin upload", err)
+	}
+	if aws.ToString(created.UploadId) == "" {
+		return nil, blob.Unavailable("begin upload", errSilent)
+	}
+	return created.UploadId, nil
 }
 
 // upload checks an upload and returns its key as the protocol wants it.
@@ -121,6 +136,9 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 		}
 		if err != nil {
 			return nil, failed(ctx, "list parts", err)
+		}
+		if page.UploadId == nil && page.Key == nil {
+			return nil, blob.Unavailable("list parts", errSilent)
 		}
 		for _, p := range page.Parts {
 			parts = append(parts, blob.Part{Number: int(aws.ToInt32(p.PartNumber)), Size: aws.ToInt64(p.Size), ETag: aws.ToString(p.ETag)})
@@ -226,6 +244,9 @@ func (s *Store) abortAll(ctx context.Context, key blob.Key) error {
 	}
 	if err != nil {
 		return failed(ctx, "list uploads", err)
+	}
+	if !uploadListing(list) {
+		return blob.Unavailable("list uploads", errSilent)
 	}
 	for _, up := range list.Uploads { // of one key there are few
 		if aws.ToString(up.Key) != string(key) {

@@ -47,23 +47,23 @@ func (s *Store) inParts(ctx context.Context, name, mimeType, mark string, fill f
 	if _, err := s.condition(ctx, name); err != nil { // before the bytes go out
 		return blob.Info{}, err
 	}
-	created, err := s.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{
+	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{
 		Bucket: &s.bucket, Key: &name, ContentType: typed(mimeType), Metadata: map[string]string{markName: mark},
 	})
 	if err != nil {
-		return blob.Info{}, failed(ctx, "begin upload", err)
+		return blob.Info{}, err
 	}
 	done := false
 	defer func() { // also when a body panics
 		if !done {
-			_ = s.abort(context.WithoutCancel(ctx), blob.Key(name), aws.ToString(created.UploadId)) // what stays is told by nobody, and swept
+			_ = s.abort(context.WithoutCancel(ctx), blob.Key(name), *id) // what stays is told by nobody, and swept
 		}
 	}()
-	parts, size, err := fill(created.UploadId)
+	parts, size, err := fill(id)
 	if err != nil {
 		return blob.Info{}, err
 	}
-	if err = s.complete(ctx, &name, created.UploadId, parts); errors.Is(err, blob.ErrExists) {
+	if err = s.complete(ctx, &name, id, parts); errors.Is(err, blob.ErrExists) {
 		return blob.Info{}, err
 	}
 	if err != nil {
@@ -85,12 +85,15 @@ func (s *Store) complete(ctx context.Context, name, id *string, parts []types.Co
 	if err != nil {
 		return err
 	}
-	_, err = s.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
+	done, err := s.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
 		Bucket: &s.bucket, Key: name, UploadId: id, IfNoneMatch: condition, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
 	if condition != nil && lacks(err) {
 		s.unconditional.Store(true)
 		return s.complete(ctx, name, id, parts)
+	}
+	if err == nil && done.ETag == nil && done.Key == nil && done.Bucket == nil && done.Location == nil {
+		return errSilent
 	}
 	return err
 }

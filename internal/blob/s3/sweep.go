@@ -47,6 +47,9 @@ func (s *Store) sweepUploads(ctx context.Context, olderThan time.Time) (dropped 
 		if err != nil {
 			return dropped, failed(ctx, "list uploads", err)
 		}
+		if !uploadListing(page) {
+			return dropped, blob.Unavailable("list uploads", errSilent)
+		}
 		for _, up := range page.Uploads {
 			name, ok := listedName(up.Key, page.EncodingType)
 			if !ok || !s.isKey(name) && !s.isCheck(name) || up.Initiated == nil || !up.Initiated.Before(olderThan) {
@@ -66,6 +69,11 @@ func (s *Store) sweepUploads(ctx context.Context, olderThan time.Time) (dropped 
 		}
 		input.KeyMarker, input.UploadIdMarker = &key, page.NextUploadIdMarker
 	}
+}
+
+// uploadListing is listing, for a list of uploads.
+func uploadListing(page *sdk.ListMultipartUploadsOutput) bool {
+	return page.Bucket != nil || page.IsTruncated != nil || page.MaxUploads != nil
 }
 
 // isKey reports whether a name is a key of this store: one right below its prefix.

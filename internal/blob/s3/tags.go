@@ -80,11 +80,11 @@ func (s *Store) arrived(ctx context.Context, u blob.Upload, number int, answered
 // tryTags finds out whether the ETags of the server's parts are what they look like, by one that it can check.
 func (s *Store) tryTags(ctx context.Context) error {
 	name, body := s.prefix+checkName+s.ids.Hex(16), []byte("larder")
-	created, err := s.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &name})
+	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &name})
 	if err != nil {
-		return failed(ctx, "begin upload", err)
+		return err
 	}
-	defer func() { _ = s.abort(context.WithoutCancel(ctx), blob.Key(name), aws.ToString(created.UploadId)) }() // else it is swept
-	_, err = s.putPart(ctx, name, created.UploadId, 1, body)
+	defer func() { _ = s.abort(context.WithoutCancel(ctx), blob.Key(name), *id) }() // else it is swept
+	_, err = s.putPart(ctx, name, id, 1, body)
 	return err
 }

@@ -1,0 +1,109 @@
+package s3
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+)
+
+// pages are what something in front of a server may answer in its place, with 200. What the last one is made of is XML too.
+var pages = map[string]string{
+	"nothing": "", "a page": "<!DOCTYPE html><html><head><meta charset=utf-8><title>Back soon</title></head><p>Back soon<br></html>",
+	"a page of XML": `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>Back soon</p></body></html>`,
+}
+
+// page answers 200 with content in the server's place.
+func page(content string) spoiling {
+	return func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+		resp, err := answer(200, "")(r, nil)
+		resp.Header.Set("Content-Type", "text/html")
+		resp.ContentLength, resp.Body = int64(len(content)), io.NopCloser(strings.NewReader(content))
+		return resp, err
+	}
+}
+
+// A list that is none is no empty list, nor is anything else done that a page in the server's place seems to say.
+func TestPagesInTheServersPlace(t *testing.T) {
+	t.Parallel()
+	for name, content := range pages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, p, opts := behindProxy(t)
+			key := blobtest.NewKey()
+			if err := put(t, s, key); err != nil {
+				t.Fatal(err)
+			}
+			u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			part, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small))
+			if err != nil {
+				t.Fatal(err)
+			}
+			never := func(blob.Key, int64, time.Time) error { return errors.New("called") }
+			for what, c := range map[string]struct {
+				call string
+				do   func() error
+			}{
+				"Parts":             {"GET upload", func() error { _, err := s.Parts(t.Context(), u); return err }},
+				"Finish":            {"GET upload", func() error { _, err := s.Finish(t.Context(), u); return err }},
+				"Finish, completed": {"POST upload", func() error { _, err := s.Finish(t.Context(), u); return err }},
+				"Walk":              {"GET list", func() error { return s.Walk(t.Context(), never) }},
+				"Sweep, uploads":    {"GET uploads", func() error { _, err := s.Sweep(t.Context(), time.Now()); return err }},
+				"Sweep, objects":    {"GET list", func() error { _, err := s.Sweep(t.Context(), time.Unix(0, 0)); return err }},
+				"Delete, uploads":   {"GET uploads", func() error { return s.Delete(t.Context(), key) }},
+				"Begin":             {"POST uploads", func() error { _, err := s.Begin(t.Context(), key[:3]+u.Key[3:], 3, 3, ""); return err }},
+				"Begin, asking":     {"HEAD", func() error { _, err := s.Begin(t.Context(), u.Key, 3, 3, ""); return err }},
+			} {
+				p.next(c.call, page(content))
+				if err := c.do(); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrPart) {
+					t.Errorf("%s = %v, want ErrUnavailable", what, err)
+				}
+			}
+			if content != "" { // an empty 200 is how some servers say that it is gone
+				p.next("DELETE", slices.Repeat([]spoiling{page(content)}, tries)...)
+				if err := s.Delete(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) {
+					t.Errorf("Delete = %v, want ErrUnavailable", err)
+				}
+				p.next("DELETE upload", slices.Repeat([]spoiling{page(content)}, tries)...)
+				if err := s.Abort(t.Context(), u); !errors.Is(err, blob.ErrUnavailable) {
+					t.Errorf("Abort = %v, want ErrUnavailable", err)
+				}
+			}
+			if got := blobtest.Content(t, s, key); !bytes.Equal(got, []byte(small)) {
+				t.Errorf("the object is %q", got)
+			}
+			if parts, err := s.Parts(t.Context(), u); err != nil || !slices.Equal(parts, []blob.Part{part}) {
+				t.Errorf("Parts = %v, %v", parts, err)
+			}
+			if err := s.Abort(t.Context(), u); err != nil {
+				t.Error(err)
+			}
+			noUploads(t, opts)
+		})
+	}
+}
+
+func TestWhatAnswersADeletion(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]bool{
+		"": true, " \r\n": true, "<DeleteResult/>": true, `<?xml version="1.0"?>` + "\n<Result><Deleted>x</Deleted></Result>": true,
+		"OK": false, "<HTML></HTML>": false, pages["a page"]: false, pages["a page of XML"]: false, "<Error/>": false, `{"ok":true}`: false,
+	} {
+		for _, status := range []int{200, 202} {
+			resp := &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(content)), Request: &http.Request{Method: "DELETE"}}
+			if err := takeWhole(resp); err != nil || want != (resp.StatusCode == status) {
+				t.Errorf("%d %q: status %d, %v, want success: %t", status, content, resp.StatusCode, err, want)
+			}
+		}
+	}
+}
