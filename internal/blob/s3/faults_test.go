@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -172,8 +174,9 @@ func TestPutWhoseAnswerIsLost(t *testing.T) {
 		"small, redirect":                    {"PUT", small, answer(307, "TemporaryRedirect"), blob.ErrUnavailable},
 		"small, bucket is full":              {"PUT", small, answer(403, "QuotaExceeded"), blob.ErrNoSpace},
 		"small, disk is full":                {"PUT", small, answer(507, ""), blob.ErrNoSpace},
-		"long, part was lost":                {"PUT part", long, lost, blob.ErrUnavailable},
-		"long, part was kept":                {"PUT part", long, committed, blob.ErrUnavailable},
+		"long, part was lost":                {"PUT part", long, lost, nil},
+		"long, part was kept":                {"PUT part", long, committed, nil},
+		"long, 400 at a part":                {"PUT part", long, answer(400, "BadDigest"), blob.ErrUnavailable},
 		"long, completed":                    {"POST upload", long, committed, nil},
 		"long, not completed":                {"POST upload", long, lost, blob.ErrUnavailable},
 		"long, 200 with an error":            {"POST upload", long, answer(200, "InternalError"), blob.ErrUnavailable},
@@ -204,6 +207,34 @@ func TestPutWhoseAnswerIsLost(t *testing.T) {
 			noUploads(t, opts)
 		})
 	}
+}
+
+// A part that is in memory is sent again, from its beginning; one that comes from a client is not (TestPutPartWhoseAnswerIsLost).
+func TestPutSendsPartsAgain(t *testing.T) {
+	t.Parallel()
+	reset := func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) { // in the middle of the body
+		io.CopyN(io.Discard, r.Body, 1<<20)
+		r.Body.Close()
+		return nil, &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
+	}
+	pass := func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) { return send() }
+	s, p, opts := behindProxy(t)
+	body, key := []byte(strings.Repeat("0123456789abcdef", minPart/8)+"more"), blobtest.NewKey()
+	p.next("PUT part", answer(503, "SlowDown"), pass, reset)
+	info, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: int64(len(body))})
+	if err != nil || info.Size != int64(len(body)) {
+		t.Fatalf("Put = %+v, %v; calls: %q", info, err, p.calls)
+	}
+	if !bytes.Equal(blobtest.Content(t, s, key), body) {
+		t.Error("the object has other bytes")
+	}
+	p.next("PUT part", slices.Repeat([]spoiling{answer(503, "SlowDown")}, tries)...)
+	key = blobtest.NewKey()
+	if _, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Put whose part fails %d times = %v, want ErrUnavailable", tries, err)
+	}
+	blobtest.Absent(t, s, key)
+	noUploads(t, opts)
 }
 
 // twice lets the server do the call and answers with an error, as for a repetition by something on the way.

@@ -98,13 +98,13 @@ func (s *Store) complete(ctx context.Context, name, id *string, parts []types.Co
 	return err
 }
 
-// putPart sends a part that is in memory and returns its ETag.
+// putPart sends a part that is in memory and returns its ETag. Nobody else writes this part, so that it may be sent again.
 func (s *Store) putPart(ctx context.Context, name string, id *string, number int32, part []byte) (string, error) {
 	sum := md5.Sum(part)
 	up, err := s.client.UploadPart(ctx, &sdk.UploadPartInput{
 		Bucket: &s.bucket, Key: &name, UploadId: id, PartNumber: aws.Int32(number), Body: bytes.NewReader(part),
 		ContentLength: aws.Int64(int64(len(part))), ContentMD5: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
-	})
+	}, s.again)
 	if err != nil {
 		return "", failed(ctx, "put part", err)
 	}

@@ -10,7 +10,7 @@
 // A call may be carried out although its answer was lost. Put marks what it makes and looks for its mark then; Finish asks whether the
 // upload is still there. What stays in doubt is told as blob.ErrUnavailable, and may leave an object that nothing refers to: a request
 // that the server still holds can take effect after the store looked. Calls that make something are never repeated; those that read, delete
-// or list are, a few times, and a read that breaks off goes on where it was, as long as the object has the same ETag.
+// or list are, a few times, and so are parts that are in memory, or copied by the server; and a read that breaks off goes on where it was, as long as the object has the same ETag.
 //
 // Every call has limits of time, and so have bodies as far as they wait for the server (Limits).
 //
