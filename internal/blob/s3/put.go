@@ -20,7 +20,7 @@ const (
 	markName = "larder-put" // the metadata that tells the object of one Put from that of any other: 32 hex
 
 	maxObject   = 5 << 40   // bytes; what S3 takes
-	firstBuffer = 256 << 10 // bytes; a body of unknown length that is no longer takes no more memory
+	firstBuffer = 256 << 10 // bytes; a body that is no longer takes no more memory, and none of the budget
 )
 
 // Put takes body, a part at a time, and makes the object of it. Errors: those of blob.Store.
@@ -36,14 +36,16 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 		return blob.Info{}, fmt.Errorf("put object: %w: S3 takes %d bytes", blob.ErrTooLarge, int64(maxObject))
 	}
 	h, mark := sha256.New(), s.ids.Hex(16)
-	part, n, err := s.first(counted, opts.Size)
+	part := &buffer{budget: s.buffers}
+	defer part.free()
+	n, err := s.first(ctx, counted, opts.Size, part)
 	if err != nil && err != io.EOF {
 		return blob.Info{}, fmt.Errorf("put object: %w", err)
 	}
-	h.Write(part[:n])
+	h.Write(part.bytes[:n])
 	var info blob.Info
 	if err == io.EOF {
-		info, err = s.put(ctx, string(key), part[:n], opts.MimeType, mark)
+		info, err = s.put(ctx, string(key), part.bytes[:n], opts.MimeType, mark)
 	} else {
 		info, err = s.putLong(ctx, string(key), counted, io.TeeReader(counted, h), part, opts.MimeType, mark)
 	}
@@ -54,21 +56,29 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	return info, nil
 }
 
-// first reads the first part of a body of size bytes, -1 when unknown, and returns a buffer as long as every part but the last, or as the
-// whole body when that ends within it, which io.EOF tells.
-func (s *Store) first(body io.Reader, size int64) (part []byte, n int, err error) {
+// first reads the first part of a body of size bytes, -1 when unknown, into a buffer that becomes as long as every part but the last, or ends
+// behind the whole body, which io.EOF tells. The buffer grows with what comes: an announced size costs its sender nothing.
+func (s *Store) first(ctx context.Context, body io.Reader, size int64, part *buffer) (n int, err error) {
 	length := max(s.partSize, (size-1)/blob.MaxParts+1)
-	part = make([]byte, min(length, firstBuffer))
 	if size >= 0 && size < length {
-		part = make([]byte, size+1) // its end shows within it
+		length = size + 1 // its end shows within it
 	}
-	n, err = blob.ReadFull(body, part)
-	if err != nil || size >= 0 && size < length {
-		return part, n, err
+	part.bytes = make([]byte, min(length, firstBuffer+1))
+	n, err = blob.ReadFull(body, part.bytes)
+	if err != nil || int64(n) == length {
+		return n, err
 	}
-	part = append(make([]byte, 0, length), part...)[:length]
-	m, err := blob.ReadFull(body, part[n:])
-	return part, n + m, err
+	if err := part.reserve(ctx, length); err != nil {
+		return n, err
+	}
+	for err == nil && int64(n) < length {
+		part.bytes = append(make([]byte, 0, min(length, int64(2*n))), part.bytes...)
+		part.bytes = part.bytes[:cap(part.bytes)]
+		var m int
+		m, err = blob.ReadFull(body, part.bytes[n:])
+		n += m
+	}
+	return n, err
 }
 
 // put makes an object of body and returns when the server has it.

@@ -16,13 +16,15 @@ import (
 	"larder/internal/blob"
 )
 
-// putLong makes an object of first and what follows in rest, in parts as long as first, which it uses as its buffer.
-func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, rest io.Reader, first []byte, mimeType, mark string) (blob.Info, error) {
+// putLong makes an object of first and what follows in rest, in parts as long as first, which it uses as its buffer. Between two parts others
+// may have that memory.
+func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, rest io.Reader, first *buffer, mimeType, mark string) (blob.Info, error) {
 	return s.inParts(ctx, name, mimeType, mark, func(id *string) (parts []types.CompletedPart, size int64, err error) {
-		part, end := first, error(nil)
+		length, end := len(first.bytes), error(nil)
+		part := first.bytes
 		for number := int32(1); len(part) > 0; number++ {
 			if number > blob.MaxParts {
-				return nil, 0, fmt.Errorf("put object: %w: more than %d parts of %d bytes", blob.ErrTooLarge, blob.MaxParts, len(first))
+				return nil, 0, fmt.Errorf("put object: %w: more than %d parts of %d bytes", blob.ErrTooLarge, blob.MaxParts, length)
 			}
 			etag, err := s.putPart(ctx, name, id, number, part)
 			if err != nil {
@@ -32,11 +34,15 @@ func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, re
 			if end == io.EOF {
 				break
 			}
+			part = nil
+			if err := first.pass(ctx); err != nil {
+				return nil, 0, fmt.Errorf("put object: %w", err)
+			}
 			n := 0
-			if n, end = blob.ReadFull(rest, first); end != nil && end != io.EOF {
+			if n, end = blob.ReadFull(rest, first.bytes); end != nil && end != io.EOF {
 				return nil, 0, fmt.Errorf("put object: %w", end)
 			}
-			part = first[:n]
+			part = first.bytes[:n]
 		}
 		return parts, counted.Count(), nil
 	})

@@ -1,6 +1,7 @@
 // Package s3 keeps objects in a bucket of any server that speaks the S3 protocol, at the key `[prefix/]ab/<32 hex>[.ext]` as it is.
 //
-// Put holds at most one part in memory (Options.PartSize). A body that ends within it is one PutObject; a longer one is a multipart upload,
+// Put holds at most one part in memory (Options.PartSize), and all Puts of a process together 256 MiB beyond the first 256 KiB of each: more
+// wait for each other, a part at a time. A body that ends within it is one PutObject; a longer one is a multipart upload,
 // which is completed only when the body has ended as announced, and aborted otherwise: until then nothing can be read.
 //
 // Nothing is overwritten: every object is made with `If-None-Match: *`. Of a server that does not know the header (it answers
@@ -77,6 +78,7 @@ type Store struct {
 	partSize int64
 	ids      *ident.Source
 	gates    gates
+	buffers  *budget
 	again    func(*sdk.Options) // for calls that may be repeated
 
 	unconditional atomic.Bool // the server does not know If-None-Match
@@ -131,7 +133,7 @@ func Open(opts Options) (*Store, error) {
 	}
 	return &Store{
 		http: &client, client: sdk.New(settings), presign: presign, server: server{endpoint.Scheme + "://" + endpoint.Host, opts.AccessKey, opts.SecretKey},
-		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs, again: again(opts.Limits), copyMax: copyMax, copyPart: copyPart,
+		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs, again: again(opts.Limits), buffers: buffers, copyMax: copyMax, copyPart: copyPart,
 	}, nil
 }
 

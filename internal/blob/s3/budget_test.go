@@ -1,0 +1,196 @@
+package s3
+
+import (
+	"context"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+)
+
+// takesAll answers every PUT as a server does that has taken it.
+func takesAll(r *http.Request) (*http.Response, error) {
+	h := md5.New()
+	if r.Body != nil {
+		io.Copy(h, r.Body)
+		r.Body.Close()
+	}
+	resp, err := answer(200, "")(&http.Request{Method: r.Method, URL: r.URL}, nil)
+	resp.Header.Set("Etag", fmt.Sprintf(`"%x"`, h.Sum(nil)))
+	return resp, err
+}
+
+// halting is a body that gives a bit more than what costs nothing, and the rest once it is let.
+type halting struct {
+	free, rest int
+	let        chan struct{}
+	holds      *atomic.Int32 // bodies of which more than the free bytes were read
+	counted    bool
+}
+
+func (h *halting) Read(p []byte) (int, error) {
+	if h.free > 0 {
+		n := min(h.free, len(p))
+		h.free -= n
+		return n, nil
+	}
+	if !h.counted {
+		h.counted = true
+		h.holds.Add(1)
+	}
+	<-h.let
+	if h.rest == 0 {
+		return 0, io.EOF
+	}
+	n := min(h.rest, len(p))
+	h.rest -= n
+	return n, nil
+}
+
+// However many bodies come slowly: those that have begun hold no more than the budget, and small ones pass beside them.
+func TestSlowBodiesShareABudget(t *testing.T) {
+	t.Parallel()
+	opts := newBucket(t)
+	synctest.Test(t, func(t *testing.T) {
+		opts.Client = &http.Client{Transport: roundTrip(takesAll)}
+		s := open(t, opts)
+		const size, slow, fit = 1 << 20, 50, 3
+		s.buffers = &budget{left: fit*(size+1) + 100}
+		let, holds, done := make(chan struct{}), new(atomic.Int32), new(atomic.Int32)
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		begin := func(ctx context.Context, want error) {
+			group.Go(func() {
+				body := &halting{free: firstBuffer + 1, rest: size - firstBuffer - 1, let: let, holds: holds}
+				info, err := s.Put(ctx, blobtest.NewKey(), body, blob.PutOptions{Size: size})
+				if !errors.Is(err, want) || want == nil && info.Size != size {
+					t.Errorf("Put = %+v, %v, want %v", info, err, want)
+				}
+				done.Add(1)
+			})
+		}
+		for range slow {
+			begin(t.Context(), nil)
+		}
+		synctest.Wait()
+		begin(ctx, context.Canceled)
+		synctest.Wait()
+		if holds.Load() != fit || done.Load() != 0 || len(s.buffers.queue) != slow-fit+1 {
+			t.Errorf("%d hold a buffer, %d wait, %d are done; want %d, %d, 0", holds.Load(), len(s.buffers.queue), done.Load(), fit, slow-fit+1)
+		}
+		for _, size := range []int64{0, 1, firstBuffer - 1, firstBuffer} {
+			for _, announced := range []int64{size, -1} {
+				body := strings.NewReader(strings.Repeat("x", int(size)))
+				if _, err := s.Put(t.Context(), blobtest.NewKey(), body, blob.PutOptions{Size: announced, Max: -1}); err != nil {
+					t.Errorf("Put of %d bytes beside them = %v", size, err)
+				}
+			}
+		}
+		cancel()
+		synctest.Wait()
+		if done.Load() != 1 || len(s.buffers.queue) != slow-fit {
+			t.Errorf("cancelled: %d are done, %d wait, want 1, %d", done.Load(), len(s.buffers.queue), slow-fit)
+		}
+		close(let)
+		group.Wait()
+		if s.buffers.left != fit*(size+1)+100 || s.buffers.taken != 0 {
+			t.Errorf("left %d, taken by %d", s.buffers.left, s.buffers.taken)
+		}
+	})
+}
+
+// What was announced takes memory only as it comes.
+func TestBufferGrowsWithWhatComes(t *testing.T) {
+	t.Parallel()
+	s := open(t, newBucket(t))
+	stop := errors.New("stop")
+	for came, most := range map[int]int{0: firstBuffer + 1, 1000: firstBuffer + 1, firstBuffer + 1: 2*firstBuffer + 2, 1 << 20: 2 << 20} {
+		for _, size := range []int64{-1, minPart - 1, minPart, minPart + 1, 1 << 40} {
+			part := &buffer{budget: &budget{left: 1 << 30}}
+			n, err := s.first(t.Context(), io.MultiReader(io.LimitReader(zeros{}, int64(came)), failing{stop}), size, part)
+			if n != came || err != stop || cap(part.bytes) > most {
+				t.Errorf("%d bytes of %d: read %d, %v, into %d bytes, want %d at most", came, size, n, err, cap(part.bytes), most)
+			}
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &budget{left: 10}
+		var order []string
+		take := func(ctx context.Context, name string, bytes int64) {
+			go func() {
+				if b.take(ctx, bytes) == nil {
+					order = append(order, name)
+				}
+			}()
+			synctest.Wait()
+		}
+		see := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			if got := strings.Join(order, " "); got != want {
+				t.Errorf("got in %q, want %q", got, want)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		take(ctx, "a", 6)
+		take(ctx, "b", 5) // more than is left
+		take(t.Context(), "c", 4)
+		take(t.Context(), "d", 1)
+		see("a")
+		cancel() // b goes: c had to wait behind it
+		see("a c")
+		b.give(6)
+		see("a c d")
+		take(t.Context(), "e", 11) // more than there is in all
+		take(t.Context(), "f", 1)
+		b.give(4)
+		see("a c d")
+		b.give(1)
+		see("a c d e")
+		b.give(11)
+		see("a c d e f")
+		b.give(1)
+		if b.left != 10 || b.taken != 0 || b.wanted() {
+			t.Errorf("left %d, taken by %d", b.left, b.taken)
+		}
+	})
+}
+
+// Long bodies pass the budget on, part by part: none waits for the end of another.
+func TestLongBodiesTakeTurns(t *testing.T) {
+	t.Parallel()
+	opts := newBucket(t)
+	s := open(t, opts)
+	s.buffers = &budget{left: minPart}
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			key := blobtest.NewKey()
+			const size = 2*minPart + 5
+			info, err := s.Put(t.Context(), key, io.LimitReader(zeros{}, size), blob.PutOptions{Size: -1, Max: -1})
+			if err != nil || info.Size != size {
+				t.Errorf("Put = %+v, %v", info, err)
+			} else if got := blobtest.Content(t, s, key); len(got) != size || strings.Trim(string(got), "\x00") != "" {
+				t.Errorf("%d bytes, or others", len(got))
+			}
+		})
+	}
+	group.Wait()
+	if s.buffers.left != minPart {
+		t.Errorf("left: %d", s.buffers.left)
+	}
+	noUploads(t, opts)
+}
