@@ -182,11 +182,11 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	}
 	err = s.complete(ctx, name, &u.ID, list)
 	switch {
-	case errors.Is(err, blob.ErrExists), fault.Is(err, fault.Unavailable):
+	case fault.Is(err, fault.Unavailable):
 		return blob.Info{}, err
 	case err == nil, s.ended(context.WithoutCancel(ctx), u): // whatever it answered: the upload is over, and the object tells how
 		return s.finished(context.WithoutCancel(ctx), u)
-	case taken(err):
+	case taken(err), errors.Is(err, blob.ErrExists):
 		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrExists)
 	case code(err) == "InvalidPart":
 		return blob.Info{}, fmt.Errorf("finish upload: %w: one was replaced meanwhile", blob.ErrBusy)

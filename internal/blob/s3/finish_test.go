@@ -1,0 +1,56 @@
+package s3
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+)
+
+// Of two that finish one upload the second finds its object there, also on a server without conditions, and is told of it as of its own; of
+// another's object it is told that it exists.
+func TestFinishMeetsAnother(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		own  bool // the other one finishes this upload
+		want error
+	}{"the same upload": {true, nil}, "another object": {false, blob.ErrExists}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, p, opts := behindProxy(t)
+			opts.Client = nil
+			other := open(t, opts) // as of another process
+			s.unconditional.Store(true)
+			u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small)); err != nil {
+				t.Fatal(err)
+			}
+			p.next("HEAD", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+				var err error
+				if c.own {
+					_, err = other.Finish(t.Context(), u)
+				} else {
+					err = put(t, other, u.Key)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				return send()
+			})
+			info, err := s.Finish(t.Context(), u)
+			if !errors.Is(err, c.want) || c.want == nil && (err != nil || info.Size != u.Size) {
+				t.Errorf("Finish = %+v, %v, want %v", info, err, c.want)
+			}
+			if err := s.Abort(t.Context(), u); err != nil {
+				t.Error(err)
+			}
+			noUploads(t, opts)
+		})
+	}
+}
