@@ -147,6 +147,8 @@ func (o *object) reopen() error {
 		want, length = "", o.size
 	}
 	switch sent := aws.ToString(got.ContentRange); {
+	case plainTag(aws.ToString(got.ETag)) == "": // nothing could be told to be the same object, see known
+		err = errTag
 	case o.etag != "" && !sameTag(aws.ToString(got.ETag), o.etag):
 		err = errTag
 	case !strings.EqualFold(sent, want):

@@ -76,3 +76,27 @@ func TestOpenRange(t *testing.T) {
 		t.Errorf("of no object: %v", err)
 	}
 }
+
+// An answer without an ETag is none of an object, the first one of a range like any other.
+func TestRangeWithoutETag(t *testing.T) {
+	t.Parallel()
+	s, p, _ := behindProxy(t)
+	key := blobtest.NewKey()
+	if err := put(t, s, key); err != nil {
+		t.Fatal(err)
+	}
+	for _, first := range []int64{0, 5} {
+		for _, tag := range []string{"", `""`} {
+			p.next("GET", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+				resp, err := send()
+				if err == nil {
+					resp.Header.Set("Etag", tag)
+				}
+				return resp, err
+			})
+			if _, err := s.OpenRange(t.Context(), key, int64(len(small)), first, 5); !errors.Is(err, blob.ErrUnavailable) {
+				t.Errorf("OpenRange at %d, answered with the ETag %q = %v, want ErrUnavailable", first, tag, err)
+			}
+		}
+	}
+}
