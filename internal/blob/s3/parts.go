@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -129,7 +130,7 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 	}
 	var parts []blob.Part
 	input := &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &u.ID, MaxParts: s.page}
-	for range blob.MaxParts {
+	for last := 0; ; {
 		page, err := s.client.ListParts(ctx, input, s.again)
 		if noUpload(err) {
 			return nil, fmt.Errorf("list parts: %w", blob.ErrNotFound)
@@ -147,9 +148,12 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 			slices.SortFunc(parts, func(a, b blob.Part) int { return a.Number - b.Number })
 			return parts, nil
 		}
-		input.PartNumberMarker = page.NextPartNumberMarker
+		next, err := strconv.Atoi(aws.ToString(page.NextPartNumberMarker))
+		if err != nil || next <= last || next > blob.MaxParts {
+			return nil, blob.Unavailable("list parts", errors.New("the server's list does not go on"))
+		}
+		last, input.PartNumberMarker = next, page.NextPartNumberMarker
 	}
-	return nil, blob.Unavailable("list parts", errors.New("the server's list has no end"))
 }
 
 // Finish implements blob.PartStore. It also answers blob.ErrExists, when another object has taken the key.
@@ -236,25 +240,25 @@ func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
 	return blob.Unavailable("abort upload", fmt.Errorf("the server still lists its parts after %d times", abortTries))
 }
 
-// abortAll drops all uploads for a key. A server that cannot list them is taken to have none.
+// abortAll drops all uploads for a key, of which there are few. A server that cannot list them is taken to have none.
 func (s *Store) abortAll(ctx context.Context, key blob.Key) error {
-	list, err := s.client.ListMultipartUploads(ctx, &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: aws.String(string(key))}, s.again)
-	if lacks(err) {
-		return nil
-	}
-	if err != nil {
-		return failed(ctx, "list uploads", err)
-	}
-	if !uploadListing(list) {
-		return blob.Unavailable("list uploads", errSilent)
-	}
-	for _, up := range list.Uploads { // of one key there are few
-		if aws.ToString(up.Key) != string(key) {
-			continue
-		}
-		if err := s.abort(ctx, key, aws.ToString(up.UploadId)); err != nil {
+	dropped := map[string]bool{}
+	for {
+		var ids []string // all of a list, and then it is asked for anew: servers don't find the page behind an upload that is gone, or any
+		err := s.eachUpload(ctx, string(key), func(name string, up types.MultipartUpload) error {
+			if id := aws.ToString(up.UploadId); name == string(key) && !dropped[id] {
+				ids = append(ids, id)
+			}
+			return nil
+		})
+		if err != nil || len(ids) == 0 {
 			return err
 		}
+		for _, id := range ids {
+			if err := s.abort(ctx, key, id); err != nil {
+				return err
+			}
+			dropped[id] = true
+		}
 	}
-	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"larder/internal/blob"
 	"larder/internal/blob/blobtest"
 )
@@ -105,5 +107,68 @@ func TestWhatAnswersADeletion(t *testing.T) {
 				t.Errorf("%d %q: status %d, %v, want success: %t", status, content, resp.StatusCode, err, want)
 			}
 		}
+	}
+}
+
+// A server whose list never moves on is asked again once, and not for ever.
+func TestListsThatDoNotGoOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		document string
+		do       func(*Store, blob.Upload) error
+		calls    int
+	}{
+		"parts, the same marker": {
+			"<ListPartsResult><UploadId>x</UploadId><IsTruncated>true</IsTruncated><NextPartNumberMarker>1</NextPartNumberMarker></ListPartsResult>",
+			func(s *Store, u blob.Upload) error { _, err := s.Parts(t.Context(), u); return err }, 2,
+		},
+		"parts, no marker": {
+			"<ListPartsResult><UploadId>x</UploadId><IsTruncated>true</IsTruncated></ListPartsResult>",
+			func(s *Store, u blob.Upload) error { _, err := s.Parts(t.Context(), u); return err }, 1,
+		},
+		"parts, a marker of no part": {
+			"<ListPartsResult><UploadId>x</UploadId><IsTruncated>true</IsTruncated><NextPartNumberMarker>10001</NextPartNumberMarker></ListPartsResult>",
+			func(s *Store, u blob.Upload) error { _, err := s.Parts(t.Context(), u); return err }, 1,
+		},
+		"uploads, the same marker": {
+			"<R><Bucket>b</Bucket><IsTruncated>true</IsTruncated><NextKeyMarker>k</NextKeyMarker><NextUploadIdMarker>i</NextUploadIdMarker></R>",
+			func(s *Store, u blob.Upload) error { return s.Delete(t.Context(), u.Key) }, 2,
+		},
+		"uploads, no marker": {
+			"<R><Bucket>b</Bucket><IsTruncated>true</IsTruncated></R>", func(s *Store, u blob.Upload) error { return s.Delete(t.Context(), u.Key) }, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts, calls := newBucket(t), 0
+			opts.Client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				calls++
+				return page(c.document)(r, nil)
+			})}
+			u := blob.Upload{Key: blobtest.NewKey(), ID: "x", Size: 3, PartSize: 3}
+			if err := c.do(open(t, opts), u); !errors.Is(err, blob.ErrUnavailable) || calls != c.calls {
+				t.Errorf("%v after %d calls, want ErrUnavailable after %d", err, calls, c.calls)
+			}
+		})
+	}
+}
+
+// Delete sees all uploads for its key, on however many pages they are, and none of a key that begins like it.
+func TestDeleteDropsUploadsOfManyPages(t *testing.T) {
+	t.Parallel()
+	opts := newBucket(t)
+	s := open(t, opts)
+	s.page = aws.Int32(2)
+	key, longer := blob.Key("ab/"+hex32), blob.Key("ab/"+hex32+".png")
+	for _, k := range []blob.Key{key, key, key, key, key, longer, longer} {
+		if _, err := s.Begin(t.Context(), k, 3, 3, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Delete(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if got := uploads(t, opts); !slices.Equal(got, []string{string(longer), string(longer)}) {
+		t.Errorf("left: %q", got)
 	}
 }

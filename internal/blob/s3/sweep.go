@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"time"
 
@@ -34,38 +33,51 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Time) (dropped int, er
 
 // sweepUploads drops old uploads. A server that cannot list them is taken to have none.
 func (s *Store) sweepUploads(ctx context.Context, olderThan time.Time) (dropped int, err error) {
-	input := &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &s.prefix, MaxUploads: s.page, EncodingType: types.EncodingTypeUrl}
+	err = s.eachUpload(ctx, s.prefix, func(name string, up types.MultipartUpload) error {
+		if !s.isKey(name) && !s.isCheck(name) || up.Initiated == nil || !up.Initiated.Before(olderThan) {
+			return nil
+		}
+		if err := s.abort(ctx, blob.Key(name), aws.ToString(up.UploadId)); err != nil {
+			return err
+		}
+		dropped++
+		return nil
+	})
+	return dropped, err
+}
+
+// eachUpload calls fn for every unfinished upload whose name begins with prefix, or more. An error of fn ends it and is returned as it is. A
+// server that cannot list them is taken to have none.
+func (s *Store) eachUpload(ctx context.Context, prefix string, fn func(name string, up types.MultipartUpload) error) error {
+	input := &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &prefix, MaxUploads: s.page, EncodingType: types.EncodingTypeUrl}
 	for {
 		page, err := s.client.ListMultipartUploads(ctx, input, s.again)
-		if status(err) == http.StatusNotImplemented {
-			return dropped, nil
+		if lacks(err) {
+			return nil
 		}
 		if code(err) == "InvalidArgument" && input.UploadIdMarker != nil { // that upload was dropped meanwhile; the next sweep sees others of its key
 			input.UploadIdMarker = nil
 			continue
 		}
 		if err != nil {
-			return dropped, failed(ctx, "list uploads", err)
+			return failed(ctx, "list uploads", err)
 		}
 		if !uploadListing(page) {
-			return dropped, blob.Unavailable("list uploads", errSilent)
+			return blob.Unavailable("list uploads", errSilent)
 		}
 		for _, up := range page.Uploads {
-			name, ok := listedName(up.Key, page.EncodingType)
-			if !ok || !s.isKey(name) && !s.isCheck(name) || up.Initiated == nil || !up.Initiated.Before(olderThan) {
-				continue
+			if name, ok := listedName(up.Key, page.EncodingType); ok {
+				if err := fn(name, up); err != nil {
+					return err
+				}
 			}
-			if err := s.abort(ctx, blob.Key(name), aws.ToString(up.UploadId)); err != nil {
-				return dropped, err
-			}
-			dropped++
 		}
 		if !aws.ToBool(page.IsTruncated) {
-			return dropped, nil
+			return nil
 		}
 		key, _ := listedName(page.NextKeyMarker, page.EncodingType)
 		if key == aws.ToString(input.KeyMarker) && aws.ToString(page.NextUploadIdMarker) == aws.ToString(input.UploadIdMarker) {
-			return dropped, blob.Unavailable("list uploads", errors.New("the server's list does not go on"))
+			return blob.Unavailable("list uploads", errors.New("the server's list does not go on"))
 		}
 		input.KeyMarker, input.UploadIdMarker = &key, page.NextUploadIdMarker
 	}
