@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -20,9 +21,13 @@ const (
 	// garbagePiece is how many objects one piece deletes at most, and retry how long one that could not be deleted is left alone.
 	garbagePiece = 500
 	retry        = time.Minute
-	// enough failures in one piece, and a store is taken for unavailable; one deletion that takes as long as patience suffices.
+	// enough failures in a row, and a store is taken for unavailable; one deletion that takes as long as patience suffices.
 	enough   = 3
 	patience = 15 * time.Second
+	// budget is how long one piece may take at one store. With the last deletion's patience it is well below retry, for which a claim holds.
+	budget = 20 * time.Second
+	// abreast is how many objects are deleted at a time from a store that is reached over a network.
+	abreast = 8
 )
 
 // Collect takes the next piece of deleted folders and the next piece of garbage away, and tells whether there is more to do at once. Nothing else
@@ -110,67 +115,125 @@ func (t *Tree) takeAway(tx *db.Tx, ids []string) error {
 	return t.releaseAll(tx, once)
 }
 
-// collectGarbage deletes the objects whose time has come, in all stores at the same time: one that does not answer holds none of the others up.
+// collectGarbage deletes the objects whose time has come, in all stores at the same time: one that does not answer, or answers slowly, holds none of
+// the others up for longer than its budget.
 func (t *Tree) collectGarbage(ctx context.Context) (more bool, err error) {
-	var claimed []garbage
+	var fresh, again []garbage
+	var until int64
 	resting := t.resting.now(t.now())
 	err = t.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		claimed, err = claim(tx, t.now(), retry.Milliseconds(), resting)
+		now := t.now()
+		until = now + retry.Milliseconds()
+		fresh, again, err = claim(tx, now, until, resting)
 		return err
 	})
 	if err != nil {
 		return false, fmt.Errorf("collect garbage: %w", err)
 	}
-	if len(claimed) > 0 {
-		crash.Point("collect.claimed")
+	claimed := append(fresh, t.shuffled(again)...)
+	if len(claimed) == 0 {
+		return false, nil
 	}
+	crash.Point("collect.claimed")
 	byProvider := map[string][]garbage{}
 	for _, g := range claimed {
 		byProvider[g.provider] = append(byProvider[g.provider], g)
 	}
 	var mu sync.Mutex
-	var deleted []garbage
+	var deleted, untried []garbage
 	var busy sync.WaitGroup
 	for provider, these := range byProvider {
 		busy.Go(func() {
-			done := t.deleteFrom(ctx, provider, these)
+			done, rest := t.deleteFrom(ctx, provider, these)
 			mu.Lock()
 			defer mu.Unlock()
-			deleted = append(deleted, done...)
+			deleted, untried = append(deleted, done...), append(untried, rest...)
 		})
 	}
 	busy.Wait()
-	if len(deleted) == 0 { // what fails is set aside for a while, and what comes behind it has its turn
-		return len(claimed) == garbagePiece, ctx.Err()
-	}
-	err = t.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return forget(tx, deleted) })
+	// What fails is set aside for a while, and what comes behind it has its turn.
+	err = t.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
+		if err := forget(tx, deleted); err != nil {
+			return err
+		}
+		return handBack(tx, untried, until)
+	})
 	if err != nil {
 		return false, fmt.Errorf("collect garbage: %w", err)
 	}
-	return len(claimed) == garbagePiece, nil
+	if len(deleted) == 0 {
+		err = ctx.Err()
+	}
+	return len(claimed) == garbagePiece, err
 }
 
-// deleteFrom deletes objects of one provider and returns those that are gone. After some failures, or one deletion that takes too long, the provider
-// is left alone for a while; one bad object does not hold up the others.
-func (t *Tree) deleteFrom(ctx context.Context, provider string, these []garbage) (deleted []garbage) {
-	failures := 0
-	for _, g := range these {
-		err := t.deleteObject(ctx, g)
-		if err == nil || gone(err) {
+// shuffled brings what was claimed before into a random order, so that objects that a store refuses to delete do not come first every time.
+func (t *Tree) shuffled(list []garbage) []garbage {
+	order := rand.New(rand.NewChaCha8([32]byte(t.IDs.Bytes(32))))
+	order.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+// deleteFrom deletes objects of one provider and returns those that are gone and those that it did not come to. After some failures in a row, or one
+// deletion that takes too long, the provider is left alone for a while, as it is after its budget is spent: some bad objects do not hold up the
+// others, nor does one store.
+func (t *Tree) deleteFrom(ctx context.Context, provider string, these []garbage) (deleted, untried []garbage) {
+	spent, end := context.WithTimeout(ctx, t.budget)
+	defer end()
+	var mu sync.Mutex
+	next, failures, rest := 0, 0, time.Duration(0)
+	take := func() (garbage, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if next == len(these) || rest > 0 {
+			return garbage{}, false
+		}
+		if spent.Err() != nil {
+			rest = t.budget
+			return garbage{}, false
+		}
+		next++
+		return these[next-1], true
+	}
+	note := func(g garbage, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil || gone(err):
 			crash.Point("collect.deleted")
-			deleted = append(deleted, g)
-			continue
-		}
-		if ctx.Err() != nil {
-			return deleted
-		}
-		t.Log.Warn("delete an object that nothing refers to", "provider", g.provider, "key", g.key, "error", err)
-		if failures++; failures == enough || errors.Is(err, errSlow) {
-			t.resting.until(provider, t.now()+retry.Milliseconds())
-			return deleted
+			deleted, failures = append(deleted, g), 0
+		case ctx.Err() == nil: // a stop is no failure of the store
+			t.Log.Warn("delete an object that nothing refers to", "provider", g.provider, "key", g.key, "error", err)
+			if failures++; failures >= enough || errors.Is(err, errSlow) {
+				rest = retry
+			}
 		}
 	}
-	return deleted
+	var busy sync.WaitGroup
+	for range t.abreast(ctx, provider) {
+		busy.Go(func() {
+			for g, more := take(); more; g, more = take() {
+				note(g, t.deleteObject(ctx, g))
+			}
+		})
+	}
+	busy.Wait()
+	if rest > 0 && ctx.Err() == nil {
+		t.resting.until(provider, t.now()+min(rest, retry).Milliseconds())
+	}
+	return deleted, these[next:]
+}
+
+// abreast is how many objects may be deleted at a time from a provider's store.
+func (t *Tree) abreast(ctx context.Context, provider string) int {
+	store, err := t.store(ctx, provider)
+	if err != nil {
+		return 1 // what is wrong shows when it is used
+	}
+	if _, remote := store.(blob.Presigner); remote {
+		return abreast
+	}
+	return 1
 }
 
 // errSlow says that a store took longer than it may.

@@ -18,13 +18,18 @@ type stubborn struct {
 	mu    sync.Mutex
 	calls int
 	hook  func(ctx context.Context, call int) error // nil for a store that works
+	keep  map[blob.Key]bool                         // what it refuses to delete
 }
 
 func (s *stubborn) Delete(ctx context.Context, key blob.Key) error {
 	s.mu.Lock()
 	s.calls++
 	call, hook := s.calls, s.hook
+	kept := s.keep[key]
 	s.mu.Unlock()
+	if kept {
+		return errors.New("refused")
+	}
 	if hook != nil {
 		if err := hook(ctx, call); err != nil {
 			return err
@@ -39,6 +44,13 @@ func (s *stubborn) on(hook func(ctx context.Context, call int) error) (calls int
 	defer s.mu.Unlock()
 	calls, s.calls, s.hook = s.calls, 0, hook
 	return calls
+}
+
+// refuse sets what can't be deleted from now on.
+func (s *stubborn) refuse(keys map[blob.Key]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep = keys
 }
 
 // withStubborn puts a stubborn store in front of the vault, with n keys to be collected before any other.
@@ -155,6 +167,117 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 		}
 		s.on(nil)
 		w.pass(time.Minute)
+		w.collect()
+		if n := w.garbageOf("vault"); n != 0 {
+			t.Errorf("%d keys are left", n)
+		}
+	})
+}
+
+// Three objects that are retained, wherever they come in a piece, hold nothing else of their store up for longer than some minutes' rest.
+func TestCollectorPassesByObjectsThatCannotBeDeleted(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		s := withStubborn(w, 40)
+		refused := map[blob.Key]bool{}
+		for i := range 3 {
+			refused[blob.Key(fmt.Sprintf("ab/%032x", i))] = true
+		}
+		s.refuse(refused)
+		for range 10 {
+			w.collect()
+			w.pass(time.Minute)
+		}
+		if n := w.garbageOf("vault"); n != 3 {
+			t.Errorf("%d keys are left, want the three that can't be deleted", n)
+		}
+		s.refuse(nil)
+		w.pass(time.Minute)
+		w.collect()
+		if n := w.garbageOf("vault"); n != 0 {
+			t.Errorf("%d keys are left once they can be deleted", n)
+		}
+	})
+}
+
+// More objects than a piece holds that can't be deleted come behind what is new.
+func TestCollectorTakesTheNewBeforeWhatHasFailed(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		s := withStubborn(w, 600)
+		refused := map[blob.Key]bool{}
+		for i := range 600 {
+			refused[blob.Key(fmt.Sprintf("ab/%032x", i))] = true
+		}
+		s.refuse(refused)
+		w.collect()
+		w.pass(time.Minute)
+		w.collect()
+		w.write(func(tx *db.Tx) error {
+			return w.tree.Discard(tx, "vault", blob.Key(fmt.Sprintf("cd/%032x", 1)), w.clock().UnixMilli())
+		})
+		w.pass(time.Minute)
+		w.collect()
+		if n := w.garbageOf("vault"); n != 600 {
+			t.Errorf("%d keys are left, want the 600 that can't be deleted", n)
+		}
+	})
+}
+
+// A piece of a slow store ends with its budget; what it did not come to is taken up after as long again, and what lies elsewhere at once.
+func TestCollectorLeavesASlowStoreWhenItsBudgetIsSpent(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		s := withStubborn(w, 1000)
+		gone := w.store("x").Key
+		w.pass(grace)
+		w.tree.SetBudget(300 * time.Millisecond)
+		s.on(func(ctx context.Context, call int) error {
+			if call == 5 { // takes as long as there is, and succeeds
+				<-time.After(600 * time.Millisecond)
+			}
+			return nil
+		})
+		w.collect()
+		if n := w.garbageOf("vault"); n != 995 {
+			t.Errorf("%d of 1000 keys are left, five were deleted", n)
+		}
+		if w.stored(gone) {
+			t.Error("the other store was not tidied")
+		}
+		w.tree.SetBudget(time.Hour)
+		w.pass(300*time.Millisecond - time.Millisecond)
+		w.collect()
+		if n := w.garbageOf("vault"); n != 995 {
+			t.Errorf("%d keys are left of a store that rests", n)
+		}
+		w.pass(time.Millisecond)
+		w.collect()
+		if n := w.garbageOf("vault"); n != 0 {
+			t.Errorf("%d keys are left", n)
+		}
+	})
+}
+
+// Eight deletions at a time in a store that is reached over a network.
+func TestCollectorDeletesSeveralAtATimeFromABucket(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		s := withStubborn(w, 100)
+		w.tree.WrapStores(func(id string, store blob.Store) blob.Store {
+			return struct {
+				blob.Store
+				blob.Presigner
+			}{Store: store}
+		})
+		all := make(chan struct{})
+		s.on(func(ctx context.Context, call int) error {
+			if call == 8 {
+				close(all)
+			}
+			select {
+			case <-all:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
 		w.collect()
 		if n := w.garbageOf("vault"); n != 0 {
 			t.Errorf("%d keys are left", n)

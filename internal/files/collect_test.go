@@ -164,7 +164,7 @@ func TestCollectorGoesOnBesideAFailingStore(t *testing.T) {
 			t.Errorf("%d keys on the list, want those of the absent provider", n)
 		}
 		claimed := func() (after int64) {
-			h.must(d.Read(t.Context()).QueryRow("SELECT MAX(after) FROM garbage").Scan(&after))
+			h.must(d.Read(t.Context()).QueryRow("SELECT MIN(after) FROM garbage").Scan(&after))
 			return after
 		}
 		first := claimed()

@@ -46,3 +46,6 @@ func (t *Tree) SetBatch(n int) { t.batch = n }
 
 // SetPatience bounds how long the deletion of an object may take.
 func (t *Tree) SetPatience(d time.Duration) { t.patience = d }
+
+// SetBudget bounds how long a piece of deletions may take at one store.
+func (t *Tree) SetBudget(d time.Duration) { t.budget = d }

@@ -61,12 +61,13 @@ type Tree struct {
 
 	batch    int           // how many entries one transaction copies at most
 	patience time.Duration // how long a deletion may take
+	budget   time.Duration // how long a piece of them may take at one store
 	resting  rests
 }
 
 // New returns the Tree in cfg.DB.
 func New(cfg Config) *Tree {
-	t := &Tree{Config: cfg, store: cfg.Providers.Store, batch: piece, patience: patience}
+	t := &Tree{Config: cfg, store: cfg.Providers.Store, batch: piece, patience: patience, budget: budget}
 	t.Keys = &Keyring{tree: t, rings: map[string]*ring{}}
 	return t
 }
