@@ -62,8 +62,9 @@ func (a *App) Run(ctx context.Context) error {
 		err = nil // stopped before it began: the next start begins again
 	} else if err == nil {
 		running.Go(func() { a.Jobs.Run(working) })
-		running.Go(func() { a.repeat(background, sweepEvery, "sweep", a.Sweep) })
-		running.Go(func() { a.repeat(background, storesEvery, "sweep the stores", a.Fsck.Sweep) }) // takes its time, and holds no other chore up
+		running.Go(func() { a.repeat(background, sweepEvery, "sweep", a.chores) })
+		running.Go(func() { a.repeat(background, sweepEvery, "collect", a.collect) })              // waits for stores, and holds no other chore up
+		running.Go(func() { a.repeat(background, storesEvery, "sweep the stores", a.Fsck.Sweep) }) // takes its time as well
 		select {
 		case <-ctx.Done():
 		case err = <-failed:
@@ -195,17 +196,22 @@ func (a *App) repeat(ctx context.Context, every time.Duration, name string, chor
 
 // Sweep does every chore once: expired sessions and tokens, old jobs, the rows and objects of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
-	errs := []error{a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx)}
+	return errors.Join(a.chores(ctx), a.collect(ctx))
+}
+
+// chores are those that hardly wait for a store.
+func (a *App) chores(ctx context.Context) error {
+	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx))
+}
+
+// collect takes away the rows and objects of what was deleted, until nothing is left to do now.
+func (a *App) collect(ctx context.Context) error {
 	for ctx.Err() == nil {
-		more, err := a.Tree.Collect(ctx)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		if !more || err != nil {
-			break
+		if more, err := a.Tree.Collect(ctx); err != nil || !more {
+			return err
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // Addr is the address that the public listener is bound to.
