@@ -253,9 +253,9 @@ func (r *Registry) CheckEndpoint(ctx context.Context, p Provider) error {
 const (
 	// tempAge is how old a temporary file is when no upload writes to it any more: the pauses of a body end with its session, after an hour.
 	tempAge = 3 * time.Hour
-	// uploadAge is how old an unfinished upload in a bucket is that no session can go on with: sessions live for up to 24 hours and what they
-	// received is kept for 24 more; a day is for clocks that differ, and for sweeps that come late.
-	uploadAge = 72 * time.Hour
+	// uploadAge is how old an unfinished upload in a bucket is that no session can go on with: another session takes it over within 48 hours of its
+	// beginning, and lives for up to 24; a day is for clocks that differ.
+	uploadAge = 96 * time.Hour
 
 	bucketEvery = time.Hour        // a bucket is swept
 	bucketTime  = 20 * time.Second // for sweeping one; what is left waits for the next time

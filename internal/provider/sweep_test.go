@@ -59,7 +59,7 @@ func TestSweepDropsUnfinishedUploads(t *testing.T) {
 			}
 		}
 		insert(t, d, r, provider.Provider{ID: "away", Name: "away", Type: provider.PathStyle, Endpoint: "http://127.0.0.1:1", Bucket: "away"})
-		now = now.Add(72*time.Hour - time.Minute)
+		now = now.Add(96*time.Hour - time.Minute)
 		for range 4 {
 			sweep()
 		}

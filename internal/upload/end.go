@@ -48,7 +48,7 @@ func (s *Service) giveBack(tx *db.Tx, r row) error {
 
 // toKeep returns how many bytes are to be kept of a session whose time is over. Fault: Unavailable.
 func (s *Service) toKeep(ctx context.Context, r row) (int64, error) {
-	if !r.keeps() || s.ms() >= r.expiresAt+keepParts.Milliseconds() {
+	if !r.keeps() || s.ms() >= r.keepEnd() {
 		return 0, nil
 	}
 	parts, err := s.received(ctx, r)
@@ -62,7 +62,7 @@ func (s *Service) toKeep(ctx context.Context, r row) (int64, error) {
 func (s *Service) expire(ctx context.Context, r row, received int64) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		if received > 0 {
-			kept, err := keep(tx, r.id, received, s.ms())
+			kept, err := keep(tx, r.id, r.keepEnd(), received, s.ms())
 			if err != nil || !kept {
 				return err
 			}

@@ -42,7 +42,7 @@ func (s *Service) List(ctx context.Context, a access.Actor, status string) ([]Se
 		session := r.view()
 		session.Received = s.arrived(ctx, r, silent)
 		if r.status == expired || now >= r.expiresAt {
-			until := r.expiresAt + keepParts.Milliseconds()
+			until := r.keepEnd()
 			session.Status, session.KeptUntil = expired, &until
 			if session.Received != nil && *session.Received == 0 {
 				continue // nothing is kept; the sweep is about to end it

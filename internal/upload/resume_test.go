@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"larder/internal/blob/blobtest"
 	"larder/internal/fault"
 	"larder/internal/upload"
 )
@@ -119,4 +120,57 @@ func TestParallelCreationsWithOneKeyMakeOneSession(t *testing.T) {
 			t.Errorf("reserved %d bytes, %d files", storage, count)
 		}
 	})
+}
+
+// Stores drop unfinished uploads three days after they were begun: no session goes on with one that is as old, however often it was taken over.
+func TestPartsAreTakenOverWithinTwoDaysOfTheirBeginning(t *testing.T) {
+	for name, late := range map[string]bool{"a millisecond before": false, "two days": true} {
+		for name, swept := range map[string]string{name: "", name + ", swept": "swept"} {
+			eachInPartsNamed(t, name, func(t *testing.T, w *world) {
+				start := w.clock.Load()
+				w.begun("k", 1)
+				w.clock.Store(start + (24 * time.Hour).Milliseconds())
+				second := w.create(w.ann, inParts("f", 2500, "k"))
+				w.wantParts(w.ann, second.ID, []int{1}, []int{2, 3})
+				w.clock.Store(start + (26 * time.Hour).Milliseconds())
+				if swept != "" {
+					w.sweep()
+				}
+				list, err := w.up.List(ctx, w.ann, upload.Kept)
+				if err != nil || len(list) != 1 || *list[0].KeptUntil != start+(48*time.Hour).Milliseconds() {
+					t.Errorf("listed %+v, %v", list, err)
+				}
+				w.clock.Store(start + (48 * time.Hour).Milliseconds())
+				if !late {
+					w.clock.Add(-1)
+				}
+				if list, err = w.up.List(ctx, w.ann, upload.Kept); err != nil || (len(list) == 0) != late {
+					t.Errorf("listed at last %+v, %v", list, err)
+				}
+				begun := w.store.Calls(blobtest.Begin)
+				third := w.create(w.ann, inParts("f", 2500, "k"))
+				if again := w.store.Calls(blobtest.Begin) > begun; again != late {
+					t.Errorf("begun again: %v, want %v", again, late)
+				}
+				if late {
+					w.wantParts(w.ann, third.ID, nil, []int{1, 2, 3})
+					return
+				}
+				w.wantParts(w.ann, third.ID, []int{1}, []int{2, 3})
+				for range 48 {
+					w.advance(30 * time.Minute)
+					if third, err = w.up.Renew(ctx, w.ann, third.ID); err != nil {
+						break
+					}
+				}
+				w.wantFault(err, fault.UploadExpired, "renewing at the end")
+				if end := start + (72 * time.Hour).Milliseconds(); w.clock.Load() != end-1 {
+					t.Errorf("the session ended %d ms before the third day", end-w.clock.Load())
+				}
+				if list, err = w.up.List(ctx, w.ann, upload.Kept); err != nil || len(list) != 0 {
+					t.Errorf("kept for longer: %+v, %v", list, err)
+				}
+			})
+		}
+	}
 }

@@ -214,6 +214,7 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	r := row{
 		id: s.ids.UUID(), userID: a.UserID, place: place, size: n.Size, claim: claim(n.MimeType), idempotencyKey: n.IdempotencyKey,
 		status: pending, bytes: n.Size, files: 1, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
+		begunAt: now.UnixMilli(),
 	}
 	if place.Replaces {
 		r.files = 0 // overwriting adds no file; its bytes are reserved in full, since both contents lie there until it completes
@@ -233,7 +234,7 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	begun := false
 	switch {
 	case old != nil && old.status == expired:
-		r.key, r.uploadID, r.totalParts = old.key, old.uploadID, old.totalParts
+		r.key, r.uploadID, r.totalParts, r.begunAt = old.key, old.uploadID, old.totalParts, old.begunAt
 	case n.inParts():
 		if err := s.begin(ctx, &r); err != nil {
 			return Session{}, err

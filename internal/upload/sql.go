@@ -37,6 +37,7 @@ type row struct {
 	key        blob.Key // of the bytes received, "" for none yet; of a session in parts: of the object they make, from the start; see also staged
 	totalParts int      // 0 for a session whose bytes come in one piece
 	uploadID   string   // what the store calls the parts
+	begunAt    int64    // ms; when the store was told of the parts
 	keptUntil  int64    // ms; 0 unless the parts of an expired session are kept
 
 	sha256   string // hexadecimal
@@ -60,6 +61,12 @@ func (r row) staged() bool { return r.direct() && !r.inParts() }
 // keeps reports whether what a session received is kept when it expires.
 func (r row) keeps() bool { return r.inParts() && r.idempotencyKey != "" }
 
+// keepEnd is until when what a session received is kept (ms): so long that whoever takes it over then has a whole session's time before stores
+// drop an unfinished upload for its age.
+func (r row) keepEnd() int64 {
+	return min(r.expiresAt+keepParts.Milliseconds(), r.begunAt+adoptable.Milliseconds())
+}
+
 // garbageAt is when the key of a session is garbage should nobody end the session before (ms). That is after the time for which its parts may
 // be kept, so that a service that was down for a night finds them.
 func (r row) garbageAt() int64 {
@@ -75,7 +82,7 @@ func (r row) garbageAt() int64 {
 const columns = `
 	id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict,
 	idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, sha256, etag, content_type, entry_id,
-	created_at, expires_at, completed_at, upload_id, total_parts, kept_until, upload_mode`
+	created_at, expires_at, completed_at, upload_id, total_parts, kept_until, upload_mode, COALESCE(begun_at, created_at)`
 
 func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	var (
@@ -87,7 +94,7 @@ func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	)
 	err := from.Scan(&r.id, &r.userID, &keyID, &r.place.MountID, &r.place.ProviderID, &target, &r.place.BaseID, &missing, &name, &r.size,
 		&r.claim, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256, &etag, &mimeType, &entryID,
-		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil, &r.mode)
+		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil, &r.mode, &r.begunAt)
 	if err != nil {
 		return row{}, err
 	}
@@ -117,12 +124,13 @@ func insert(tx *db.Tx, r row) error {
 	_, err := tx.Exec(`
 		INSERT INTO upload_sessions (id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size,
 			mime_type, conflict, idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, created_at, expires_at,
-			upload_id, total_parts, upload_mode)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21, $22)`,
+			upload_id, total_parts, upload_mode, begun_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
 		r.id, r.userID, null(r.keyID), r.place.MountID, r.place.ProviderID, r.place.Dir.String(), r.place.BaseID,
 		strings.Join(missing, "/"), string(r.place.Name), r.size, r.claim, string(r.place.Conflict), null(r.idempotencyKey), r.oneShot,
 		r.bytes, r.files, null(string(r.key)), r.createdAt, r.expiresAt,
-		sql.NullString{String: r.uploadID, Valid: r.inParts()}, sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()}, cmp.Or(r.mode, worker))
+		sql.NullString{String: r.uploadID, Valid: r.inParts()}, sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()}, cmp.Or(r.mode, worker),
+		sql.NullInt64{Int64: r.begunAt, Valid: r.inParts()})
 	return err
 }
 
@@ -220,12 +228,12 @@ func expire(tx *db.Tx, id string, now int64) (row, error) {
 		RETURNING `+columns, id, now))
 }
 
-// keep is expire for a session whose parts stay, of so many bytes, which alone stay reserved; it reports whether it was so.
-func keep(tx *db.Tx, id string, received, now int64) (bool, error) {
+// keep is expire for a session whose parts stay until then, of so many bytes, which alone stay reserved; it reports whether it was so.
+func keep(tx *db.Tx, id string, until, received, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
-		SET status = 'expired', kept_until = expires_at + $1, reserved_storage = $2, reserved_files = 0
-		WHERE id = $3 AND status = 'pending' AND expires_at <= $4`, keepParts.Milliseconds(), received, id, now)
+		SET status = 'expired', kept_until = $1, reserved_storage = $2, reserved_files = 0
+		WHERE id = $3 AND status = 'pending' AND expires_at <= $4`, until, received, id, now)
 	return n == 1, err
 }
 

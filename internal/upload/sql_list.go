@@ -14,9 +14,10 @@ func listed(q db.Querier, userID, keyID string, open, kept bool, now int64) ([]r
 		WHERE user_id = $1 AND ($2 = '' OR key_id = $2) AND NOT one_shot
 			AND ($3 AND status = 'pending' AND expires_at > $4
 				OR $5 AND kept_until > $4
-				OR $5 AND status = 'pending' AND expires_at <= $4 AND expires_at > $6 AND total_parts IS NOT NULL AND idempotency_key IS NOT NULL)
+				OR $5 AND status = 'pending' AND expires_at <= $4 AND expires_at > $6 AND total_parts IS NOT NULL AND idempotency_key IS NOT NULL
+					AND COALESCE(begun_at, created_at) > $7)
 		ORDER BY created_at DESC, id
-		LIMIT $7`, userID, keyID, open, now, kept, now-keepParts.Milliseconds(), listMax))
+		LIMIT $8`, userID, keyID, open, now, kept, now-keepParts.Milliseconds(), now-adoptable.Milliseconds(), listMax))
 }
 
 // due lists pending sessions whose time is over, at most limit, those that come after the one given.

@@ -48,6 +48,9 @@ const (
 	renewable = 24 * time.Hour
 	// keepParts is how long the parts of an expired session are kept.
 	keepParts = 24 * time.Hour
+	// adoptable is for how long after they were begun a new session may take over parts. With renewable it is what provider.Sweep, and the rules of
+	// buckets, leave an unfinished upload at least: three days.
+	adoptable = renewable + keepParts
 
 	singleMax   = 100 << 20 // bytes of the largest file that a single session takes
 	partCounts  = 2560      // 20 GiB in parts of 8 MiB

@@ -344,8 +344,11 @@ CREATE TABLE copies (
 -- Stores that clients reach themselves, and free mode.
 
 -- How the bytes come: through the service, or by pre-signed addresses straight to the store. Of a single session whose bytes do, object_key is where
--- they wait until they are copied to where nobody can write.
+-- they wait until they are copied to where nobody can write, unless sha256 is there: then others have come through the service, and lie at object_key.
 ALTER TABLE upload_sessions ADD COLUMN upload_mode TEXT NOT NULL DEFAULT 'worker' CHECK (upload_mode IN ('worker', 'presigned'));
+
+-- When the store was told of the parts, which a session may have taken over from one that has expired; NULL when it was with created_at.
+ALTER TABLE upload_sessions ADD COLUMN begun_at BIGINT;
 
 -- Visitors with a bucket of their own, by the SHA-256 of what their cookie holds. A row is gone with its session.
 CREATE TABLE free_sessions (
