@@ -206,7 +206,7 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 		result, err = s.stream(ctx, a, o, store, &r, head, left)
 	}
 	if err != nil {
-		s.giveUp(ctx, r)
+		s.giveUp(ctx, err, r)
 		return Result{}, err
 	}
 	return result, nil
@@ -281,11 +281,15 @@ func (s *Service) keepAlive(ctx context.Context, r *row) error {
 	return err
 }
 
-// giveUp returns what a failed upload reserved, and its bytes if there are any.
-func (s *Service) giveUp(ctx context.Context, r row) {
+// giveUp returns what an upload reserved that failed because of err, and its bytes if there are any. A store that did not answer may still finish them,
+// see discard.
+func (s *Service) giveUp(ctx context.Context, err error, r row) {
+	if errors.Is(err, blob.ErrUnavailable) {
+		r.key = "" // stays noted for later
+	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	err := s.db.Write(ctx, func(tx *db.Tx) error {
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		held, err := take(tx, r.id)
 		if err != nil || !held {
 			return err

@@ -320,6 +320,7 @@ func TestOneShotIntoAFailingStore(t *testing.T) {
 				w.checkInvariants()
 			}
 		}
+		w.advance(2 * time.Hour)  // until when a store may finish what it did not answer for
 		for more := true; more; { // the objects of lost answers go, those of files stay
 			var err error
 			if more, err = w.tree.Collect(ctx); err != nil {

@@ -109,9 +109,10 @@ func signedIn(a access.Actor) error {
 func (s *Service) ms() int64 { return s.now().UnixMilli() }
 
 // discard makes a key garbage at once that was to be so later, because of err, also when the caller's context has ended. Only a fault, or errChanged,
-// is a sure sign that nothing came of it: the answer to a commit may be lost, and the key then a file's.
+// is a sure sign that nothing came of it: the answer to a commit may be lost, and the key then a file's. Nor is that a store did not answer: it may still
+// finish what it was sent, after the collector has found nothing and forgotten the key, which therefore stays noted for later.
 func (s *Service) discard(ctx context.Context, err error, providerID string, key blob.Key) {
-	if fault.KindOf(err) == fault.Internal && !errors.Is(err, errChanged) {
+	if fault.KindOf(err) == fault.Internal && !errors.Is(err, errChanged) || errors.Is(err, blob.ErrUnavailable) {
 		return
 	}
 	ctx, cancel := detached(ctx)

@@ -1,0 +1,68 @@
+package upload_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/fault"
+	"larder/internal/upload"
+)
+
+// late is a store whose answers to Put are lost, and which finishes what it was sent when nobody waits for it any more.
+type late struct {
+	blob.Store
+	finish *[]func() error
+}
+
+func (l late) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
+	sent, err := io.ReadAll(body)
+	if err != nil {
+		return blob.Info{}, err
+	}
+	*l.finish = append(*l.finish, func() error {
+		_, err := l.Store.Put(context.WithoutCancel(ctx), key, bytes.NewReader(sent), opts)
+		return err
+	})
+	return blob.Info{}, blob.Unavailable("put object", context.DeadlineExceeded)
+}
+
+// What a store finishes after its time was up is still known, and deleted in the end.
+func TestWhatAStoreFinishesLateIsDeleted(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.advance(48 * time.Hour)
+		w.emptied("before")
+		before := len(w.stored())
+		session := w.create(w.ann, file("by session", 5))
+		var finish []func() error
+		w.up.WrapStores(func(inner blob.Store) blob.Store { return late{inner, &finish} })
+		for _, size := range []int{5, 300 << 10} {
+			body := strings.NewReader(strings.Repeat("x", size))
+			_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "f", Size: int64(size), Body: body})
+			w.wantFault(err, fault.Unavailable, "a put that is not answered")
+		}
+		_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("hello"), 5, "")
+		w.wantFault(err, fault.Unavailable, "bytes that are not answered")
+		w.wantReserved(w.ann, 5, 1) // the session's; nothing else is left of them
+		w.collect()
+		if len(finish) != 3 {
+			t.Fatalf("%d bodies were sent", len(finish))
+		}
+		for _, late := range finish {
+			if err := late(); err != nil {
+				t.Error(err)
+			}
+		}
+		w.checkInvariants()
+		w.advance(3 * time.Hour)
+		w.sweep()
+		w.collect()
+		if now := len(w.stored()); now != before {
+			t.Errorf("%d objects lie there, want %d", now, before)
+		}
+	})
+}
