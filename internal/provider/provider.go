@@ -106,7 +106,7 @@ func (r *Registry) Close() error {
 	r.mu.Lock()
 	r.stop() // none begins to look after this
 	r.mu.Unlock()
-	r.looking.Wait()
+	r.waitForLooks()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var err error

@@ -30,6 +30,19 @@ type look struct {
 	at   time.Time // when it was answered
 }
 
+// waitForLooks waits for those who are asking a store, though for no longer than they should take: a disk that hangs is not to hold up a stop.
+func (r *Registry) waitForLooks() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.looking.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(LookTime):
+	}
+}
+
 // errSilent says that a store has not answered yet.
 var errSilent = errors.New("the store does not answer in time")
 
