@@ -134,7 +134,9 @@ func (s *Service) sweepExpired(ctx context.Context) error {
 			if r.keeps() && silent[r.place.ProviderID] {
 				continue
 			}
-			received, err := s.toKeep(ctx, r)
+			limited, cancel := context.WithTimeout(ctx, s.answer)
+			received, err := s.toKeep(limited, r)
+			cancel()
 			if err != nil {
 				s.log.Warn("ask what an expired upload received", "provider", r.place.ProviderID, "error", err)
 				silent[r.place.ProviderID] = true

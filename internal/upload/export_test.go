@@ -2,6 +2,7 @@ package upload
 
 import (
 	"context"
+	"time"
 
 	"larder/internal/blob"
 )
@@ -20,3 +21,6 @@ func (s *Service) WrapStores(wrap func(blob.Store) blob.Store) {
 
 // SetPartSize makes parts of that many bytes.
 func (s *Service) SetPartSize(bytes int64) { s.part = bytes }
+
+// SetAnswerTime bounds how long a store has to tell what came in.
+func (s *Service) SetAnswerTime(d time.Duration) { s.answer = d }

@@ -66,3 +66,27 @@ func TestWhatAStoreFinishesLateIsDeleted(t *testing.T) {
 		}
 	})
 }
+
+// silent is a store that never tells what came in.
+type silent struct{ blob.Store }
+
+func (silent) Parts(ctx context.Context, _ blob.Upload) ([]blob.Part, error) {
+	<-ctx.Done()
+	return nil, blob.Unavailable("list parts", ctx.Err())
+}
+
+// A store that does not tell what came in holds neither lists nor the sweep up.
+func TestAStoreThatDoesNotTellHoldsNothingUp(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		w.begun("k", 1)
+		w.up.WrapStores(func(inner blob.Store) blob.Store { return silent{inner} })
+		w.up.SetAnswerTime(10 * time.Millisecond)
+		list, err := w.up.List(ctx, w.ann, upload.All)
+		if err != nil || len(list) != 1 || list[0].Received != nil {
+			t.Errorf("listed %+v, %v", list, err)
+		}
+		w.advance(time.Hour)
+		w.sweep()
+		w.wantReserved(w.ann, 2500, 1) // until the store tells
+	})
+}

@@ -63,8 +63,10 @@ func (s *Service) arrived(ctx context.Context, r row, silent map[string]bool) *i
 		if silent[r.place.ProviderID] {
 			return nil
 		}
+		limited, cancel := context.WithTimeout(ctx, s.answer)
+		defer cancel()
 		var err error
-		if n, err = s.lies(ctx, r); err != nil {
+		if n, err = s.lies(limited, r); err != nil {
 			s.log.Warn("ask what came in of an upload", "provider", r.place.ProviderID, "error", err)
 			silent[r.place.ProviderID] = true
 			return nil

@@ -52,6 +52,9 @@ const (
 	// buckets, leave an unfinished upload at least: three days.
 	adoptable = renewable + keepParts
 
+	// answerTime is how long a store has to tell what came in, where that it does not tell holds nothing up.
+	answerTime = 5 * time.Second
+
 	singleMax   = 100 << 20 // bytes of the largest file that a single session takes
 	partCounts  = 2560      // 20 GiB in parts of 8 MiB
 	openMax     = 100       // pending sessions of one user
@@ -85,7 +88,8 @@ type Service struct {
 	store     func(ctx context.Context, providerID string) (blob.Store, error)
 	providers *provider.Registry
 	keys      *files.Keyring
-	part      int64 // partSize, less in tests
+	part      int64         // partSize, less in tests
+	answer    time.Duration // answerTime, less in tests
 
 	turns turns
 }
@@ -94,7 +98,7 @@ type Service struct {
 func New(cfg Config) *Service {
 	return &Service{
 		db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store, providers: cfg.Providers,
-		keys: cfg.Tree.Keys, part: partSize,
+		keys: cfg.Tree.Keys, part: partSize, answer: answerTime,
 	}
 }
 
