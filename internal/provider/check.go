@@ -88,6 +88,8 @@ func (p *Provider) checkRemote() error {
 		p.Region = "us-east-1"
 	}
 	switch {
+	case strings.HasPrefix(p.Bucket, "arn:") || slices.ContainsFunc(specialBuckets, func(end string) bool { return strings.HasSuffix(strings.ToLower(p.Bucket), end) }):
+		return fault.New(fault.Invalid, "The name of a bucket must not be an ARN, nor end in --x-s3, --table-s3, --ol-s3, -s3alias or .mrap: those are reached in other ways.")
 	case !s3Bucket.MatchString(p.Bucket):
 		return fault.New(fault.Invalid, "A bucket has 3 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
 	case p.Type == VirtualHost && !hostBucket.MatchString(p.Bucket):
@@ -100,6 +102,10 @@ func (p *Provider) checkRemote() error {
 
 // s3Bucket is what a bucket of an S3-compatible server may be called; some take more than the rules of the protocol's owner.
 var s3Bucket = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{2,62}$`)
+
+// specialBuckets end what is no bucket that is reached at its endpoint, or not by signatures alone: directory buckets, table buckets, and access points
+// by their aliases. The names of buckets are never made like that.
+var specialBuckets = []string{"--x-s3", "--table-s3", "--ol-s3", "-s3alias", ".mrap"}
 
 // hostBucket is what stands in front of a host name.
 var hostBucket = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)

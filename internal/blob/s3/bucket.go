@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -25,8 +24,9 @@ import (
 // Of what the server says nothing but statuses and the names of errors (Refusal) gets out, so that no error holds an address, a key or a text of its
 // making. Answers that are read whole have bounds, and every call has a limit of time. Nothing is tried twice. Specification: Free-mode endpoints.
 type Bucket struct {
-	http     *http.Client
-	client   *sdk.Client
+	client   *sdk.Client  // its answers have mostRefusal bytes, those to calls that the SDK makes of its own accord included
+	listings *http.Client // whose answers have mostListing
+	contents *http.Client // whose answers have no bound, and are streamed
 	name     string
 	partSize int64
 }
@@ -37,8 +37,8 @@ const (
 	partTime = 10 * time.Minute // of one that sends a part
 	readTime = time.Minute      // until the next bytes of an object come
 
-	mostRefusal = 64 << 10 // bytes of the answer when the server refuses, and of the one that Check reads
-	mostListing = 8 << 20  // bytes of a listing: a thousand keys, encoded
+	mostRefusal = 64 << 10 // bytes of any answer that is neither a listing nor content, refusals among them
+	mostListing = 4 << 20  // bytes of a listing: a thousand keys of 1,024 bytes, three for each when encoded, and what is told of each beside
 )
 
 // foreignPart is how much of a body is held in memory, in bytes: the least that S3 takes of a part that is not the last.
@@ -46,12 +46,30 @@ const foreignPart = minPart
 
 // OpenBucket returns the bucket; the server is not asked. Prefix and UploadDomain mean nothing here.
 func OpenBucket(opts Options) (*Bucket, error) {
+	if opts.Egress == nil {
+		return nil, errors.New("open bucket: a policy is required")
+	}
+	base := opts.Client
+	if base == nil {
+		transport := opts.Egress.Transport()
+		transport.ResponseHeaderTimeout = 0 // as in Open
+		base = &http.Client{Transport: transport}
+	}
+	client := func(most int64) *http.Client {
+		return &http.Client{Transport: capped{base.Transport, most}, CheckRedirect: noRedirect}
+	}
+	opts.Client = client(mostRefusal)
 	store, err := Open(opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Bucket{http: store.http, client: store.client, name: store.bucket, partSize: foreignPart}, nil
+	limits := opts.Limits.withDefaults()
+	listings, contents := client(mostListing), client(-1)
+	listings.Transport, contents.Transport = &limited{listings.Transport, limits}, &limited{contents.Transport, limits}
+	return &Bucket{client: store.client, listings: listings, contents: contents, name: store.bucket, partSize: foreignPart}, nil
 }
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Buckets opens buckets that come and go; they share its connections.
 type Buckets struct {
@@ -132,43 +150,10 @@ func told(ctx context.Context, doing string, err error) error {
 	return blob.Unavailable(doing, why)
 }
 
-// bounded is a client whose answers end after so many bytes.
-type bounded struct {
-	client *http.Client
-	most   int64 // of a good answer, -1 for one that is streamed
-}
-
-// Do implements sdk.HTTPClient.
-func (b bounded) Do(r *http.Request) (*http.Response, error) {
-	response, err := b.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	most := b.most
-	if response.StatusCode >= 300 {
-		most = mostRefusal
-	}
-	if most >= 0 {
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(response.Body, most), response.Body}
-	}
-	return response, nil
-}
-
-// within bounds what a call reads, and has it made once.
-func (b *Bucket) within(most int64) func(*sdk.Options) {
-	return func(o *sdk.Options) {
-		o.HTTPClient = bounded{b.http, most}
-		o.Retryer = aws.NopRetryer{}
-	}
-}
-
 // Check reports whether the bucket can be listed, by looking for one object; nothing is written. ctx bounds the time. Error: a Refusal of an S3 server
 // that said no, or another for whatever else there is in place of one.
 func (b *Bucket) Check(ctx context.Context) error {
-	page, err := b.client.ListObjectsV2(ctx, &sdk.ListObjectsV2Input{Bucket: &b.name, MaxKeys: aws.Int32(1)}, b.within(mostRefusal))
+	page, err := b.client.ListObjectsV2(ctx, &sdk.ListObjectsV2Input{Bucket: &b.name, MaxKeys: aws.Int32(1)})
 	switch {
 	case err != nil:
 		return refusal(err)
@@ -198,7 +183,7 @@ type Listing struct {
 }
 
 // List lists one level: what begins with prefix, which is "" or ends in a slash, up to the next slash. An object called prefix is left out, as is what
-// does not begin with it. Errors: ErrDenied, blob.ErrUnavailable.
+// does not begin with it. An answer of more than limit items is none. Errors: ErrDenied, blob.ErrUnavailable.
 func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -208,8 +193,8 @@ func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Li
 	if cursor != "" {
 		input.ContinuationToken = &cursor
 	}
-	page, err := b.client.ListObjectsV2(ctx, input, b.within(mostListing))
-	if err == nil && !listing(page) {
+	page, err := b.client.ListObjectsV2(counted(ctx, limit), input, by(b.listings))
+	if err == nil && (!listing(page) || len(page.Contents)+len(page.CommonPrefixes) > limit) {
 		err = errSilent
 	}
 	if err != nil {
@@ -248,7 +233,7 @@ func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Li
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	_, err := b.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &b.name, Key: &key}, b.within(mostRefusal))
+	_, err := b.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &b.name, Key: &key})
 	if err != nil && code(err) != "NoSuchKey" {
 		return told(ctx, "delete object", err)
 	}

@@ -40,7 +40,7 @@ var _ blob.Object = (*ForeignObject)(nil)
 func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 	asked, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	head, err := b.client.HeadObject(asked, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key}, b.within(mostRefusal))
+	head, err := b.client.HeadObject(asked, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key})
 	switch {
 	case status(err) == http.StatusNotFound, status(err) == http.StatusBadRequest: // without a word on what is missing or bad
 		return nil, b.missing(asked, key)
@@ -57,7 +57,7 @@ func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 
 // missing finds out whether it is the object that is missing or the bucket, or the key that the server can't have.
 func (b *Bucket) missing(ctx context.Context, key string) error {
-	got, err := b.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &b.name, Key: &key}, b.within(-1))
+	got, err := b.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &b.name, Key: &key}, by(b.contents))
 	switch {
 	case err == nil:
 		got.Body.Close()
@@ -120,7 +120,7 @@ func (o *ForeignObject) reopen() error {
 	ctx, stop := context.WithCancel(o.ctx)
 	got, err := o.bucket.client.GetObject(ctx, &sdk.GetObjectInput{
 		Bucket: &o.bucket.name, Key: &o.Key, Range: aws.String(fmt.Sprintf("bytes=%d-", o.at)), IfMatch: o.match,
-	}, o.bucket.within(-1))
+	}, by(o.bucket.contents))
 	if err != nil {
 		stop()
 		if status(err) == http.StatusNotFound && code(err) == "NoSuchKey" {

@@ -61,7 +61,7 @@ func (b *Bucket) putShort(ctx context.Context, key string, body []byte, mimeType
 	defer cancel()
 	_, err := b.client.PutObject(ctx, &sdk.PutObjectInput{
 		Bucket: &b.name, Key: &key, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))), ContentType: mimeType, ContentMD5: digest(body),
-	}, b.within(mostRefusal))
+	})
 	if err != nil {
 		return told(ctx, "put object", err)
 	}
@@ -76,7 +76,7 @@ func digest(body []byte) *string {
 
 // putLong makes an object of part and what follows in rest, in parts as long as part, which it uses as its buffer.
 func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part []byte, mimeType *string) error {
-	created, err := b.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &b.name, Key: &key, ContentType: mimeType}, b.within(mostRefusal))
+	created, err := b.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &b.name, Key: &key, ContentType: mimeType})
 	if err != nil {
 		return told(ctx, "begin upload", err)
 	}
@@ -94,12 +94,12 @@ func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part 
 	defer cancel()
 	_, err = b.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
 		Bucket: &b.name, Key: &key, UploadId: created.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-	}, b.within(mostRefusal))
+	})
 	if err != nil {
 		return told(ctx, "complete upload", err)
 	}
 	done = true
-	head, err := b.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key}, b.within(mostRefusal))
+	head, err := b.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key})
 	if err == nil && aws.ToInt64(head.ContentLength) != rest.Count() {
 		return blob.Unavailable("complete upload", errors.New("the object has another size than what was sent"))
 	}
@@ -135,7 +135,7 @@ func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int
 	defer cancel()
 	up, err := b.client.UploadPart(ctx, &sdk.UploadPartInput{
 		Bucket: &b.name, Key: &key, UploadId: id, PartNumber: &number, Body: bytes.NewReader(part), ContentLength: aws.Int64(int64(len(part))), ContentMD5: digest(part),
-	}, b.within(mostRefusal))
+	})
 	if err != nil {
 		return nil, told(ctx, "put part", err)
 	}
@@ -146,5 +146,5 @@ func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int
 func (b *Bucket) abort(ctx context.Context, key string, id *string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
 	defer cancel()
-	_, _ = b.client.AbortMultipartUpload(ctx, &sdk.AbortMultipartUploadInput{Bucket: &b.name, Key: &key, UploadId: id}, b.within(mostRefusal))
+	_, _ = b.client.AbortMultipartUpload(ctx, &sdk.AbortMultipartUploadInput{Bucket: &b.name, Key: &key, UploadId: id})
 }

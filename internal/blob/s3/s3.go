@@ -126,6 +126,8 @@ func Open(opts Options) (*Store, error) {
 		Retryer:                    aws.NopRetryer{}, // a body is read once, and what a lost answer means is decided here
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+
+		DisableS3ExpressSessionAuth: aws.Bool(true), // the name of a bucket has the SDK make no call of its own
 	}
 	presign, err := presigner(settings, opts.UploadDomain)
 	if err != nil {
