@@ -27,6 +27,7 @@ var special = prefixes(
 	"100.64.0.0/10",     // carriers' NAT
 	"127.0.0.0/8",       // loopback
 	"169.254.0.0/16",    // link local, and the metadata of clouds
+	"168.63.129.16/32",  // what Azure serves its machines by, metadata among it: routed like any address, there
 	"172.16.0.0/12",     // private
 	"192.0.0.0/24",      // protocol assignments
 	"192.0.2.0/24",      // documentation
