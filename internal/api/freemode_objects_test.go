@@ -7,10 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +20,7 @@ import (
 
 	"larder/internal/apptest"
 	"larder/internal/blob/s3/s3test"
+	"larder/internal/config"
 )
 
 // put places an object in a bucket past the service.
@@ -371,4 +374,49 @@ func TestFreeModeTransfers(t *testing.T) {
 	bodyIs(t, c.Get("/api/free-mode/download?key=a"), "x")
 	end(second)
 	same(t, "the bucket", bucket.Keys(t), "1", "2", "a")
+}
+
+// A session asks its store for two things at a time, whatever they are; the others wait.
+func TestFreeModeCallsWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
+	var inside, seen atomic.Int64
+	release := make(chan struct{})
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("max-keys") != "1" { // the test of the connection
+			inside.Add(1)
+			seen.Add(1)
+			<-release
+			inside.Add(-1)
+		}
+		_, _ = io.WriteString(w, "<ListBucketResult><Name>bucket</Name></ListBucketResult>")
+	}))
+	t.Cleanup(store.Close)
+	c := visit(t, l, s3test.Bucket{Endpoint: store.URL, Name: "bucket", AccessKey: "a", SecretKey: "s"})
+	var running sync.WaitGroup
+	for _, call := range []func(c *apptest.Client){
+		func(c *apptest.Client) { c.Get("/api/free-mode/files").OK(200) },
+		func(c *apptest.Client) { c.Get("/api/free-mode/files").OK(200) },
+		func(c *apptest.Client) { c.Delete("/api/free-mode/object?key=a").OK(200) },
+		func(c *apptest.Client) { c.Head("/api/free-mode/download?key=a").OK(200) },
+	} {
+		for range 2 {
+			client := c.Fork()
+			running.Go(func() { call(client) })
+		}
+	}
+	for deadline := 0; inside.Load() < 2 && deadline < 10000; deadline++ {
+		c.Get("/api/free-mode/session").OK(200)
+	}
+	for range 50 { // time for the others
+		c.Get("/api/free-mode/session").OK(200)
+		if n := inside.Load(); n != 2 {
+			t.Errorf("%d are inside", n)
+		}
+	}
+	close(release)
+	running.Wait()
+	if n := seen.Load(); n != 8 {
+		t.Errorf("the store was asked %d times", n)
+	}
 }

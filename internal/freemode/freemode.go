@@ -39,7 +39,7 @@ const (
 	csrfLength  = 32
 
 	testTime = 5 * time.Second // of a connection test; one that finds no S3 server takes just as long
-	holdTime = time.Minute     // how long a session that is being tested counts, should the process end meanwhile
+	holdTime = time.Minute     // how long a session that is being tested, or waits for that, counts, should the process end meanwhile
 
 	// clockSlack is how far the clocks of replicas may differ. A session with longer to live than the longest was made by a clock that has gone back.
 	clockSlack = time.Hour
@@ -59,7 +59,8 @@ type Session struct {
 	Place                Place
 	CreatedAt, ExpiresAt int64
 
-	hash string
+	hash    string
+	address string // that began it
 }
 
 // Hours is how long the session was asked for.
@@ -85,13 +86,14 @@ type Config struct {
 // Service is free mode. All methods are safe for concurrent use.
 type Service struct {
 	Config
-	buckets *s3.Buckets
-	gate    gate
+	buckets   *s3.Buckets
+	transfers *gate
+	calls     *gate // of a store, other than transfers
 }
 
 // New returns the service.
 func New(cfg Config) *Service {
-	return &Service{Config: cfg, buckets: s3.NewBuckets(cfg.Egress)}
+	return &Service{Config: cfg, buckets: s3.NewBuckets(cfg.Egress), transfers: transfers(), calls: calls()}
 }
 
 // Close gives up connections that are idle.
@@ -105,11 +107,11 @@ func (s *Service) Begin(ctx context.Context, place Place, hours int64, address s
 		return Session{}, "", err
 	}
 	plain := s.IDs.Base62(tokenLength)
-	session = Session{Username: "fm_" + s.IDs.Base62(10), CSRFToken: s.IDs.Base62(csrfLength), Place: place, hash: hash(plain)}
+	session = Session{Username: "fm_" + s.IDs.Base62(10), CSRFToken: s.IDs.Base62(csrfLength), Place: place, hash: hash(plain), address: address}
 	if err := s.hold(ctx, session, address); err != nil {
 		return Session{}, "", err
 	}
-	if err := s.connect(ctx, place); err != nil {
+	if err := s.connect(ctx, session); err != nil {
 		return Session{}, "", errors.Join(err, s.forget(context.WithoutCancel(ctx), session.hash))
 	}
 	session.CreatedAt = s.Now().UnixMilli()
@@ -143,14 +145,15 @@ func (s *Service) check(ctx context.Context, place *Place) error {
 	return nil
 }
 
-// connect tests a place. What is no S3 server is told alike, in words and in time, whatever it is (abuse case C65). Fault: ConnectionRefused.
-func (s *Service) connect(ctx context.Context, place Place) error {
-	ctx, cancel := context.WithTimeout(ctx, testTime)
-	defer cancel()
-	bucket, err := s.bucket(place)
+// connect tests a place. What is no S3 server is told alike, in words and in time, whatever it is (abuse case C65). Faults: ConnectionRefused, RateLimited.
+func (s *Service) connect(ctx context.Context, session Session) error {
+	bucket, leave, err := s.call(ctx, session)
 	if err != nil {
 		return err
 	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, testTime)
+	defer cancel()
 	err = bucket.Check(ctx)
 	var refusal s3.Refusal
 	switch {
@@ -180,6 +183,17 @@ func (s *Service) bucket(place Place) (*s3.Bucket, error) {
 		return nil, fault.New(fault.Unavailable, unavailable)
 	}
 	return bucket, nil
+}
+
+// call waits for its turn to ask a session's store for something. Faults: RateLimited, Unavailable.
+func (s *Service) call(ctx context.Context, session Session) (bucket *s3.Bucket, leave func(), err error) {
+	if bucket, err = s.bucket(session.Place); err != nil {
+		return nil, nil, err
+	}
+	if leave, err = s.calls.await(ctx, session.hash, session.address); err != nil {
+		return nil, nil, err
+	}
+	return bucket, leave, nil
 }
 
 // Authenticate returns the session of a token. Fault: Unauthorized.

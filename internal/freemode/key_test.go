@@ -1,7 +1,6 @@
 package freemode_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -96,34 +95,5 @@ func TestPort(t *testing.T) {
 		if !freemode.Port(port) {
 			t.Errorf("%d may not be reached", port)
 		}
-	}
-}
-
-// Two transfers of a session, and fifty in all.
-func TestTransfersAreBounded(t *testing.T) {
-	t.Parallel()
-	enter := freemode.Gate()
-	leave := map[string]func(){}
-	for i := range 50 {
-		out, err := enter(fmt.Sprint("s", i/2))
-		if err != nil {
-			t.Fatalf("the %dth: %v", i, err)
-		}
-		leave[fmt.Sprint("s", i/2)] = out
-	}
-	if _, err := enter("s0"); !fault.Is(err, fault.RateLimited) {
-		t.Errorf("a third of one session: %v", err)
-	}
-	if _, err := enter("another"); !fault.Is(err, fault.RateLimited) {
-		t.Errorf("the 51st of all: %v", err)
-	}
-	leave["s0"]()
-	out, err := enter("another")
-	if err != nil {
-		t.Fatalf("after one has left: %v", err)
-	}
-	out()
-	if _, err := enter("s0"); err != nil {
-		t.Errorf("the session that has one less: %v", err)
 	}
 }

@@ -34,12 +34,13 @@ type Page struct {
 }
 
 // List lists a folder, one level deep; one that does not exist is empty, as stores have no folders. Faults: Forbidden when the store denies it,
-// Unavailable.
+// Unavailable, RateLimited.
 func (s *Service) List(ctx context.Context, session Session, dir Dir, cursor string) (Page, error) {
-	bucket, err := s.bucket(session.Place)
+	bucket, leave, err := s.call(ctx, session)
 	if err != nil {
 		return Page{}, err
 	}
+	defer leave()
 	listing, err := bucket.List(ctx, string(dir), cursor, PageSize)
 	if err != nil {
 		return Page{}, told(err)
@@ -62,7 +63,7 @@ func (s *Service) Put(ctx context.Context, session Session, key Key, body io.Rea
 	if size > MaxUpload {
 		return 0, TooLarge()
 	}
-	leave, err := s.gate.enter(session.hash)
+	leave, err := s.transfers.enter(session.hash, session.address)
 	if err != nil {
 		return 0, err
 	}
@@ -80,12 +81,14 @@ func TooLarge() error {
 	return fault.New(fault.TooLarge, "A file has at most 1 GiB in free mode.")
 }
 
-// Open opens an object for reading; reads go on under ctx, and are counted by Transfer. Faults: NotFound, Forbidden when the store denies it, Unavailable.
+// Open opens an object for reading; reads go on under ctx, and are counted by Transfer. Faults: NotFound, Forbidden when the store denies it, Unavailable,
+// RateLimited.
 func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.ForeignObject, error) {
-	bucket, err := s.bucket(session.Place)
+	bucket, leave, err := s.call(ctx, session)
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	object, err := bucket.Open(ctx, string(key))
 	if err != nil {
 		return nil, told(err)
@@ -95,15 +98,16 @@ func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.Forei
 
 // Transfer counts a download among the transfers of a session until leave is called. Fault: RateLimited.
 func (s *Service) Transfer(session Session) (leave func(), err error) {
-	return s.gate.enter(session.hash)
+	return s.transfers.enter(session.hash, session.address)
 }
 
-// Delete removes an object; one that is not there is success. Faults: Forbidden when the store denies it, Unavailable.
+// Delete removes an object; one that is not there is success. Faults: Forbidden when the store denies it, Unavailable, RateLimited.
 func (s *Service) Delete(ctx context.Context, session Session, key Key) error {
-	bucket, err := s.bucket(session.Place)
+	bucket, leave, err := s.call(ctx, session)
 	if err != nil {
 		return err
 	}
+	defer leave()
 	return told(bucket.Delete(ctx, string(key)))
 }
 
