@@ -150,6 +150,7 @@ func (c *call) record(n note, status int) {
 	}
 	switch {
 	case failed && (n.done || n.sums):
+	case n.action == audit.FreeMode && !c.freeNote():
 	case n.sums:
 		c.a.Audit.Read(e.Path, e.Bytes)
 	default:

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"larder/internal/audit"
@@ -136,7 +138,27 @@ func (a *API) freeLogout(c *call, _ struct{}) (none, error) {
 	return none{}, nil
 }
 
-// auditFree notes what a visitor does in free mode, and with how many bytes; a path is that of an object in their own bucket, which is not told.
+// Bounds of what visitors leave in the access log, which keeps so many rows: they must not push out those of others.
+const (
+	freeNotes    = 60  // a minute, of the address that a session began at
+	freeNotePath = 256 // bytes
+)
+
+// auditFree notes what a visitor does in free mode, once it has come about, and with how many bytes; a path is that of an object in their own bucket, which
+// is not told.
 func (c *call) auditFree(path string, bytes int64) {
-	c.notes = []note{{action: audit.FreeMode, path: path, size: bytes}}
+	if len(path) > freeNotePath {
+		path = strings.ToValidUTF8(path[:freeNotePath], "")
+	}
+	c.notes = []note{{action: audit.FreeMode, path: path, size: bytes, done: true}}
+}
+
+// freeNote reports whether there is room for one more note of this visitor.
+func (c *call) freeNote() bool {
+	address := addressKey(c.ip)
+	if c.free != nil {
+		address = c.free.Address
+	}
+	result, err := c.a.Counters.Take(context.WithoutCancel(c.ctx()), "free-notes:"+address, freeNotes, time.Minute, 1)
+	return err == nil && result.Allowed
 }

@@ -11,6 +11,7 @@ import (
 
 	"larder/internal/apptest"
 	"larder/internal/blob/s3/s3test"
+	"larder/internal/config"
 )
 
 // Abuse cases C112, C114: what a visitor brings stands nowhere but sealed in the row of their session: in no log, no other table, no answer.
@@ -123,6 +124,44 @@ func TestFreeModeInTheAccessLog(t *testing.T) {
 			have = append(have, fmt.Sprint(line["path"], " ", line["bytesTransferred"], " ", line["statusCode"]))
 		}
 		slices.Sort(have)
-		same(t, "the log", have, "/api/free-mode/init 0 201", "/api/free-mode/logout 0 200", "/d/a.txt 0 200", "/d/a.txt 2 206", "/d/a.txt 5 201", "/no 0 404")
+		same(t, "the log", have, "/api/free-mode/init 0 201", "/api/free-mode/logout 0 200", "/d/a.txt 0 200", "/d/a.txt 2 206", "/d/a.txt 5 201")
 	}, apptest.ReachLoopback)
+}
+
+// Visitors push nothing out of the access log: it takes 60 of their notes a minute and address, of short paths, and none of what failed.
+func TestFreeModeFillsNoAccessLog(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
+	bucket := s3test.New(t)
+	c, again := visit(t, l, bucket), visit(t, l, bucket) // two notes
+	name := strings.Repeat("n", 300)
+	c.Post("/api/free-mode/upload", "x", "X-File-Name", name[:255]).OK(201)
+	c.Post("/api/free-mode/upload?path="+name[:100], "x", "X-File-Name", name[:200]).OK(201)
+	for range 70 {
+		c.Get("/api/free-mode/download?key=no").Fails(404, "NOT_FOUND")
+		c.Delete("/api/free-mode/object?key=a..b").Fails(400, "VALIDATION_ERROR")
+	}
+	count := func() string {
+		l.FlushLog()
+		return fmt.Sprint(l.Admin(t).Get("/api/admin/logs?action=free_mode").OK(200).Value("pagination.total"))
+	}
+	for i := range 55 {
+		c.Delete(fmt.Sprint("/api/free-mode/object?key=", i)).OK(200)
+	}
+	if n := count(); n != "59" {
+		t.Errorf("%s notes, want 59", n)
+	}
+	for range 5 {
+		again.Delete("/api/free-mode/object?key=x").OK(200)
+	}
+	if n := count(); n != "60" {
+		t.Errorf("%s notes, want 60", n)
+	}
+	long := 0
+	for _, item := range l.Admin(t).Get("/api/admin/logs?action=free_mode&limit=100").OK(200).Value("logs").([]any) {
+		long = max(long, len(item.(map[string]any)["path"].(string)))
+	}
+	if long != 256 {
+		t.Errorf("the longest path has %d bytes", long)
+	}
 }

@@ -57,10 +57,10 @@ type Session struct {
 	Username             string // fm_ and 10 characters; their id, too
 	CSRFToken            string // 32 characters
 	Place                Place
+	Address              string // that began it: an IPv4 address or an IPv6 /64
 	CreatedAt, ExpiresAt int64
 
-	hash    string
-	address string // that began it
+	hash string
 }
 
 // Hours is how long the session was asked for.
@@ -107,7 +107,7 @@ func (s *Service) Begin(ctx context.Context, place Place, hours int64, address s
 		return Session{}, "", err
 	}
 	plain := s.IDs.Base62(tokenLength)
-	session = Session{Username: "fm_" + s.IDs.Base62(10), CSRFToken: s.IDs.Base62(csrfLength), Place: place, hash: hash(plain), address: address}
+	session = Session{Username: "fm_" + s.IDs.Base62(10), CSRFToken: s.IDs.Base62(csrfLength), Place: place, hash: hash(plain), Address: address}
 	if err := s.hold(ctx, session, address); err != nil {
 		return Session{}, "", err
 	}
@@ -190,7 +190,7 @@ func (s *Service) call(ctx context.Context, session Session) (bucket *s3.Bucket,
 	if bucket, err = s.bucket(session.Place); err != nil {
 		return nil, nil, err
 	}
-	if leave, err = s.calls.await(ctx, session.hash, session.address); err != nil {
+	if leave, err = s.calls.await(ctx, session.hash, session.Address); err != nil {
 		return nil, nil, err
 	}
 	return bucket, leave, nil

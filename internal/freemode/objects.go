@@ -63,7 +63,7 @@ func (s *Service) Put(ctx context.Context, session Session, key Key, body io.Rea
 	if size > MaxUpload {
 		return 0, TooLarge()
 	}
-	leave, err := s.transfers.enter(session.hash, session.address)
+	leave, err := s.transfers.enter(session.hash, session.Address)
 	if err != nil {
 		return 0, err
 	}
@@ -98,7 +98,7 @@ func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.Forei
 
 // Transfer counts a download among the transfers of a session until leave is called. Fault: RateLimited.
 func (s *Service) Transfer(session Session) (leave func(), err error) {
-	return s.transfers.enter(session.hash, session.address)
+	return s.transfers.enter(session.hash, session.Address)
 }
 
 // Delete removes an object; one that is not there is success. Faults: Forbidden when the store denies it, Unavailable, RateLimited.

@@ -83,7 +83,7 @@ func find(q db.Querier, hash string, now, latest int64) (session Session, place 
 		SELECT username, csrf_token, place, address, created_at, expires_at
 		FROM free_sessions
 		WHERE hash = $1 AND place <> '' AND expires_at > $2 AND expires_at <= $3`, hash, now, latest).
-		Scan(&session.Username, &session.CSRFToken, &place, &session.address, &session.CreatedAt, &session.ExpiresAt)
+		Scan(&session.Username, &session.CSRFToken, &place, &session.Address, &session.CreatedAt, &session.ExpiresAt)
 	return session, place, err
 }
 
