@@ -107,16 +107,18 @@ func (a *API) freeDownload(c *call) error {
 	if err != nil {
 		return err
 	}
+	ctx := c.ctx()
 	if c.r.Method != http.MethodHead {
-		leave, err := a.Free.Transfer(*c.free)
+		lasting, leave, err := a.Free.Transfer(ctx, *c.free)
 		if err != nil {
 			return err
 		}
 		defer leave()
+		ctx = lasting
 	}
 	c.auditFree(key.Path(), 0)
 	c.notes[0].sends = true
-	object, err := a.Free.Open(c.ctx(), *c.free, key)
+	object, err := a.Free.Open(ctx, *c.free, key)
 	if err != nil {
 		return err
 	}

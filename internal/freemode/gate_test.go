@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"larder/internal/egress"
 	"larder/internal/fault"
 	"larder/internal/freemode"
 )
@@ -77,5 +78,24 @@ func TestCallsWaitForTheirTurn(t *testing.T) {
 		if _, err := await(t.Context(), "s10", "a10"); err != nil || time.Since(began) != 3*time.Second {
 			t.Errorf("the 17th: %v after %v", err, time.Since(began))
 		}
+	})
+}
+
+// A transfer ends with its session, by the clock that the session goes by.
+func TestTransfersEndWithTheirSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.UnixMilli(1_700_000_000_000)
+		s := freemode.New(freemode.Config{Egress: &egress.Policy{}, Now: func() time.Time { return now }})
+		ctx, leave, err := s.Transfer(t.Context(), freemode.Session{ExpiresAt: now.Add(time.Hour).UnixMilli()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		<-ctx.Done()
+		if took := time.Since(began); took != time.Hour {
+			t.Errorf("it ended after %v", took)
+		}
+		leave()
 	})
 }

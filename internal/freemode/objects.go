@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"larder/internal/blob"
 	"larder/internal/blob/s3"
@@ -72,6 +73,8 @@ func (s *Service) Put(ctx context.Context, session Session, key Key, body io.Rea
 	if err != nil {
 		return 0, err
 	}
+	ctx, cancel := s.lasting(ctx, session)
+	defer cancel()
 	stored, err = bucket.Put(ctx, string(key), body, blob.PutOptions{Size: size, Max: MaxUpload, MimeType: mimeType})
 	return stored, told(err)
 }
@@ -96,9 +99,19 @@ func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.Forei
 	return object, nil
 }
 
-// Transfer counts a download among the transfers of a session until leave is called. Fault: RateLimited.
-func (s *Service) Transfer(session Session) (leave func(), err error) {
-	return s.transfers.enter(session.hash, session.Address)
+// Transfer counts a download among the transfers of a session until leave is called; its context ends with the session. Fault: RateLimited.
+func (s *Service) Transfer(ctx context.Context, session Session) (lasting context.Context, leave func(), err error) {
+	out, err := s.transfers.enter(session.hash, session.Address)
+	if err != nil {
+		return nil, nil, err
+	}
+	lasting, cancel := s.lasting(ctx, session)
+	return lasting, func() { cancel(); out() }, nil
+}
+
+// lasting is ctx, until the session is over.
+func (s *Service) lasting(ctx context.Context, session Session) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, time.UnixMilli(session.ExpiresAt).Sub(s.Now()))
 }
 
 // Delete removes an object; one that is not there is success. Faults: Forbidden when the store denies it, Unavailable, RateLimited.
