@@ -317,7 +317,14 @@ func TestFreeModeSessionLimits(t *testing.T) {
 		init(from("2001:db8:1:2:ffff::1")).Fails(429, "RATE_LIMIT_EXCEEDED")
 		init(from("2001:db8:1:3::1")).OK(201)
 
-		have := 12
+		for i := range 38 { // with the eleven of before 49 of a /48, and one of another
+			change(t, l, fmt.Sprintf("INSERT INTO free_sessions VALUES ('n%d', 'fm_x', 'c', 'p', '2001:db8:1:%x::/64', 0, %d)", i, i+16, l.Clock.Now().Add(time.Hour).UnixMilli()))
+		}
+		init(from("2001:db8:1:ffff::1")).OK(201)
+		init(from("2001:db8:1:fffe::1")).Fails(429, "RATE_LIMIT_EXCEEDED")
+		init(from("2001:db8:2::1")).OK(201)
+
+		have := 12 + 40
 		for i := range 999 - have {
 			change(t, l, fmt.Sprintf("INSERT INTO free_sessions VALUES ('h%d', 'fm_x', 'c', 'p', '198.51.100.%d', 0, %d)", i, i, l.Clock.Now().Add(time.Hour).UnixMilli()))
 		}

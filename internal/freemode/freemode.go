@@ -35,6 +35,8 @@ const (
 	sessionsEach  = 10 // of an address, those that are being tested among them
 	sessionsInAll = 1000
 
+	sessionsNetwork = 50 // of an IPv6 /48
+
 	tokenLength = 43 // characters of base62: 256 bits
 	csrfLength  = 32
 

@@ -3,6 +3,7 @@ package freemode
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"larder/internal/db"
@@ -32,6 +33,9 @@ func (s *Service) hold(ctx context.Context, session Session, address string) err
 				return &fault.Error{Kind: fault.RateLimited, Message: limit.message, RetryAfter: time.UnixMilli(ends).Sub(now)}
 			}
 		}
+		if err := roomInNetwork(tx, address, now); err != nil {
+			return err
+		}
 		_, err := tx.Exec(`
 			INSERT INTO free_sessions (hash, username, csrf_token, place, address, created_at, expires_at)
 			VALUES ($1, $2, $3, '', $4, $5, $6)`,
@@ -41,6 +45,49 @@ func (s *Service) hold(ctx context.Context, session Session, address string) err
 		}
 		return nil
 	})
+}
+
+// roomInNetwork counts the sessions of an IPv6 address's /48, which is what one customer may have: all its addresses would fill free mode. Fault: RateLimited.
+func roomInNetwork(tx *db.Tx, address string, now time.Time) error {
+	network, ok := networkOf(address)
+	if !ok {
+		return nil
+	}
+	rows, err := tx.Query(`SELECT address, expires_at FROM free_sessions WHERE expires_at > $1 ORDER BY expires_at`, now.UnixMilli())
+	if err != nil {
+		return fmt.Errorf("count free-mode sessions of a network: %w", err)
+	}
+	defer rows.Close()
+	count, first := 0, int64(0)
+	for rows.Next() {
+		var other string
+		var ends int64
+		if err := rows.Scan(&other, &ends); err != nil {
+			return fmt.Errorf("count free-mode sessions of a network: %w", err)
+		}
+		if in, ok := networkOf(other); ok && in == network {
+			if count++; count == 1 {
+				first = ends
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("count free-mode sessions of a network: %w", err)
+	}
+	if count >= sessionsNetwork {
+		return &fault.Error{Kind: fault.RateLimited, Message: "At most 50 free-mode sessions are open from one network.", RetryAfter: time.UnixMilli(first).Sub(now)}
+	}
+	return nil
+}
+
+// networkOf is the /48 that an IPv6 /64 lies in.
+func networkOf(address string) (netip.Prefix, bool) {
+	prefix, err := netip.ParsePrefix(address)
+	if err != nil || !prefix.Addr().Is6() {
+		return netip.Prefix{}, false
+	}
+	network, err := prefix.Addr().Prefix(48)
+	return network, err == nil
 }
 
 // open counts the sessions of an address, of all for "", and tells when (ms) the first of them ends.
