@@ -24,7 +24,7 @@ func (b *bench) folders(ctx context.Context, _ addresses) error {
 	if err != nil {
 		return err
 	}
-	ids, err := b.fillFolders(ctx)
+	ids, err := b.fillFolders(ctx, fmt.Sprintf("d%d", b.serial), folderCount)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (b *bench) folderFigures() {
 	b.limit("W6", "longest wait of an upload beside that and the DELETE", median(b.waits), 100, milliseconds)
 }
 
-// fillFolders makes the folders of a round on both sides and returns the ids of the server's.
-func (b *bench) fillFolders(ctx context.Context) (ids []string, err error) {
+// fillFolders makes folders on both sides, called prefix and a number, and returns the ids of the server's.
+func (b *bench) fillFolders(ctx context.Context, prefix string, count int) (ids []string, err error) {
 	d, err := b.site.seeder(ctx)
 	if err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func (b *bench) fillFolders(ctx context.Context) (ids []string, err error) {
 	if err := d.one(&public, "SELECT id FROM entries WHERE name = 'public' AND kind = 0"); err != nil {
 		return nil, err
 	}
-	for i := range folderCount {
-		name := fmt.Sprintf("d%d-%d", b.serial, i)
+	for i := range count {
+		name := fmt.Sprintf("%s-%d", prefix, i)
 		id, err := d.folder(public, name)
 		if err != nil {
 			return nil, err

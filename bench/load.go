@@ -20,6 +20,7 @@ type request struct {
 	method, path string
 	headers      []string // whole lines without the line end
 	body         int64    // bytes; 0 for none
+	text         string   // a body in words, where body is 0
 }
 
 // bodyBlock is what bodies consist of, over and over.
@@ -43,7 +44,10 @@ func (r request) head(host string) []byte {
 	if r.body > 0 {
 		b.WriteString("Content-Length: " + strconv.FormatInt(r.body, 10) + "\r\n")
 	}
-	b.WriteString("\r\n")
+	if r.text != "" {
+		b.WriteString("Content-Length: " + strconv.Itoa(len(r.text)) + "\r\n")
+	}
+	b.WriteString("\r\n" + r.text)
 	return []byte(b.String())
 }
 

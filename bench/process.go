@@ -106,6 +106,18 @@ func (s *site) key(ctx context.Context, username string) (string, error) {
 	return s.tool(ctx, fullToken, "key", "create", username, "--for", "curl", "--base-url", "http://larder.test")
 }
 
+var madeDAVKey = regexp.MustCompile(`(?s)user name (pk_\w+).*password +(sk_\w+)`)
+
+// davKey makes a key for WebDAV with the command line and returns the line of a header that it is sent with.
+func (s *site) davKey(ctx context.Context, username string) (string, error) {
+	made, err := s.tool(ctx, madeDAVKey, "key", "create", username, "--for", "webdav", "--base-url", "http://larder.test")
+	if err != nil {
+		return "", err
+	}
+	halves := madeDAVKey.FindStringSubmatch(made)
+	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(halves[1]+":"+halves[2])), nil
+}
+
 var madePassword = regexp.MustCompile(`with the password (\S+)`)
 
 // account makes a user with the command line and returns the password.

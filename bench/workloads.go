@@ -36,6 +36,8 @@ type bench struct {
 	pairs        []*pair
 	figures      []figure
 	moves, waits []float64 // of W6, ms, by round
+	firsts       []float64 // of W5: first bytes, ms
+	davHeader    string    // what a WebDAV key is sent with
 }
 
 // measure runs what the options ask for, on one engine after another, and returns the report.
@@ -72,7 +74,7 @@ func (b *bench) all(ctx context.Context) (err error) {
 			return fmt.Errorf("W7 and W8: %w", err)
 		}
 	}
-	if b.wants("W1", "W2", "W3", "W4", "W6") {
+	if b.wants("W1", "W2", "W3", "W4", "W5", "W6") {
 		if b.site, err = b.newSite(ctx, "larder"); err != nil {
 			return err
 		}
@@ -85,6 +87,7 @@ func (b *bench) all(ctx context.Context) (err error) {
 			return err
 		}
 		b.folderFigures()
+		b.listingFigures()
 	}
 	if b.wants("W4") {
 		for _, connections := range []int{smallConnections, 32} {
@@ -121,6 +124,9 @@ func (b *bench) beside(ctx context.Context) (err error) {
 	if b.token, err = b.site.key(ctx, "admin"); err != nil {
 		return err
 	}
+	if b.davHeader, err = b.site.davKey(ctx, "admin"); err != nil {
+		return err
+	}
 	ways, err := b.site.furnish(ctx, b.larder, b.token)
 	if err != nil {
 		return err
@@ -133,7 +139,7 @@ func (b *bench) beside(ctx context.Context) (err error) {
 	}
 	for round := range b.rounds {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, b.rounds)
-		for _, step := range []func(context.Context, addresses) error{b.readSmall, b.large3then2, b.writeSmall, b.folders} {
+		for _, step := range []func(context.Context, addresses) error{b.readSmall, b.large3then2, b.writeSmall, b.listings, b.folders} {
 			if err := step(ctx, ways); err != nil {
 				return err
 			}
@@ -207,6 +213,11 @@ func (b *bench) large3then2(ctx context.Context, ways addresses) error {
 	put := request{method: "PUT", path: "/" + name, body: b.large}
 	upload := request{method: "POST", path: "/api/upload", body: b.large, headers: []string{"Authorization: Bearer " + b.token, "X-File-Name: " + name, "Content-Type: application/x-large"}}
 	err := b.add(ctx, pair{id: "W3", name: "upload of " + size + ", raw", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large, growthGoal: 8 << 20}, 1, 1, same(put), same(upload))
+	if err != nil {
+		return err
+	}
+	davPut := request{method: "PUT", path: "/webdav/uploads/dav-" + name, body: b.large, headers: []string{b.davHeader, "Content-Type: application/x-large"}}
+	err = b.add(ctx, pair{id: "W3", name: "PUT of " + size + " by WebDAV", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large, growthGoal: 8 << 20}, 1, 1, same(put), same(davPut))
 	if err != nil || !b.wants("W2") {
 		return err
 	}
@@ -228,7 +239,17 @@ func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
 	put := func(i int) request {
 		return request{method: "PUT", path: fmt.Sprintf("/s%d-%d.bin", b.serial, i), body: smallFile}
 	}
-	return b.add(ctx, pair{id: "W4", name: "upload of 20 KB, 8 connections", cpuGoal: 4.5, rateGoal: 0.15}, smallConnections, b.uploads, put, b.smallUpload(b.serial))
+	err := b.add(ctx, pair{id: "W4", name: "upload of 20 KB, 8 connections", cpuGoal: 4.5, rateGoal: 0.15}, smallConnections, b.uploads, put, b.smallUpload(b.serial))
+	if err != nil {
+		return err
+	}
+	b.serial++
+	davPut := func(i int) request {
+		r := put(i)
+		r.path, r.headers = "/webdav/uploads"+r.path, []string{b.davHeader, "Content-Type: application/x-small"}
+		return r
+	}
+	return b.add(ctx, pair{id: "W4", name: "PUT of 20 KB by WebDAV, 8 connections", cpuGoal: 4.5, rateGoal: 0.15}, smallConnections, b.uploads, put, davPut)
 }
 
 func (b *bench) smallUpload(serial int) func(i int) request {

@@ -74,6 +74,38 @@ func TestAdminCommands(t *testing.T) {
 	}
 }
 
+// While the bot check can't be asked nobody gets in, whatever the password; the command opens the door of a running server at once, and leaves the rest of
+// the settings.
+func TestDisableCaptcha(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.env["LARDER_CAPTCHA_PROVIDER"], s.env["LARDER_CAPTCHA_SECRET"] = "turnstile", "secret"
+	s.env["LARDER_CAPTCHA_VERIFY_URL"] = "https://127.0.0.1:1/siteverify" // no address of the internet, so never asked
+	p := s.start(t)
+	admin := login(t, "admin", adminPassword, p.url)
+	admin.do(t, "PATCH", "/api/admin/settings", object{"enableCaptcha": true, "captchaSiteKey": "site-key", "siteTitle": "Pantry"}).want(t, 200)
+	signIn := func() reply {
+		return newClient(p.url).do(t, "POST", "/api/auth/login", object{"username": "admin", "password": adminPassword, "captchaToken": "token"})
+	}
+	signIn().fails(t, 500, "INTERNAL_ERROR")
+	if _, _, code := s.run(t, "admin", "disable-captcha", "please"); code != 2 {
+		t.Errorf("with a word too many: exit code %d, want 2", code)
+	}
+	signIn().fails(t, 500, "INTERNAL_ERROR")
+	for range 2 { // again where it is off
+		s.mustRun(t, "admin", "disable-captcha")
+		signIn().want(t, 200)
+	}
+	var settings struct {
+		EnableCaptcha             bool
+		CaptchaSiteKey, SiteTitle string
+	}
+	admin.do(t, "GET", "/api/admin/settings", nil).data(t, 200, &settings)
+	if settings.EnableCaptcha || settings.CaptchaSiteKey != "site-key" || settings.SiteTitle != "Pantry" {
+		t.Errorf("the settings are %+v", settings)
+	}
+}
+
 // The command that `key create --for curl` prints works as it stands, once it names a file.
 func TestKeyForCurl(t *testing.T) {
 	t.Parallel()

@@ -23,6 +23,7 @@ const (
 	crashLanes   = 2 // sites of each engine
 	crashTrials  = 10
 	crashWorkers = 4
+	crashDrives  = 2 // workers beside them that speak WebDAV
 )
 
 // crashSeed is random unless LARDER_TEST_SEED gives it.
@@ -38,8 +39,8 @@ func crashSeed(t *testing.T) uint64 {
 	return rand.Uint64()
 }
 
-// abuse case C123: SIGKILL under a stream of uploads, replacements, renames, moves and deletes, with readers beside it. 40 trials: on each
-// engine two sites are killed ten times over, so that what one crash left is what the next one hits.
+// abuse case C123: SIGKILL under a stream of uploads, replacements, renames, moves and deletes, and of all that changes anything by WebDAV, with readers
+// beside it. 40 trials: on each engine two sites are killed ten times over, so that what one crash left is what the next one hits.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	seed := crashSeed(t)
@@ -72,8 +73,26 @@ type crasher struct {
 	site    *site
 	random  *rand.Rand
 	token   string
+	drive   string // a key for WebDAV
 	sent    *sent
 	ledgers []*ledger
+	drives  []*drive
+}
+
+// worker is who does one thing after another, or reads.
+type worker interface {
+	step() (acknowledged bool, err error)
+	readOne(random *rand.Rand) (acknowledged bool, err error)
+}
+
+func (c *crasher) workers() (all []worker) {
+	for _, l := range c.ledgers {
+		all = append(all, l)
+	}
+	for _, d := range c.drives {
+		all = append(all, d)
+	}
+	return all
 }
 
 // newCrasher makes the folders and ledgers of all workers.
@@ -94,6 +113,15 @@ func newCrasher(t *testing.T, s *site, random *rand.Rand) *crasher {
 		}
 		c.ledgers = append(c.ledgers, l)
 	}
+	c.drive = driveKey(t, admin)
+	c.sent.add(hash(nil))
+	for i := range crashDrives {
+		d := &drive{root: fmt.Sprintf("/uploads/d%d", i), random: rand.New(rand.NewPCG(random.Uint64(), 0)), sent: c.sent}
+		admin.mkdir(t, "/uploads", fmt.Sprintf("d%d", i))
+		d.before = things{"": {folder: true}}
+		d.after = d.before
+		c.drives = append(c.drives, d)
+	}
 	p.kill()
 	return c
 }
@@ -102,24 +130,26 @@ func newCrasher(t *testing.T, s *site, random *rand.Rand) *crasher {
 func (c *crasher) run(t *testing.T) {
 	acknowledged := int64(0)
 	p := c.site.start(t)
-	for trial := range crashTrials {
-		c.connect(t, p)
+	trials := crashTrials * pointTrials(t)
+	c.connect(t, p)
+	for trial := range trials {
 		n, faults := c.stream(p)
 		for _, err := range faults {
 			t.Errorf("trial %d: %v", trial, err)
 		}
 		acknowledged += n
 		p = c.site.start(t)
+		c.connect(t, p)
 		c.compare(t, p, trial)
 		if t.Failed() {
 			return
 		}
 	}
 	p.stop(t)
-	if acknowledged < crashTrials*crashWorkers {
-		t.Errorf("%d operations were acknowledged in %d trials; that tries nothing", acknowledged, crashTrials)
+	if acknowledged < int64(trials)*crashWorkers {
+		t.Errorf("%d operations were acknowledged in %d trials; that tries nothing", acknowledged, trials)
 	}
-	t.Logf("%d trials, %d operations acknowledged", crashTrials, acknowledged)
+	t.Logf("%d trials, %d operations acknowledged", trials, acknowledged)
 }
 
 // connect gives every worker clients of the process that runs now.
@@ -128,6 +158,9 @@ func (c *crasher) connect(t *testing.T, p *process) {
 	admin, keyed := p.admin(t), withKey(c.token, p.url)
 	for _, l := range c.ledgers {
 		l.client, l.keyed = admin, keyed
+	}
+	for _, d := range c.drives {
+		d.client = withDAV(c.drive, p.url)
 	}
 }
 
@@ -148,7 +181,7 @@ func (c *crasher) stream(p *process) (int64, []error) {
 	}
 	var faults faultList
 	var all sync.WaitGroup
-	for _, l := range c.ledgers {
+	for _, l := range c.workers() {
 		all.Go(func() {
 			for {
 				acknowledged, err := l.step()
@@ -236,6 +269,13 @@ func (c *crasher) compare(t *testing.T, p *process, trial int) {
 		if err := l.settle(seen); err != nil {
 			t.Errorf("trial %d: %v", trial, err)
 		}
+	}
+	for _, d := range c.drives {
+		moreSize, moreFiles := d.compare(t)
+		size, files = size+moreSize, files+moreFiles
+	}
+	if out, stderr, code := c.site.run(t, "fsck"); code != 0 {
+		t.Errorf("trial %d: fsck: exit code %d\n%s%s", trial, code, out, stderr)
 	}
 	if usedSize, usedFiles := admin.usage(t); usedSize != size || usedFiles != files {
 		t.Errorf("trial %d: the quota says %d bytes in %d files, the listings %d in %d", trial, usedSize, usedFiles, size, files)

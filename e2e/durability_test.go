@@ -51,17 +51,23 @@ func TestUploadIsDurableBeforeItsAnswer(t *testing.T) {
 	}
 }
 
-// syncsOf lists the files that were synced, those apart in which the object's directory lies.
+// accessLog is the file that the access log is written to, at times of its own: who uploads does not wait for it.
+const accessLog = "audit.db-wal"
+
+// syncsOf lists the files that were synced for an upload, those apart in which the object's directory lies.
 func syncsOf(calls []call) (syncs, above []string) {
-	grandparent := ""
+	grandparent, besides := "", ""
 	for _, c := range calls {
+		if path.Base(c.file()) == accessLog {
+			besides = path.Dir(c.file()) // where it is new, its directory is synced as well
+		}
 		if _, to, ok := c.renamed(); ok {
 			grandparent = path.Dir(path.Dir(to))
 		}
 	}
 	for _, c := range calls {
 		switch {
-		case !c.isSync():
+		case !c.isSync(), path.Base(c.file()) == accessLog, c.file() == besides:
 		case c.file() == grandparent:
 			above = append(above, c.file())
 		default:

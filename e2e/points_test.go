@@ -39,6 +39,7 @@ var trials = []trial{
 	{"replace.committed", replaceCommitted, true},
 	{"parts.begun", partsBegun, false},
 	{"parts.stored", partsStored, true},
+	{"parts.acknowledged", partsAcknowledged, true},
 	{"complete.finished", completeFinished, true},
 	{"complete.committed", completeCommitted, false},
 	{"direct.copied", directCopied, true},
@@ -61,6 +62,38 @@ var trials = []trial{
 	{"collect.rows", collecting, true},
 	{"collect.claimed", collecting, false},
 	{"collect.deleted", collecting, true},
+	{"leave.committed", leaving, true},
+	{"leave.committed", leavingMuch, false},
+	{"legacy.piece", leavingMuch, true},
+	{"register.committed", registering(1), true},
+	{"verification.noted", registering(1), false},
+	{"verification.sent", registering(2), true},
+	{"reset.noted", forgetting(1), true},
+	{"reset.sent", forgetting(2), false},
+	{"download.consumed", redeeming, true},
+	{"upload.stored", davPut(small, true, false), true},
+	{"upload.committed", davPut(small, false, true), false},
+	{"replace.committed", davPut(small, true, true), true},
+	{"large.stored", davPut(large, true, false), false},
+	{"large.committed", davPut(large, false, true), false},
+	{"folder.committed", davMkcol, true},
+	{"delete.committed", davDelete, true},
+	{"move.replaced", davOver("MOVE", "/uploads", "/uploads"), true},
+	{"move.committed", davFolderOver("MOVE"), true},
+	{"move.copied", davOver("MOVE", "/uploads", otherMount), false},
+	{"move.switched", davOver("MOVE", "/uploads", otherMount), false},
+	{"move.replaced", davOver("MOVE", "/uploads", otherMount), false},
+	{"move.reparented", davOver("MOVE", "/uploads", otherMount), false},
+	{"copy.committed", davOver("COPY", "/uploads", "/uploads"), true},
+	{"copy.committed", davFolderOver("COPY"), false},
+	{"move.copied", davOver("COPY", "/uploads", otherMount), false},
+	{"move.switched", davOver("COPY", "/uploads", otherMount), false},
+	{"lock.committed", davLock, true},
+	{"lock.committed", davLockNothing(true), false},
+	{"upload.committed", davLockNothing(false), false},
+	{"lock.refreshed", davRefresh, false},
+	{"lock.ended", davUnlock, true},
+	{"properties.committed", davProppatch, true},
 }
 
 // attempt is what a process dies of.
@@ -96,6 +129,7 @@ type wreck struct {
 	site   *site
 	admin  *client // a session outlives its server
 	keyed  *client
+	dav    *client
 	random *rand.Rand
 	serial int
 	bucket s3test.Bucket // when one was wanted
@@ -194,11 +228,13 @@ func newWreck(t *testing.T, engine string, random *rand.Rand) *wreck {
 	w.site.env["LARDER_GARBAGE_GRACE"] = "1ms"
 	w.site.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
 	w.site.env["LARDER_ALLOW_PRIVATE_ENDPOINTS"] = s3test.Loopback.String()
+	w.site.env["SSL_CERT_FILE"] = mailRoots(t)
 	if engine == "postgres" {
 		w.site.onPostgres(t)
 	}
 	p := w.site.start(t)
 	w.admin, w.keyed = p.admin(t), withKey(w.site.key(t, "admin"), p.url)
+	w.dav = withDAV(driveKey(t, w.admin), p.url)
 	p.kill()
 	return w
 }
@@ -241,7 +277,7 @@ func (w *wreck) try(t *testing.T, c trial) {
 }
 
 func (w *wreck) connect(p *process) {
-	for _, c := range []*client{w.admin, w.keyed} {
+	for _, c := range []*client{w.admin, w.keyed, w.dav} {
 		c.bases = []string{p.url}
 	}
 }
@@ -309,8 +345,10 @@ func (w *wreck) settle(t *testing.T, may map[string][]string) {
 		}
 	}
 	w.kept = seen
-	if used, files := w.admin.usage(t); used != size || files != int64(len(seen)) {
-		t.Errorf("the quota says %d bytes in %d files, the listings %d in %d", used, files, size, len(seen))
+	more, files := w.inherited(t)
+	size, files = size+more, files+int64(len(seen))
+	if used, usedFiles := w.admin.usage(t); used != size || usedFiles != files {
+		t.Errorf("the quota says %d bytes in %d files, the listings %d in %d", used, usedFiles, size, files)
 	}
 }
 

@@ -217,6 +217,20 @@ func partsStored(t *testing.T, w *wreck) attempt {
 	return attempt{
 		run: func() (reply, error) { return w.part(session, 1, content) },
 		again: func(t *testing.T) {
+			w.mustPart(t, session, 1, content)
+			w.mustPart(t, session, 2, content)
+			w.mustCompleteParts(t, session, name, content)
+		},
+	}
+}
+
+// partsAcknowledged is a part that counts, whether its client has heard of it or not.
+func partsAcknowledged(t *testing.T, w *wreck) attempt {
+	name, content := w.inParts()
+	session := w.beginParts(t, name, content)
+	return attempt{
+		run: func() (reply, error) { return w.part(session, 1, content) },
+		again: func(t *testing.T) {
 			w.mustPart(t, session, 2, content)
 			w.mustCompleteParts(t, session, name, content)
 		},

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -27,14 +28,14 @@ type setUp struct {
 }
 
 // everySetUp runs a scenario on both databases with both stores: one process on SQLite, two replicas on PostgreSQL between which requests
-// alternate; objects on the disk, or in a bucket of a real S3 server.
-func everySetUp(t *testing.T, scenario func(t *testing.T, s *setUp)) {
+// alternate; objects on the disk, or in a bucket of a real S3 server. Settings are names and values.
+func everySetUp(t *testing.T, scenario func(t *testing.T, s *setUp), settings ...string) {
 	t.Helper()
 	for _, engine := range dbtest.Engines {
 		for _, store := range []string{onDisk, onBucket} {
 			t.Run(engine+"/"+store, func(t *testing.T) {
 				t.Parallel()
-				s := newSetUp(t, engine, store)
+				s := newSetUp(t, engine, store, settings...)
 				scenario(t, s)
 				s.fsck(t)
 			})
@@ -48,15 +49,17 @@ var reachable = []string{
 	"LARDER_GARBAGE_GRACE", "1ms", "LARDER_RATE_LIMIT_ENABLED", "false",
 }
 
-func newSetUp(t *testing.T, engine, store string) *setUp {
+func newSetUp(t *testing.T, engine, store string, settings ...string) *setUp {
 	t.Helper()
+	settings = slices.Concat(reachable, settings)
 	s := &setUp{engine: engine, store: store}
 	if engine == "postgres" {
-		site, two := replicas(t, reachable...)
+		site, two := replicas(t, settings...)
 		s.site, s.processes = site, two[:]
 	} else {
 		s.site = newSite(t)
-		s.set(reachable...)
+		s.set(settings...)
+		s.keepPort(t)
 		s.processes = []*process{s.start(t)}
 	}
 	var bases []string
@@ -85,6 +88,16 @@ func (s *site) set(settings ...string) {
 	for i := 0; i+1 < len(settings); i += 2 {
 		s.env[settings[i]] = settings[i+1]
 	}
+}
+
+// restart ends every process cleanly, one after the other, and starts it again at its address. It returns those that ended.
+func (s *setUp) restart(t *testing.T) (ended []*process) {
+	t.Helper()
+	for i, p := range s.processes {
+		p.stop(t)
+		ended, s.processes[i] = append(ended, p), p.site.start(t)
+	}
+	return ended
 }
 
 // visitor is somebody without an account.

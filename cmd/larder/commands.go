@@ -13,9 +13,11 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/account"
+	"larder/internal/api"
 	"larder/internal/app"
 	"larder/internal/config"
 	"larder/internal/lifecycle"
+	"larder/internal/site"
 )
 
 func deps(cfg config.Config, out, errs io.Writer) app.Deps {
@@ -46,6 +48,15 @@ func serve(ctx context.Context, args, environ []string, out, errs io.Writer) err
 		return err
 	}
 	return a.Run(ctx)
+}
+
+// printDocument prints the OpenAPI document, from which clients and the web UI make their types.
+func printDocument(out io.Writer) error {
+	document, err := api.Document()
+	if err == nil {
+		_, err = out.Write(document)
+	}
+	return err
 }
 
 // open is what commands about one name begin with.
@@ -120,5 +131,19 @@ func adminResetPassword(ctx context.Context, args, environ []string, out, errs i
 		return err
 	}
 	_, err = fmt.Fprintf(out, "The new password of %s is %s; every session of the account has ended.\n", name, password.Reveal())
+	return err
+}
+
+// adminDisableCaptcha is for who can't sign in because the bot check can't be asked.
+func adminDisableCaptcha(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
+	a, _, err := openWith(ctx, args, environ, nil, 0, out, errs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if _, err := a.Site.Update(ctx, func(s *site.Settings) error { s.EnableCaptcha = false; return nil }); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, "The bot check is off. Its site key is kept; switch enableCaptcha on again in the site settings.")
 	return err
 }

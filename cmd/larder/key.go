@@ -69,12 +69,12 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 	}
 	fmt.Fprintf(errs, "Made the key %s of %s: %s by %s, uploading to %s. Its secret is shown this once.\n",
 		key.ID, user.Username, strings.Join(key.Permissions, " and "), strings.Join(key.Protocols, " and "), key.UploadPath)
-	return printKey(out, *client, base, key.ID, secret.Reveal())
+	return printKey(out, *client, base, key, secret.Reveal())
 }
 
-// printKey writes the configuration that the client reads.
-func printKey(out io.Writer, client, base, id, secret string) error {
-	bearer := "Bearer " + id + "." + secret
+// printKey writes the configuration that the client reads, as the web UI does (web/src/lib/clients).
+func printKey(out io.Writer, client, base string, key apikey.Key, secret string) error {
+	bearer := "Bearer " + key.ID + "." + secret
 	var document any
 	switch client {
 	case "picgo":
@@ -82,11 +82,16 @@ func printKey(out io.Writer, client, base, id, secret string) error {
 		if err != nil {
 			return err
 		}
+		body, err := json.Marshal(map[string]string{"path": key.UploadPath})
+		if err != nil {
+			return err
+		}
 		document = map[string]any{
 			"picBed": map[string]any{
 				"current": "web-uploader", "uploader": "web-uploader",
 				"web-uploader": map[string]any{
-					"url": base + "/api/upload", "paramName": "file", "jsonPath": "data.directUrl", "customHeader": string(header), "customBody": "",
+					"url": base + "/api/upload", "paramName": "file", "jsonPath": "data.links.url",
+					"customHeader": string(header), "customBody": string(body),
 				},
 			},
 			"picgoPlugins": map[string]any{"picgo-plugin-web-uploader": true},
@@ -95,16 +100,16 @@ func printKey(out io.Writer, client, base, id, secret string) error {
 		document = map[string]any{
 			"Version": "15.0.0", "Name": "Larder", "DestinationType": "ImageUploader, TextUploader, FileUploader", "RequestMethod": "POST",
 			"RequestURL": base + "/api/upload", "Headers": map[string]string{"Authorization": bearer}, "Body": "MultipartFormData", "FileFormName": "file",
-			"URL": "{json:data.directUrl}", "ErrorMessage": "{json:error.message}",
+			"URL": "{json:data.links.url}", "ErrorMessage": "{json:error.message}",
 		}
 	case "curl":
-		_, err := fmt.Fprintf(out, "curl -H 'Authorization: %s' -F file=@picture.jpg %s/api/upload\n", bearer, base)
+		_, err := fmt.Fprintf(out, "curl -fsS -H 'Authorization: %s' -F file=@picture.jpg %s/api/upload\n", bearer, base)
 		return err
 	case "webdav":
-		_, err := fmt.Fprintf(out, "address   %s/webdav\nuser name %s\npassword  %s\n", base, id, secret)
+		_, err := fmt.Fprintf(out, "address   %s/webdav\nuser name %s\npassword  %s\n", base, key.ID, secret)
 		return err
 	default:
-		_, err := fmt.Fprintf(out, "%s.%s\n", id, secret)
+		_, err := fmt.Fprintf(out, "%s.%s\n", key.ID, secret)
 		return err
 	}
 	text, err := json.MarshalIndent(document, "", "  ")

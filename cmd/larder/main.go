@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"larder/internal/config"
+	"larder/internal/thumb/picture"
 )
 
 // version is set by the build.
@@ -21,6 +22,7 @@ const usage = `Larder: image hosting and file storage.
   larder serve                                    run the service (larder serve --help lists every setting)
   larder admin create NAME [--role user]          make an account (an administrator without --role) and print its password
   larder admin reset-password NAME                set a new random password and print it
+  larder admin disable-captcha                    switch the bot check off, for when nobody gets past it
   larder key create USER [--for picgo|sharex|curl|webdav]
                                                   make an API key and print it, with a ready configuration
   larder fsck [--deep] [--repair orphans,quota,refs,hashes]
@@ -28,6 +30,7 @@ const usage = `Larder: image hosting and file storage.
   larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
   larder restore DIR [--snapshot TIME] [--incomplete]
                                                   make a service of a backup, in an empty place
+  larder openapi                                  print the description of the interface (OpenAPI 3.1)
   larder version
 
 Every command reads the same settings as serve: flags, LARDER_… variables, --config FILE.
@@ -76,6 +79,10 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 	case args[0] == "version", args[0] == "--version":
 		_, err := fmt.Fprintln(out, "larder", version)
 		return err
+	case args[0] == "openapi":
+		return printDocument(out)
+	case args[0] == picture.Command: // for the server alone, which starts it for each picture
+		return picture.Main(args[1:], os.Stdin, os.Stdout)
 	case args[0] == "serve":
 		return serve(ctx, args[1:], environ, out, errs)
 	case args[0] == "fsck":
@@ -88,6 +95,8 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return adminCreate(ctx, args[2:], environ, out, errs)
 	case len(command) == 2 && command[0] == "admin" && command[1] == "reset-password":
 		return adminResetPassword(ctx, args[2:], environ, out, errs)
+	case len(command) == 2 && command[0] == "admin" && command[1] == "disable-captcha":
+		return adminDisableCaptcha(ctx, args[2:], environ, out, errs)
 	case len(command) == 2 && command[0] == "key" && command[1] == "create":
 		return keyCreate(ctx, args[2:], environ, out, errs)
 	}

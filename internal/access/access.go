@@ -60,6 +60,7 @@ type Actor struct {
 	Key      *Key       // the key that the account acts through, nil for a session
 	IP       netip.Addr // an address that is not valid lies in no prefix
 	Unlocked []string   // ids of the passwords that the caller has given, of rules and entries; ignored for keys, which cannot give one
+	Locks    []string   // tokens of WebDAV locks that came along; they say nothing about permissions, and count only for the key that made them
 }
 
 // Guard is the access password of an entry.
@@ -119,10 +120,15 @@ func (a *Actor) barred(g *Guard, permission Permission) bool {
 		return false
 	case permission == Download:
 		return true
-	case a.UserID != "" && (a.Role == Admin || a.UserID == g.OwnerID):
+	case a.Keeps(*g):
 		return false
 	}
 	return a.Key == nil || permission != Read
+}
+
+// Keeps reports whether the actor may let others pass the password that g is about: the entry's owner and administrators.
+func (a *Actor) Keeps(g Guard) bool {
+	return a.UserID != "" && (a.Role == Admin || a.UserID == g.OwnerID)
 }
 
 // guardFor returns the guard that counts for a permission on the entry itself.
@@ -160,6 +166,9 @@ func (a *Actor) standing(t *Target) string {
 	}
 	return ""
 }
+
+// Has reports whether the actor has given the password of that id.
+func (a *Actor) Has(id string) bool { return a.unlocked(id) }
 
 // scope returns the permissions of want that a's key can use at path at all; all of them without a key.
 func (a *Actor) scope(path vpath.Path, want Set) Set {

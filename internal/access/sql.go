@@ -12,6 +12,7 @@ import (
 
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/vpath"
 )
 
 // Stored is a rule as a row: with the hash of its password, which nothing shows.
@@ -150,6 +151,50 @@ func (s *Store) DeleteOfMount(tx *db.Tx, mountID string) error {
 		return fmt.Errorf("delete the rules of a mount: %w", err)
 	}
 	return tx.BumpConfig()
+}
+
+// DeleteOfUser removes the rules whose subject is that user or one of those keys, and raises the config version.
+func (s *Store) DeleteOfUser(tx *db.Tx, userID string, keyIDs []string) error {
+	if _, err := tx.Exec("DELETE FROM rules WHERE user_id = $1", userID); err != nil {
+		return fmt.Errorf("delete the rules of a user: %w", err)
+	}
+	for _, id := range keyIDs {
+		if _, err := tx.Exec("DELETE FROM rules WHERE api_key_id = $1", id); err != nil {
+			return fmt.Errorf("delete the rules of an API key: %w", err)
+		}
+	}
+	return tx.BumpConfig()
+}
+
+// Follow has the rules that are for nothing but what lies at a path follow it to another one. Raising the config version, whose row many
+// wait for, is left to the caller. Fault: Invalid where a pattern would become too long.
+func (s *Store) Follow(tx *db.Tx, from, to vpath.Path) error {
+	rules, err := query(tx, "")
+	if err != nil {
+		return err
+	}
+	for _, r := range rules {
+		pattern, err := ParsePattern(r.Pattern)
+		if err != nil || !pattern.base.Within(from) {
+			continue // what can't be read denies everything, or allows nothing, wherever it is
+		}
+		moved, err := pattern.moved(from, to)
+		if err != nil {
+			return fault.Newf(fault.Invalid, "The pattern of rule %s is too long to follow its folder to another name: shorten it or delete the rule first.", r.ID)
+		}
+		_, err = tx.Exec("UPDATE rules SET path_pattern = $1, updated_at = $2 WHERE id = $3 AND path_pattern = $4",
+			moved.String(), s.now().UnixMilli(), r.ID, r.Pattern)
+		if err != nil {
+			return fmt.Errorf("move a rule: %w", err)
+		}
+	}
+	return nil
+}
+
+// Denied reports whether a rule for that user or role denies one of those permissions somewhere.
+func (s *Store) Denied(q db.Querier, userID string, role Role, permissions Set) (bool, error) {
+	rules, err := query(q, "WHERE effect <> 'allow' AND (user_id = $1 OR role = $2)", userID, string(role))
+	return slices.ContainsFunc(rules, func(r Stored) bool { return r.Permissions == 0 || r.Permissions&permissions != 0 }), err
 }
 
 func changed(tx *db.Tx, doing string, n int64, err error) error {

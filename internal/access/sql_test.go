@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,4 +133,61 @@ func commit(t *testing.T, d *db.DB, fn func(tx *db.Tx) error) {
 	if err := d.Write(t.Context(), fn); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Rules for what lies at a path go along to another one, told by whole names; those that are for more, or for something else, stay.
+func TestRulesFollow(t *testing.T) {
+	const from, to = "/home/ann", "/home/ann.deleted-0123abcd"
+	old, err := vpath.Parse(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := old.Parent().Child("ann.deleted-0123abcd")
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		guests := true
+		s := rulesIn(d, &guests)
+		for pattern, want := range map[string]string{
+			"/home/ann":           to,
+			"/home/ann/**":        to + "/**",
+			"//home/ann//a*/?/":   to + "/a*/?",
+			"/home/ann/b/secret":  to + "/b/secret",
+			"/home/ann2/**":       "/home/ann2/**",
+			"/home/ann*":          "/home/ann*",
+			"/home/ann**":         "/home/ann**",
+			"/home/an?/b":         "/home/an?/b",
+			"/home/*/b":           "/home/*/b",
+			"/home/Ann/b":         "/home/Ann/b",
+			"/home":               "/home",
+			"/**":                 "/**",
+			"/other/home/ann/**":  "/other/home/ann/**",
+			"/**/home/ann/secret": "/**/home/ann/secret",
+		} {
+			commit(t, d, func(tx *db.Tx) error {
+				return s.Insert(tx, access.Stored{Rule: access.Rule{ID: want, Pattern: pattern, Effect: access.Deny, Role: access.User}})
+			})
+		}
+		follow := func(tx *db.Tx) error { return s.Follow(tx, old, next) }
+		commit(t, d, follow)
+		rules, err := s.All(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rules {
+			if r.Pattern != r.ID {
+				t.Errorf("%s is %s", r.ID, r.Pattern)
+			}
+		}
+
+		// one that would be a byte too long keeps the folder where it is
+		longest := from + "/*" + strings.Repeat("/"+strings.Repeat("x", 250), 16)
+		longest += strings.Repeat("x", access.MaxPatternBytes-len(longest)-len(to)+len(from))
+		long := access.Stored{Rule: access.Rule{ID: "long", Pattern: longest + "x", Effect: access.Deny, Role: access.User}}
+		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, long) })
+		if err := d.Write(t.Context(), follow); !fault.Is(err, fault.Invalid) {
+			t.Errorf("too long: %v", err)
+		}
+		long.Pattern = longest
+		commit(t, d, func(tx *db.Tx) error { return s.Replace(tx, long) })
+		commit(t, d, follow)
+	})
 }

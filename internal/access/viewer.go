@@ -45,6 +45,22 @@ func (v *Viewer) Barred(g *Guard) bool { return v.Actor.barred(g, Read) }
 // given it, whoever may list them.
 func (v *Viewer) Sealed(g *Guard) bool { return v.Actor.barred(g, Download) }
 
+// Undivided reports whether no rule that may match in a folder tells reading from downloading. Then whoever is shown a file there may download it too, passwords
+// of entries aside. It is for accounts, whose keys have rules of their own.
+func (v *Viewer) Undivided(folder Target) bool {
+	if v.Actor.Key != nil {
+		return false
+	}
+	for _, q := range []queue{v.Policy.rulesOf(&v.Actor, false), v.Policy.guestRules(&v.Actor)} {
+		for r := q.next(); r != nil; r = q.next() {
+			if r.Permissions.Has(Read) != r.Permissions.Has(Download) && r.pattern.MayMatchWithin(folder.Path) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func (v *Viewer) may(t *Target, p Permission) bool {
 	return v.Policy.decide(&v.Actor, t, p, nil).Outcome == Allowed
 }

@@ -54,6 +54,11 @@ func (p Pattern) covers(other Pattern) bool {
 	return p.text == other.text || other.shape == literal && p.Match(other.base) || p.CoversWithin(other.base)
 }
 
+// moved returns the pattern for the same below another folder; its base must lie within the former one. Fault: Invalid when it is too long there.
+func (p Pattern) moved(from, to vpath.Path) (Pattern, error) {
+	return ParsePattern(bytesOf(to) + p.text[len(bytesOf(from)):])
+}
+
 // hold is what a pattern does to the names in a folder.
 type hold struct {
 	all     bool         // every name is matched

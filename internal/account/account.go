@@ -10,6 +10,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/db"
 	"larder/internal/ident"
+	"larder/internal/letter"
 	"larder/internal/secret"
 )
 
@@ -47,14 +49,18 @@ type User struct {
 	CreatedAt, UpdatedAt        int64 // ms
 }
 
-// Config is what a Service works with; every field is needed.
+// Config is what a Service works with; every field is needed, but what is for mails by who sends none.
 type Config struct {
-	DB     *db.DB
-	IDs    *ident.Source
-	Random io.Reader // salts of passwords
-	Keys   *secret.Keyring
-	Now    func() time.Time
-	Log    *slog.Logger
+	DB      *db.DB
+	IDs     *ident.Source
+	Random  io.Reader // salts of passwords
+	Keys    *secret.Keyring
+	Now     func() time.Time
+	Log     *slog.Logger
+	Letters *letter.Service
+	Wake    func() // called when a mail has been queued
+
+	HashMemory uint32 // KiB that the hash of a new password takes, 0 for what protects real ones; tests take less, which spares their time
 }
 
 // maxCachedUsers bounds the users kept in memory, some hundred bytes each.
@@ -66,10 +72,16 @@ type Service struct {
 	ids     *ident.Source
 	random  io.Reader
 	key     []byte // signs sessions
+	codeKey []byte // of what is kept of mailed codes
 	now     func() time.Time
 	log     *slog.Logger
+	keys    *secret.Keyring
+	letters *letter.Service
+	wake    func()
 	users   *db.VersionedMap[string, User]
 	hashing chan struct{} // a place for each password that is hashed at this moment
+
+	hashMemory uint32
 }
 
 // New returns the accounts in cfg.DB.
@@ -79,10 +91,16 @@ func New(cfg Config) *Service {
 		ids:     cfg.IDs,
 		random:  cfg.Random,
 		key:     cfg.Keys.Key("session"),
+		codeKey: cfg.Keys.Key("email-code"),
 		now:     cfg.Now,
 		log:     cfg.Log,
+		keys:    cfg.Keys,
+		letters: cfg.Letters,
+		wake:    cfg.Wake,
 		users:   db.NewVersionedMap[string, User](maxCachedUsers),
 		hashing: make(chan struct{}, parallelHashes),
+
+		hashMemory: cmp.Or(cfg.HashMemory, hashMemory),
 	}
 }
 
@@ -125,17 +143,23 @@ func (s *Service) SetHome(tx *db.Tx, userID, homeID, defaultPath string) error {
 	return changed(tx, updateHome(tx, userID, homeID, defaultPath, s.now().UnixMilli()))
 }
 
-// SetPassword replaces the password by one that was hashed before and ends all sessions of the user. Fault: NotFound.
+// SetPassword replaces the password by one that was hashed before and ends all sessions of the user, and what was mailed to change it. Fault: NotFound.
 func (s *Service) SetPassword(tx *db.Tx, userID, passwordHash string) error {
 	if _, err := parseHash(passwordHash); err != nil {
 		return fmt.Errorf("set password: %w", err)
 	}
-	return changed(tx, updatePassword(tx, userID, passwordHash, s.now().UnixMilli()))
+	if err := changed(tx, updatePassword(tx, userID, passwordHash, s.now().UnixMilli())); err != nil {
+		return err
+	}
+	return s.VoidMailed(tx, userID)
 }
 
-// SetStatus changes the status; every status but Active ends all sessions of the user. Fault: NotFound.
+// SetStatus changes the status; every status but Active ends all sessions of the user, and what was mailed to change the password. Fault: NotFound.
 func (s *Service) SetStatus(tx *db.Tx, userID string, status Status) error {
-	return changed(tx, updateStatus(tx, userID, status, s.now().UnixMilli()))
+	if err := changed(tx, updateStatus(tx, userID, status, s.now().UnixMilli())); err != nil || status == Active {
+		return err
+	}
+	return s.VoidMailed(tx, userID)
 }
 
 // SetRole changes the role; a role other than the present one ends all sessions of the user. Fault: NotFound.

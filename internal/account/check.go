@@ -1,14 +1,12 @@
 package account
 
 import (
-	"net/mail"
 	"regexp"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"larder/internal/access"
 	"larder/internal/fault"
+	"larder/internal/mail"
 	"larder/internal/secret"
 	"larder/internal/vpath"
 )
@@ -17,7 +15,6 @@ const (
 	minPasswordRunes = 8
 	maxPasswordRunes = 128
 	maxPasswordBytes = 512
-	maxEmailBytes    = 254 // RFC 5321, sections 4.5.3.1.3 and 4.1.2: a path of 256 with its brackets
 )
 
 var usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_]{3,20}$`)
@@ -66,24 +63,8 @@ func (n NewUser) checkIdentity() error {
 	return nil
 }
 
-// CheckEmail takes a bare address as RFC 5322 writes it, at most 254 bytes; `admin@localhost` is one. Display names, comments, quotes,
-// address literals, spaces and invisible characters are refused, so that nothing but an address ever enters the header of a mail.
-// Fault: Invalid.
-func CheckEmail(s string) error {
-	bad := fault.New(fault.Invalid, "This is not a valid e-mail address.")
-	if len(s) > maxEmailBytes || !utf8.ValidString(s) {
-		return bad
-	}
-	if strings.ContainsFunc(s, func(r rune) bool {
-		return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune(`<>()[]"\`, r)
-	}) {
-		return bad
-	}
-	if parsed, err := mail.ParseAddress(s); err != nil || parsed.Name != "" || parsed.Address != s {
-		return bad
-	}
-	return nil
-}
+// CheckEmail takes what a mail can be sent to, see mail.CheckAddress. Fault: Invalid.
+func CheckEmail(s string) error { return mail.CheckAddress(s) }
 
 // CheckPassword judges the password of an account: 8 to 128 characters, at most 512 bytes. Fault: Invalid.
 func CheckPassword(password secret.Text) error {

@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"time"
 
@@ -53,8 +54,28 @@ func (s *Service) CheckCSRF(ctx context.Context, session Session, token string) 
 	return fault.New(fault.InvalidCSRF, "The CSRF token is missing, wrong or expired. Get a new one and try again.")
 }
 
-// Sweep deletes the CSRF tokens whose time is over.
+// Sweep deletes what is over: CSRF tokens, and what was mailed and tried.
 func (s *Service) Sweep(ctx context.Context) error {
+	return errors.Join(s.sweepCSRF(ctx), s.sweepMailed(ctx))
+}
+
+// sweepMailed deletes mailed tokens and codes, and the memory of wrong ones, once no limit counts them any more.
+func (s *Service) sweepMailed(ctx context.Context) error {
+	now := s.now()
+	err := s.db.Write(ctx, func(tx *db.Tx) error {
+		return errors.Join(
+			deleteExpiredTokens(tx, now.UnixMilli()),
+			deleteOldCodes(tx, now.Add(-mailedWithin).UnixMilli(), now.UnixMilli()),
+			deleteOldWrongCodes(tx, now.Add(-wrongWithin).UnixMilli()),
+		)
+	})
+	if err != nil {
+		return fmt.Errorf("sweep what was mailed: %w", err)
+	}
+	return nil
+}
+
+func (s *Service) sweepCSRF(ctx context.Context) error {
 	var swept int64
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
 		var err error

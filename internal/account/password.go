@@ -18,7 +18,7 @@ import (
 // The cost of a new hash: argon2id with 2 passes over 19 MiB in one lane, some 30 ms. Stored hashes carry the cost they were made with.
 const (
 	hashPasses  = 2
-	hashMemory  = 19 << 10 // KiB
+	hashMemory  = 19 << 10 // KiB, unless Config says other
 	hashLanes   = 1
 	hashBytes   = 32
 	saltBytes   = 16
@@ -40,7 +40,7 @@ func (s *Service) HashPassword(ctx context.Context, password secret.Text) (strin
 	if password == "" || tooLong(password) {
 		return "", fault.New(fault.Invalid, "A password has at most 128 characters and 512 bytes, and is not empty.")
 	}
-	h := hash{passes: hashPasses, memory: hashMemory, lanes: hashLanes, salt: make([]byte, saltBytes)}
+	h := s.unsalted()
 	if _, err := io.ReadFull(s.random, h.salt); err != nil {
 		return "", fmt.Errorf("read randomness: %w", err)
 	}
@@ -82,9 +82,18 @@ func (s *Service) sum(ctx context.Context, h hash, password secret.Text, length 
 	return argon2.IDKey([]byte(password.Reveal()), h.salt, h.passes, h.memory, h.lanes, uint32(length)), nil
 }
 
+// unsalted is a new hash with the cost of this service, and neither salt nor sum yet.
+func (s *Service) unsalted() hash {
+	return hash{passes: hashPasses, memory: s.hashMemory, lanes: hashLanes, salt: make([]byte, saltBytes)}
+}
+
 // nobodysHash is verified when there is no such user, so that the answer takes as long as for a wrong password. No password matches it, as
 // far as anyone knows, and nothing asks.
-var nobodysHash = hash{passes: hashPasses, memory: hashMemory, lanes: hashLanes, salt: make([]byte, saltBytes), sum: make([]byte, hashBytes)}.String()
+func (s *Service) nobodysHash() string {
+	h := s.unsalted()
+	h.sum = make([]byte, hashBytes)
+	return h.String()
+}
 
 // hash is a password hash taken apart.
 type hash struct {

@@ -44,7 +44,7 @@ func (s *Service) Login(ctx context.Context, name string, password secret.Text, 
 	known := err == nil
 	switch {
 	case fault.Is(err, fault.NotFound):
-		stored = nobodysHash
+		stored = s.nobodysHash()
 	case err != nil:
 		return User{}, err
 	}

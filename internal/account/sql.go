@@ -50,21 +50,27 @@ func readUser(q db.Querier, condition, value string) (User, string, error) {
 	if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
 		return User{}, "", missing // PostgreSQL takes no such text
 	}
-	var u User
-	var role, status, passwordHash string
-	var home *string
-	err := q.QueryRow(`
-		SELECT id, username, email, email_verified, password_hash, role, status, display_name, avatar_url, default_path, home_id, locale,
-			theme, accent_color, enable_blur, role_version, session_version, created_at, updated_at
-		FROM users
-		WHERE `+condition, value,
-	).Scan(&u.ID, &u.Username, &u.Email, &u.EmailVerified, &passwordHash, &role, &status, &u.DisplayName, &u.AvatarURL, &u.DefaultPath, &home,
-		&u.Locale, &u.Theme, &u.AccentColor, &u.EnableBlur, &u.RoleVersion, &u.SessionVersion, &u.CreatedAt, &u.UpdatedAt)
+	u, passwordHash, err := scanUser(q.QueryRow("SELECT "+userColumns+" FROM users WHERE "+condition, value))
 	if errors.Is(err, db.ErrNoRows) {
 		return User{}, "", missing
 	}
 	if err != nil {
 		return User{}, "", fmt.Errorf("read user: %w", err)
+	}
+	return u, passwordHash, nil
+}
+
+const userColumns = `id, username, email, email_verified, password_hash, role, status, display_name, avatar_url, default_path, home_id, locale,
+	theme, accent_color, enable_blur, role_version, session_version, created_at, updated_at`
+
+// scanUser reads userColumns.
+func scanUser(row interface{ Scan(dest ...any) error }) (u User, passwordHash string, err error) {
+	var role, status string
+	var home *string
+	err = row.Scan(&u.ID, &u.Username, &u.Email, &u.EmailVerified, &passwordHash, &role, &status, &u.DisplayName, &u.AvatarURL, &u.DefaultPath, &home,
+		&u.Locale, &u.Theme, &u.AccentColor, &u.EnableBlur, &u.RoleVersion, &u.SessionVersion, &u.CreatedAt, &u.UpdatedAt)
+	if err != nil {
+		return User{}, "", err
 	}
 	u.Role, u.Status = access.Role(role), Status(status)
 	if home != nil {
@@ -179,11 +185,14 @@ func orNull(s string) *string {
 	return &s
 }
 
-// Restored ends, in a database that comes from a backup, every session: one that was ended since would go on. The versions become at least the
+// Restored ends, in a database that comes from a backup, every session: one that was ended since would go on, and what was mailed may have been used.
+// The versions become at least the
 // time of the restore (ms), since the original may have counted on and issued sessions under any number that follows.
 func Restored(tx *db.Tx, now int64) error {
-	if _, err := tx.Exec("DELETE FROM csrf_tokens"); err != nil {
-		return fmt.Errorf("drop CSRF tokens: %w", err)
+	for _, table := range []string{"csrf_tokens", "mailed_tokens", "email_codes"} {
+		if _, err := tx.Exec("DELETE FROM " + table); err != nil {
+			return fmt.Errorf("empty %s: %w", table, err)
+		}
 	}
 	_, err := tx.Exec("UPDATE users SET session_version = CASE WHEN session_version < $1 THEN $1 ELSE session_version + 1 END", now)
 	if err != nil {

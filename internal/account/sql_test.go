@@ -2,7 +2,11 @@ package account_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
 
+	"larder/internal/account"
 	"larder/internal/db"
 )
 
@@ -12,6 +16,16 @@ func deleteUser(tx *db.Tx, id string) error {
 		return err
 	}
 	return tx.BumpConfig()
+}
+
+// addResetToken stores a token as if it had been mailed.
+func (w *world) addResetToken(u account.User, token string) {
+	w.t.Helper()
+	w.write(func(tx *db.Tx) error {
+		_, err := tx.Exec("INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) VALUES ($1, $2, 'reset', $3, $4, $5)",
+			fmt.Sprintf("%x", sha256.Sum256([]byte(token))), u.ID, strings.ToLower(u.Email), w.now.Load()+60000, w.now.Load())
+		return err
+	})
 }
 
 // csrfRows counts what is stored of CSRF tokens.

@@ -4,7 +4,9 @@ import (
 	"larder/internal/access"
 	"larder/internal/account"
 	"larder/internal/lifecycle"
+	"larder/internal/quota"
 	"larder/internal/secret"
+	"larder/internal/vpath"
 )
 
 type createUserInput struct {
@@ -25,11 +27,15 @@ type adminUserReply struct {
 	UpdatedAt int64      `json:"updatedAt" required:"true"`
 }
 
-type createUserReply struct {
+func viewAdminUser(u account.User, q quota.Quota) adminUserReply {
+	return adminUserReply{viewUser(u), string(u.Status), quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt}
+}
+
+type oneUserReply struct {
 	User adminUserReply `json:"user" required:"true"`
 }
 
-func (a *API) createUser(c *call, in createUserInput) (createUserReply, error) {
+func (a *API) createUser(c *call, in createUserInput) (oneUserReply, error) {
 	user, err := a.Lifecycle.CreateUser(c.ctx(), lifecycle.NewUser{
 		NewUser: account.NewUser{
 			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password), Role: access.Role(or(in.Role, "user")), EmailVerified: true,
@@ -37,8 +43,61 @@ func (a *API) createUser(c *call, in createUserInput) (createUserReply, error) {
 		MaxStorage: in.MaxStorage, MaxFiles: in.MaxFiles,
 	})
 	if err != nil {
-		return createUserReply{}, err
+		return oneUserReply{}, err
 	}
-	used, err := c.quota(user.ID)
-	return createUserReply{adminUserReply{viewUser(user), string(user.Status), used, user.CreatedAt, user.UpdatedAt}}, err
+	used, err := quota.Get(a.DB.Read(c.ctx()), user.ID)
+	return oneUserReply{viewAdminUser(user, used)}, err
+}
+
+type listUsersInput struct {
+	Page   *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
+	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"100" default:"20"`
+	Role   *string `query:"role" json:"-" enum:"admin,user,guest"`
+	Status *string `query:"status" json:"-" enum:"active,disabled,banned"`
+	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the username, the address or the display name, without case."`
+}
+
+type listUsersReply struct {
+	Users      []adminUserReply `json:"users" required:"true"`
+	Pagination pagination       `json:"pagination" required:"true"`
+}
+
+func (a *API) listUsers(c *call, in listUsersInput) (listUsersReply, error) {
+	page, limit := or(in.Page, 1), or(in.Limit, 20)
+	people, total, err := a.Lifecycle.People(c.ctx(), account.Filter{
+		Role: access.Role(or(in.Role, "")), Status: account.Status(or(in.Status, "")), Search: or(in.Search, ""),
+	}, limit, (page-1)*limit)
+	reply := listUsersReply{Users: []adminUserReply{}, Pagination: paginate(total, page, limit)}
+	for _, p := range people {
+		reply.Users = append(reply.Users, viewAdminUser(p.User, p.Quota))
+	}
+	return reply, err
+}
+
+type updateUserInput struct {
+	ID          string  `path:"id" json:"-"`
+	Role        *string `json:"role" enum:"admin,user,guest"`
+	Status      *string `json:"status" enum:"active,disabled,banned"`
+	DefaultPath *string `json:"defaultPath" minLength:"1" description:"Becomes the home, unless it is the root or shared with another account's home: then it only opens first."`
+	MaxStorage  *int64  `json:"maxStorage" minimum:"-1" description:"Bytes; -1 for unlimited."`
+	MaxFiles    *int64  `json:"maxFiles" minimum:"-1" description:"-1 for unlimited."`
+}
+
+func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
+	change := lifecycle.Alteration{
+		Role: (*access.Role)(in.Role), Status: (*account.Status)(in.Status), MaxStorage: in.MaxStorage, MaxFiles: in.MaxFiles,
+	}
+	if in.DefaultPath != nil {
+		path, err := vpath.Parse(*in.DefaultPath)
+		if err != nil {
+			return oneUserReply{}, err
+		}
+		change.DefaultPath = &path
+	}
+	changed, err := a.Lifecycle.UpdateUser(c.ctx(), c.actor.UserID, in.ID, change)
+	return oneUserReply{viewAdminUser(changed.User, changed.Quota)}, err
+}
+
+func (a *API) deleteUser(c *call, in idInput) (none, error) {
+	return none{}, a.Lifecycle.DeleteUser(c.ctx(), c.actor.UserID, in.ID)
 }

@@ -7,6 +7,8 @@
 package api
 
 import (
+	"context"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -19,6 +21,7 @@ import (
 	"larder/internal/account"
 	"larder/internal/apikey"
 	"larder/internal/audit"
+	"larder/internal/captcha"
 	"larder/internal/db"
 	"larder/internal/download"
 	"larder/internal/fault"
@@ -26,11 +29,15 @@ import (
 	"larder/internal/freemode"
 	"larder/internal/ident"
 	"larder/internal/kv"
+	"larder/internal/letter"
 	"larder/internal/lifecycle"
 	"larder/internal/mount"
 	"larder/internal/secret"
+	"larder/internal/share"
 	"larder/internal/site"
+	"larder/internal/thumb"
 	"larder/internal/upload"
+	"larder/internal/webdav"
 )
 
 // Config is what the transport stands on.
@@ -43,19 +50,30 @@ type Config struct {
 	Mounts    *mount.Store
 	Tree      *files.Tree
 	Uploads   *upload.Service
+	Shares    *share.Service
 	Downloads *download.Service
 	Lifecycle *lifecycle.Service
 	Free      *freemode.Service
+	Captcha   *captcha.Verifier
 	Counters  kv.Store
 	Secrets   *secret.Keyring // signs the cookie of passwords that were given
 	Audit     *audit.Log
 	IDs       *ident.Source
+	Letters   *letter.Service
+
+	Announcements *site.Announcements
+	Thumbs        *thumb.Maker // nil when thumbnails are switched off
+
+	UI fs.FS // the web UI, see web.Dist; nil for none
+	// StoreAddresses are where browsers may be sent to or upload to: web addresses, empty ones among them.
+	StoreAddresses func(context.Context) ([]string, error)
 
 	BaseURL         string // scheme, host, port; no trailing slash
 	TrustedProxies  []netip.Prefix
 	AuthRateLimit   int           // requests a minute and IP on the auth endpoints
 	LinkMaxAge      time.Duration // max-age of public bytes
 	CaptchaProvider string
+	CaptchaReady    bool // somebody is configured who judges the tokens of the bot check
 	Development     bool // adds error.details
 
 	Now func() time.Time
@@ -79,6 +97,9 @@ type API struct {
 	openapi func() ([]byte, error) // made on the first request, since it takes longer than the whole rest of a start
 	recent  recent
 	zips    turnstile
+	magic   magic
+	ui      *ui
+	dav     *webdav.Handler
 }
 
 // New builds the handler; it fails when the route table is inconsistent.
@@ -89,7 +110,11 @@ func New(cfg Config) (*API, error) {
 	if a.router, err = newRouter(a.routes); err != nil {
 		return nil, err
 	}
+	if a.ui, err = newUI(cfg.UI); err != nil {
+		return nil, err
+	}
 	a.openapi = sync.OnceValues(a.document)
+	a.dav = webdav.New(webdav.Config{DB: cfg.DB, Tree: cfg.Tree, Uploads: cfg.Uploads, BaseURL: cfg.BaseURL, Now: cfg.Now})
 	return a, nil
 }
 
@@ -120,17 +145,26 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // dispatch looks at the escaped path, so that nothing is decoded twice or cleaned by a redirect (abuse cases C2, C12, C14).
 func (a *API) dispatch(c *call) {
 	escaped := c.r.URL.EscapedPath()
+	first, _, _ := strings.Cut(strings.TrimPrefix(escaped, "/"), "/")
+	c.dav = first == "webdav"
 	if !a.Started() && !strings.HasPrefix(escaped, "/api/public/health") {
 		c.w.Header().Set("Retry-After", "1")
 		c.fail(fault.New(fault.Unavailable, "The service is starting."))
 		return
 	}
-	first, _, _ := strings.Cut(strings.TrimPrefix(escaped, "/"), "/")
 	switch {
 	case first == "api":
 		a.run(c, a.router.find(c.r))
+	case first == "webdav":
+		a.run(c, &davRoute)
+	case escaped == "/" && c.r.Method == http.MethodOptions:
+		a.run(c, &davRoute) // Windows asks the root what the server can do before it goes to the folder that was typed
 	case escaped == "/" || escaped == "":
 		a.run(c, &homeRoute)
+	case a.ui.index != "" && strings.HasPrefix(escaped, assetsPath):
+		a.run(c, &assetRoute)
+	case a.ui.index != "" && first == "app":
+		a.run(c, &shellRoute)
 	default:
 		c.page = true
 		a.run(c, &publicRoute)

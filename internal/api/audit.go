@@ -6,6 +6,7 @@ import (
 
 	"larder/internal/audit"
 	"larder/internal/download"
+	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
 )
@@ -77,6 +78,13 @@ func (c *call) auditFound(found *files.Found) {
 	}
 }
 
+// auditGuess notes a wrong password for what lies at a path, if err says so: administrators are to see that somebody tries. What was typed is not kept.
+func (c *call) auditGuess(err error, action audit.Action, path vpath.Path) {
+	if fault.Is(err, fault.InvalidPassword) {
+		c.audit(action, path)
+	}
+}
+
 // auditUpload notes a file that came in, in place of what was noted when it began.
 func (c *call) auditUpload(file files.Entry) {
 	c.notes = []note{{action: audit.Upload, path: file.Path().String(), size: file.Size}}
@@ -85,7 +93,10 @@ func (c *call) auditUpload(file files.Entry) {
 // auditRedemption notes who uses a download token, and for what.
 func (c *call) auditRedemption(r download.Redemption) {
 	n := note{action: audit.Download, path: r.Path.String(), userID: r.UserID, keyID: r.KeyID}
-	if r.Purpose == download.Preview {
+	switch {
+	case r.ShareID != "":
+		n.action = audit.ShareDownload
+	case r.Purpose == download.Preview:
 		n.action = audit.Preview
 	}
 	c.notes = append(c.notes, n)
@@ -108,7 +119,7 @@ func (c *call) audited() {
 	if c.route == nil || c.route.probe { // the service is starting, or is being watched
 		return
 	}
-	if c.route != &homeRoute {
+	if c.route.bucket != unlimited {
 		log.Request()
 	}
 	method, status := c.r.Method, c.w.status
@@ -138,7 +149,7 @@ func (c *call) record(n note, status int) {
 	switch n.action {
 	case audit.Upload:
 		e.Bytes = n.size
-	case audit.FreeMode:
+	case audit.FreeMode, audit.WebDAV:
 		e.Bytes = n.size
 		if n.sends && !failed {
 			e.Bytes = c.w.written

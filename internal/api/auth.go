@@ -61,15 +61,18 @@ type meReply struct {
 type loginInput struct {
 	Username     *string `json:"username" required:"true" maxLength:"320" description:"User name or e-mail address."`
 	Password     *string `json:"password" required:"true" minLength:"1" maxLength:"128"`
-	CaptchaToken *string `json:"captchaToken" description:"Needed while the bot check is on."`
+	CaptchaToken *string `json:"captchaToken" maxLength:"4096" description:"Needed while the bot check is on."`
 }
 
 func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	if err := c.keepsCookies(); err != nil {
 		return sessionReply{}, err
 	}
-	settings, err := c.settings()
+	settings, err := c.presentSettings()
 	if err != nil {
+		return sessionReply{}, err
+	}
+	if err := c.human(settings, in.CaptchaToken); err != nil {
 		return sessionReply{}, err
 	}
 	user, err := a.Accounts.Login(c.ctx(), *in.Username, secret.Text(*in.Password), settings.RequireEmailVerification)
@@ -132,6 +135,9 @@ type csrfReply struct {
 }
 
 func (a *API) csrfToken(c *call, _ struct{}) (csrfReply, error) {
+	if c.wouldMake() {
+		return csrfReply{}, nil
+	}
 	token, err := a.Accounts.CSRF(c.ctx(), *c.session)
 	return csrfReply{token}, err
 }

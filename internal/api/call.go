@@ -23,6 +23,7 @@ type call struct {
 	r     *http.Request
 	route *route
 	page  bool // errors may be shown as a page to a browser that navigates here
+	dav   bool // errors are WebDAV's
 
 	ip      netip.Addr
 	version int64        // config version, read once when a credential needs it
@@ -35,6 +36,7 @@ type call struct {
 	free    *freemode.Session // nil unless a free-mode session is the credential
 	refused error             // byAnyone: why the credential that came along does not count, or does not do
 	notes   []note            // for the access log; see audited
+	unmade  bool              // see wouldMake
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -78,7 +80,7 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 // Unwrap serves http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// logged is the path as it may stand in the log: tokens and link ids are secrets, in whatever way and place they are written.
+// logged is the path as it may stand in the log: tokens and the ids of links and shares are secrets, in whatever way and place they are written.
 func logged(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	plain, err := url.PathUnescape(path)
@@ -86,10 +88,13 @@ func logged(r *http.Request) string {
 		plain = path
 	}
 	plain = strings.ToLower(plain)
-	for _, secret := range []string{"/api/gateway/download/", "/api/i/"} {
+	for _, secret := range []string{"/api/gateway/download/", "/api/i/", "/api/shares/"} {
 		if _, rest, found := strings.Cut(plain, secret); found && rest != "" {
 			return secret + "[redacted]"
 		}
+	}
+	if rest, found := strings.CutPrefix(strings.TrimLeft(plain, "/"), "share/"); found && rest != "" {
+		return "/share/[redacted]" // only there: anywhere else it is a folder of somebody's
 	}
 	return path
 }

@@ -118,6 +118,13 @@ func (c *call) copied(ids []string, signed bool, expiresIn int64) ([]copied, err
 		}
 		return out, err
 	}
+	if c.wouldMake() {
+		links, err := c.a.Tree.CopyLinks(c.ctx(), c.actor, ids, true)
+		for i, link := range links {
+			out[i].err = link.Err
+		}
+		return out, err
+	}
 	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second, func(file files.Entry) files.Outside { return c.terms(file.Name, file.MimeType, true) })
 	for i, link := range links {
 		address := link.Address

@@ -23,6 +23,7 @@ const (
 	byAdmin                   // the session cookie of an administrator
 	byFree                    // the cookie of a free-mode session
 	byUploadKey               // a key in any of the shapes that image clients send
+	byDAVKey                  // a key by Basic, with protocol webdav; OPTIONS needs none
 )
 
 // SessionCookie is the name of the login cookie.
@@ -39,11 +40,14 @@ func (c *call) identify() error {
 	if c.route.who == byNobody {
 		return nil
 	}
+	if c.route.who == byDAVKey {
+		return c.byBasic()
+	}
 	token, isKey := bearer(c.r, c.route.who == byUploadKey)
 	cookie, noCookie := c.r.Cookie(SessionCookie)
 	switch {
 	case isKey:
-		if err := c.byKey(token); err != nil {
+		if err := c.byKey(token, "api"); err != nil {
 			return err
 		}
 		if c.route.who == bySession || c.route.who == byAdmin || c.route.who == byFree {
@@ -94,8 +98,21 @@ func bearer(r *http.Request, liberal bool) (token string, found bool) {
 	return "", false
 }
 
-// byKey authenticates an API key and its owner. Faults: InvalidToken, Forbidden (protocol or address), RateLimited.
-func (c *call) byKey(token string) error {
+// byBasic authenticates a key whose id came as the user name and whose secret as the password. What can be done is told to anybody who asks, as clients
+// ask before they know what to send. Faults: Unauthorized, and those of byKey.
+func (c *call) byBasic() error {
+	if c.r.Method == http.MethodOptions {
+		return nil
+	}
+	id, secret, found := c.r.BasicAuth()
+	if !found {
+		return fault.New(fault.Unauthorized, "An API key is needed: its id is the user name, its secret the password.")
+	}
+	return c.byKey(id+"."+secret, "webdav")
+}
+
+// byKey authenticates an API key for a protocol, and its owner. Faults: InvalidToken, Forbidden (protocol or address), RateLimited.
+func (c *call) byKey(token, protocol string) error {
 	version, err := c.configVersion()
 	if err != nil {
 		return err
@@ -105,7 +122,7 @@ func (c *call) byKey(token string) error {
 		id = id[:64]
 	}
 	var key apikey.Key
-	if err := c.guess("key:"+id, func() (err error) { key, err = c.a.Keys.Authenticate(c.ctx(), version, token); return err }); err != nil {
+	if err := c.guessKey(id, func() (err error) { key, err = c.a.Keys.Authenticate(c.ctx(), version, token); return err }); err != nil {
 		return err
 	}
 	owner, err := c.a.Accounts.Cached(c.ctx(), version, key.UserID)
@@ -115,7 +132,7 @@ func (c *call) byKey(token string) error {
 	case err != nil:
 		return err
 	}
-	if err := key.Allows("api", c.ip); err != nil {
+	if err := key.Allows(protocol, c.ip); err != nil {
 		return err
 	}
 	c.key, c.user = &key, owner

@@ -1,9 +1,10 @@
 package api_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,21 +16,84 @@ import (
 func digest(t testing.TB, l *apptest.Larder) string {
 	t.Helper()
 	var all strings.Builder
-	for _, table := range []string{"users", "entries", "rules", "api_keys", "quotas", "settings", "providers", "mounts"} {
-		order := "id"
-		switch table {
-		case "quotas":
-			order = "user_id"
-		case "settings":
-			order = "name"
-		}
-		rows, err := l.Apps[0].DB.Read(context.Background()).Query("SELECT * FROM " + table + " ORDER BY " + order)
+	tables := rowsOf(t, l)
+	for _, table := range slices.Sorted(maps.Keys(tables)) {
+		all.WriteString(table + "\n" + tables[table])
+	}
+	return all.String()
+}
+
+// rowsOf is what each table of the main database holds.
+func rowsOf(t testing.TB, l *apptest.Larder) map[string]string {
+	t.Helper()
+	q := l.Apps[0].DB.Read(t.Context())
+	names := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+	if l.Apps[0].DB.Dialect() == "postgres" {
+		names = "SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"
+	}
+	rows, err := q.Query(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for line := range strings.Lines(dump(t, rows)) {
+		_, name, _ := strings.Cut(strings.TrimSpace(line), "=")
+		all[name] = ""
+	}
+	for _, log := range []string{"access_log", "access_log_size", "request_minutes"} { // it shares the database on PostgreSQL, and is for noting what was read
+		delete(all, log)
+	}
+	for name := range all {
+		rows, err := q.Query("SELECT * FROM " + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.WriteString(table + "\n" + dump(t, rows))
+		lines := strings.SplitAfter(dump(t, rows), "\n")
+		slices.Sort(lines)
+		all[name] = strings.Join(lines, "")
 	}
-	return all.String()
+	if len(all) < 20 {
+		t.Fatalf("only %d tables were found", len(all))
+	}
+	return all
+}
+
+// settled waits until no job runs, and the chores of the background find nothing more to change.
+func settled(t testing.TB, l *apptest.Larder) (rows map[string]string) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		var open int
+		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT count(*) FROM jobs WHERE status = 'running' OR status = 'pending' AND due <= $1", l.Clock.Now().UnixMilli()).Scan(&open)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := rowsOf(t, l)
+		l.Sweep()
+		if rows = rowsOf(t, l); open == 0 && maps.Equal(before, rows) {
+			return rows
+		}
+		select {
+		case <-deadline:
+			t.Fatal("the background goes on changing rows")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// unchanged looks at all tables once they are settled; what it returns fails the test for each that has changed since the last look, but for some.
+func unchanged(t testing.TB, l *apptest.Larder) (look func(what string, but ...string)) {
+	before := settled(t, l)
+	return func(what string, but ...string) {
+		t.Helper()
+		after := rowsOf(t, l)
+		for table, rows := range after {
+			if rows != before[table] && !slices.Contains(but, table) {
+				t.Errorf("%s changed %s:\n%s\nnow\n%s", what, table, before[table], rows)
+			}
+		}
+		before = after
+	}
 }
 
 func dump(t testing.TB, rows *sql.Rows) string {
@@ -122,7 +186,7 @@ func TestCSRFOnEveryWrite(t *testing.T) {
 				client = w.admin
 			}
 			path, body := row.request(w.fixture("csrf"))
-			before := digest(t, l)
+			look := unchanged(t, l)
 			for name, token := range map[string]string{"none": "", "empty": "", "foreign": foreign, "wrong": strings.Repeat("a", 32), "short": "a", "long": strings.Repeat("a", 100000)[:60000]} {
 				c := client.Fork()
 				c.CSRF = ""
@@ -136,11 +200,9 @@ func TestCSRFOnEveryWrite(t *testing.T) {
 			// a Bearer token is judged alone, however good cookie and token are
 			status(t, what+" with Bearer junk", send(client.Fork(), row.method, path, body, "Authorization", "Bearer junk of "+row.pattern+row.method), 401, "INVALID_TOKEN")
 			status(t, what+" from across sites", send(client.Fork(), row.method, path, body, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
-			if after := digest(t, l); after != before {
-				t.Errorf("%s changed something:\n%s\nnow\n%s", what, before, after)
-			}
+			look(what)
 		}
-	})
+	}, apptest.ReachLoopback)
 }
 
 func send(c *apptest.Client, method, path string, body any, header ...string) *apptest.Reply {
@@ -184,29 +246,4 @@ func TestCrossSiteRequests(t *testing.T) {
 			t.Errorf("%s: %v", path, reply.Header)
 		}
 	}
-}
-
-// GET and HEAD change nothing. Abuse case C44.
-func TestReadsChangeNothing(t *testing.T) {
-	t.Parallel()
-	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newWorld(t, l)
-		f := w.fixture("reads")
-		before := digest(t, l)
-		for _, row := range matrix {
-			path, _ := row.request(f)
-			if row.method != "GET" {
-				for _, method := range []string{"GET", "HEAD"} { // at the addresses of writes, too
-					w.admin.Fork().Do(apptest.Request{Method: method, Path: path})
-				}
-				continue
-			}
-			for _, c := range []*apptest.Client{w.admin, w.owner, w.anonymous} {
-				status(t, "HEAD "+path, c.Fork().Do(apptest.Request{Method: "HEAD", Path: path}), c.Fork().Get(path).Status, "")
-			}
-		}
-		if after := digest(t, l); after != before {
-			t.Errorf("before:\n%s\nafter:\n%s", before, after)
-		}
-	})
 }

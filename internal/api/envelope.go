@@ -58,6 +58,8 @@ var codes = map[fault.Kind]struct {
 	fault.MethodNotAllowed:  {"METHOD_NOT_ALLOWED", 405},
 	fault.AlreadyExists:     {"ALREADY_EXISTS", 409},
 	fault.Conflict:          {"OPERATION_FAILED", 409},
+	fault.Locked:            {"OPERATION_FAILED", 409},
+	fault.Precondition:      {"OPERATION_FAILED", 412},
 	fault.Unverified:        {"OPERATION_FAILED", 422},
 	fault.ConnectionRefused: {"OPERATION_FAILED", 400},
 	fault.ShareExpired:      {"SHARE_EXPIRED", 410},
@@ -73,8 +75,20 @@ var codes = map[fault.Kind]struct {
 
 const internalMessage = "Something went wrong on the server. The time of this answer helps the administrator to find out what."
 
+// wouldMake reports whether the request is a HEAD, for which nothing is made that a GET makes: nobody would see it (abuse case C44). How long the
+// answer to the GET would be isn't known then, and is not told (RFC 9110, section 8.6).
+func (c *call) wouldMake() bool {
+	c.unmade = c.r.Method == http.MethodHead
+	return c.unmade
+}
+
 // answer writes the success envelope.
 func (c *call) answer(status int, data any) {
+	if c.unmade {
+		jsonHeaders(c.w.Header())
+		c.w.WriteHeader(status)
+		return
+	}
 	if _, null := data.(none); null {
 		data = nil
 	}
@@ -110,13 +124,17 @@ func (c *call) told(err error) failing {
 
 // fail writes the error envelope.
 func (c *call) fail(err error) {
+	if c.dav {
+		c.failDAV(err)
+		return
+	}
 	told := c.told(err)
 	h := c.w.Header()
 	if told.fault.Kind == fault.RateLimited {
 		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(told.fault.RetryAfter.Seconds())))))
 	}
 	if c.page && browsing(c.r) {
-		c.writePage(told.status, told.message)
+		c.failPage(told)
 		return
 	}
 	body := failure{Error: failureError{Code: told.code, Message: told.message}, Timestamp: c.a.Now().UnixMilli()}
@@ -129,14 +147,18 @@ func (c *call) fail(err error) {
 	c.writeJSON(told.status, body)
 }
 
+func jsonHeaders(h http.Header) {
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("Cache-Control", "private, no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
 func (c *call) writeJSON(status int, body any) {
 	h := c.w.Header()
 	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag", "Last-Modified", "Accept-Ranges"} {
 		h.Del(name)
 	}
-	h.Set("Content-Type", "application/json; charset=utf-8")
-	h.Set("Cache-Control", "private, no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	jsonHeaders(h)
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // links hold & and <; nosniff keeps browsers from reading JSON as anything else

@@ -11,7 +11,7 @@ type Line struct {
 func Lines() []Line {
 	var lines []Line
 	for _, r := range (&API{}).table() {
-		lines = append(lines, Line{r.method, r.pattern, r.addition, r.find != nil || r.stream != "" && r.stream != "application/json"})
+		lines = append(lines, Line{r.method, r.pattern, r.addition, r.find != nil || r.stream != "" && r.stream != "application/json" && r.stream != "text/html"})
 	}
 	return lines
 }

@@ -218,8 +218,12 @@ func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 			change.Password.Hash = func(ctx context.Context) (string, error) { return a.Accounts.HashPassword(ctx, secret.Text(*password)) }
 		}
 	}
-	if change.Name != nil {
-		c.auditEntry(audit.Rename, in.ID)
+	if change.Name != nil || change.Password != nil { // a password says who gets at it, like a link
+		action := audit.Rename
+		if change.Name == nil {
+			action = audit.Share
+		}
+		c.auditEntry(action, in.ID)
 	}
 	entry, err := a.Tree.Update(c.ctx(), c.actor, in.ID, change)
 	if err != nil {
@@ -295,11 +299,13 @@ type makeLinkReply struct {
 }
 
 func (a *API) makeLink(c *call, in idInput) (makeLinkReply, error) {
+	c.auditEntry(audit.Share, in.ID)
 	link, err := a.Tree.Link(c.ctx(), c.actor, in.ID)
 	return makeLinkReply{linkReply{c.linkURL(link), link.CreatedAt}}, err
 }
 
 func (a *API) revokeLink(c *call, in idInput) (none, error) {
+	c.auditEntry(audit.Share, in.ID)
 	return none{}, a.Tree.Unlink(c.ctx(), c.actor, in.ID)
 }
 
@@ -335,6 +341,12 @@ func (a *API) fileDownload(c *call) error {
 			return c.publishedInstead(id, err)
 		}
 		return c.serveContent(content, manner{})
+	case signedIn && c.wouldMake():
+		if err := a.Downloads.May(c.ctx(), c.actor, id, download.Save); err != nil {
+			return err
+		}
+		c.answer(http.StatusOK, nil)
+		return nil
 	case signedIn:
 		token, expires, err := a.Downloads.Issue(c.ctx(), c.actor, id, download.Save)
 		if err != nil {

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -30,6 +31,7 @@ type front struct {
 	instead  func(w http.ResponseWriter, r *http.Request) bool // true when it has answered
 	sent     int64                                             // bytes of bodies that went to the server
 	copies   int                                               // objects that the server was told to copy
+	passing  sync.RWMutex                                      // read by each request that is under way
 }
 
 func newFront(t *testing.T, bucket s3test.Bucket) *front {
@@ -66,7 +68,9 @@ func newFront(t *testing.T, bucket s3test.Bucket) *front {
 		if instead != nil && instead(w, r) {
 			return
 		}
-		proxy.ServeHTTP(w, r)
+		f.passing.RLock()
+		defer f.passing.RUnlock()
+		proxy.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context()))) // what has reached the server ends there as well
 	}))
 	t.Cleanup(server.Close)
 	f.address = server.URL
@@ -84,6 +88,12 @@ func (f *front) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
+}
+
+// settle waits for what the server is still at, whoever has gone meanwhile: what is written after a sweep is swept by none.
+func (f *front) settle() {
+	f.passing.Lock()
+	defer f.passing.Unlock()
 }
 
 // counted returns what went through since the last call.

@@ -97,8 +97,10 @@ func (g *bodyGate) prepare() (address string, err error) {
 	if g.call.r.Method != http.MethodGet { // a pre-signed address is for GET alone
 		return "", g.content.Check(ctx)
 	}
-	if address, err = g.content.Elsewhere(ctx, g.terms); err != nil {
-		return "", err
+	if !g.call.dav { // many of whose clients follow nowhere
+		if address, err = g.content.Elsewhere(ctx, g.terms); err != nil {
+			return "", err
+		}
 	}
 	if address == "" {
 		length, err := strconv.ParseInt(g.Header().Get("Content-Length"), 10, 64)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"larder/internal/download"
+	"larder/internal/files"
 )
 
 // gateway redeems a token (specification: Download gateway). The object is opened first, then the token is used up if it serves once, and only by a
@@ -17,7 +18,7 @@ func (a *API) gateway(c *call) error {
 	c.auditRedemption(redemption)
 	spend := func() error { return a.Downloads.Consume(c.ctx(), token) }
 	if redemption.Folder != nil {
-		who := "ip:" + addressKey(c.ip)
+		who := byAddress + addressKey(c.ip)
 		if redemption.UserID != "" {
 			who = "user:" + redemption.UserID
 		}
@@ -30,13 +31,18 @@ func (a *API) gateway(c *call) error {
 	return c.serveContent(redemption.Content, how)
 }
 
-// permanentLink serves the file behind a permanent link; the extension is decoration.
+// permanentLink serves the file behind a permanent link.
 func (a *API) permanentLink(c *call) error {
-	id, _, _ := strings.Cut(c.r.PathValue("link"), ".")
-	content, err := a.Tree.ByLink(c.ctx(), id)
+	content, err := c.linked(c.r.PathValue("link"))
 	if err != nil {
 		return err
 	}
 	c.auditRead(content.Entry.Path())
 	return c.serveContent(content, manner{public: true})
+}
+
+// linked finds the file of a permanent link; the extension is decoration.
+func (c *call) linked(link string) (files.Content, error) {
+	id, _, _ := strings.Cut(link, ".")
+	return c.a.Tree.ByLink(c.ctx(), id)
 }

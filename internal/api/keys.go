@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"larder/internal/access"
 	"larder/internal/apikey"
 )
 
@@ -128,9 +129,14 @@ type keyRulesReply struct {
 	Rules []ruleReply `json:"rules" required:"true"`
 }
 
-// keyRules shows the rules that can decide for the caller's keys: those of the keys themselves, of the caller, and of the roles that the caller is judged as.
+// keyRules shows the rules that can decide for the caller's keys: those of the keys themselves, of the caller, and of the roles that the caller is judged as,
+// which is a guest as well while guests are let in.
 func (a *API) keyRules(c *call, _ struct{}) (keyRulesReply, error) {
 	keys, err := a.Keys.List(c.ctx(), c.user.ID)
+	if err != nil {
+		return keyRulesReply{}, err
+	}
+	settings, err := c.settings()
 	if err != nil {
 		return keyRulesReply{}, err
 	}
@@ -141,7 +147,7 @@ func (a *API) keyRules(c *call, _ struct{}) (keyRulesReply, error) {
 	reply := keyRulesReply{Rules: []ruleReply{}}
 	rules, err := a.Rules.All(c.ctx())
 	for _, rule := range rules {
-		if mine[rule.KeyID] || rule.UserID == c.user.ID || rule.Role != "" && (rule.Role == c.user.Role || rule.Role == "guest") {
+		if mine[rule.KeyID] || rule.UserID == c.user.ID || rule.Role != "" && (rule.Role == c.user.Role || rule.Role == access.Guest && settings.AllowGuestAccess) {
 			reply.Rules = append(reply.Rules, viewRule(rule))
 		}
 	}

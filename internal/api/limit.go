@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -18,9 +19,10 @@ import (
 type bucket int
 
 const (
-	perUser  bucket = iota // the configurable limit: per user when signed in, else per IP
-	perIP                  // the strict limit of endpoints that take or mail a credential; always on
-	forBytes               // file bytes and uploads: 20 times the configurable limit, keys per key
+	perUser   bucket = iota // the configurable limit: per user when signed in, else per IP
+	perIP                   // the strict limit of endpoints that take or mail a credential; always on
+	forBytes                // file bytes and uploads: 20 times the configurable limit, keys per key
+	unlimited               // the page of the web UI and its files, which cost a look at the database once a second at most
 )
 
 const (
@@ -33,6 +35,8 @@ func (c *call) limit() error {
 	var name string
 	var limit int
 	switch c.route.bucket {
+	case unlimited:
+		return nil
 	case perIP:
 		name, limit = "auth:"+addressKey(c.ip), c.a.AuthRateLimit
 	default:
@@ -86,18 +90,19 @@ func tell(h http.Header, result kv.Result) {
 	h.Set("RateLimit-Reset", strconv.Itoa(int(math.Ceil(result.Reset.Seconds()))))
 }
 
-// guess limits wrong answers: run checks one answer, and only a wrong one (InvalidToken, InvalidPassword, BadCredentials) is counted. With
-// ten wrong ones a minute for an IP and target nothing is checked any more.
-func (c *call) guess(target string, check func() error) error {
-	if err := c.mayGuess(target); err != nil {
+// guessKey limits wrong secrets of a key: only a wrong one is counted, after ten a minute for an IP and key nothing is checked any more. Several at
+// once may all be checked before the first counts: nobody guesses 256 bits, checking them costs no slow hash, and so clients that are right, as
+// many requests as they make at once, cost a single look at the counter.
+func (c *call) guessKey(id string, check func() error) error {
+	target := "key:" + id
+	if err := c.takeGuess(target, 0); err != nil {
 		return err
 	}
 	err := check()
 	if errors.Is(err, apikey.ErrEnded) { // the right secret of a key that has ended: a forgotten client, not somebody who guesses
 		return err
 	}
-	switch fault.KindOf(err) {
-	case fault.InvalidToken, fault.InvalidPassword, fault.BadCredentials:
+	if fault.Is(err, fault.InvalidToken) {
 		if _, counted := c.a.Counters.Take(c.ctx(), c.guesses(target), wrongAnswers, time.Minute, 1); counted != nil {
 			return counted
 		}
@@ -105,9 +110,34 @@ func (c *call) guess(target string, check func() error) error {
 	return err
 }
 
-// mayGuess refuses when there have been too many wrong answers. Fault: RateLimited.
-func (c *call) mayGuess(target string) error {
-	seen, err := c.a.Counters.Take(c.ctx(), c.guesses(target), wrongAnswers, time.Minute, 0)
+// guessPassword limits wrong passwords, ten a minute for an IP and each of targets. A place is taken with every one of them before anything is checked,
+// and given back unless the password is wrong: of any number at once, on any number of replicas, no more are checked than there are places.
+func (c *call) guessPassword(targets []string, check func() error) error {
+	for i, target := range targets {
+		if err := c.takeGuess(target, 1); err != nil {
+			return errors.Join(err, c.giveBack(targets[:i]))
+		}
+	}
+	err := check()
+	if fault.Is(err, fault.InvalidPassword) {
+		return err
+	}
+	return errors.Join(err, c.giveBack(targets))
+}
+
+// giveBack takes back what was counted for answers that were not wrong, also where the client has gone meanwhile.
+func (c *call) giveBack(targets []string) error {
+	for _, target := range targets {
+		if _, err := c.a.Counters.Take(context.WithoutCancel(c.ctx()), c.guesses(target), wrongAnswers, time.Minute, -1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeGuess takes places for wrong answers, or looks for one where cost is 0. Fault: RateLimited.
+func (c *call) takeGuess(target string, cost int) error {
+	seen, err := c.a.Counters.Take(c.ctx(), c.guesses(target), wrongAnswers, time.Minute, cost)
 	if err != nil {
 		return err
 	}

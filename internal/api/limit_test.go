@@ -3,18 +3,13 @@ package api_test
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"larder/internal/apptest"
 	"larder/internal/config"
 	"larder/internal/db"
-	"larder/internal/kv/kvtest"
-	"larder/internal/secret"
 )
 
 // limits sets the two rate limits, requests a minute.
@@ -320,46 +315,4 @@ func TestAllowedIPs(t *testing.T) {
 	status(t, "a header of one's own", far.Get("/api/files?path=/uploads", "X-Forwarded-For", "203.0.113.5"), 403, "FORBIDDEN")
 	near := plain.Admin(t).Key(M{"allowedIps": []string{"127.0.0.0/8", "::1"}})
 	status(t, "the peer", near.Get("/api/files?path=/uploads", "X-Forwarded-For", "203.0.113.5"), 200, "")
-}
-
-// Two replicas count together in Redis, and each for itself while it is down: the limit is never off. Abuse case C58.
-func TestLimitInRedis(t *testing.T) {
-	t.Parallel()
-	server := kvtest.StartServer(t)
-	l := apptest.Start(t, "postgres", limits(5, 600), func(cfg *config.Config) {
-		cfg.RedisURL = secret.Text(server.URL)
-		cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	})
-	if len(l.Apps) != 2 {
-		t.Fatalf("%d replicas", len(l.Apps))
-	}
-	try := func(ip string) int {
-		return login(l.Client(t), "nobody", "not the password", "X-Forwarded-For", ip).Status
-	}
-	var allowed atomic.Int64
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() {
-			if try("203.0.113.1") == 401 {
-				allowed.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if allowed.Load() != 5 {
-		t.Errorf("%d of 20 logins at once were let through by two replicas, want 5", allowed.Load())
-	}
-	server.Stop()
-	count := 0
-	for range 20 {
-		if try("203.0.113.2") == 401 {
-			count++
-		}
-	}
-	if count < 5 || count > 10 { // five each
-		t.Errorf("%d of 20 logins were let through without Redis, want 5 to 10", count)
-	}
-	if got := l.Client(t).Get("/api/public/settings"); got.Status != 200 {
-		t.Errorf("without Redis: %d %s", got.Status, got.Body)
-	}
 }

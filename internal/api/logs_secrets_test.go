@@ -28,7 +28,7 @@ func TestLogHoldsNoSecret(t *testing.T) {
 		secrets := map[string]string{
 			"used token": token(used), "unused token": token(unused), "key's token": token(byKey), "link": linkID, "key": keySecret, "session": alice.Cookies["auth_token"],
 			"csrf token": alice.CSRF, "password": "password of alice", "wrong password": "canary-wrong-password", "name that was typed": typed, "rule's password": "canary-rule-password",
-			"new user's password": "canary-user-password", "new key's name": "canary-key-name",
+			"new user's password": "canary-user-password", "new key's name": "canary-key-name", "share": handOut(alice, id),
 		}
 		addRule(admin, m{"pathPattern": "/vault/**", "effect": "allow", "role": "guest", "requirePassword": true, "password": secrets["rule's password"]})
 		admin.Post("/api/admin/users", M{"username": "carol", "email": "carol@example.org", "password": secrets["new user's password"]}).OK(201)
@@ -50,6 +50,7 @@ func TestLogHoldsNoSecret(t *testing.T) {
 				for _, path := range []string{
 					"/api/gateway/download/", "/api/gateway/download/x/", "//api/gateway/download/", "/api/i/", "/API/i/", "/%61pi/i/", "/api/keys/", "/api/files/", "/api/admin/rules/", "/", "/public/",
 					"/public/b.txt?token=", "/api/files/" + id + "/download?token=",
+					"/api/shares/", "/share/", "/SHARE/", "//share/", "/%73hare/", "/share%2F", "/share/x/",
 				} {
 					for _, method := range []string{"GET", "PUT", "DELETE"} {
 						r := c.Do(apptest.Request{Method: method, Path: path + secret, Body: M{"name": secret}})

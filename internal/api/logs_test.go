@@ -69,6 +69,7 @@ func TestWhatIsLogged(t *testing.T) {
 		rule := addRule(admin, m{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"})
 		keyID, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
 		known := len(logs(t, l, admin, ""))
+		var shared string
 		read := func(c *apptest.Client, path string, header ...string) func() {
 			return func() { c.Get(path, header...) }
 		}
@@ -123,6 +124,30 @@ func TestWhatIsLogged(t *testing.T) {
 				alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "made"}).Fails(409, "ALREADY_EXISTS")
 			}, []string{"alice folder /home/alice/made 0 409 1"}},
 			{"rename", func() { alice.Put("/api/files/"+folder, M{"name": "new"}).OK(200) }, []string{"alice rename /home/alice/old 0 200 1"}},
+			{"permanent link", func() { alice.Post("/api/files/"+id+"/link", nil).OK(200) }, []string{"alice share /home/alice/a.txt 0 200 1"}},
+			{"permanent link of others", func() { bob.Delete("/api/files/"+id+"/link").Fails(403, "FORBIDDEN") }, []string{"bob share /home/alice/a.txt 0 403 1"}},
+			{"permanent link revoked", func() { alice.Delete("/api/files/" + id + "/link").OK(200) }, []string{"alice share /home/alice/a.txt 0 200 1"}},
+			{"a password", func() { alice.Put("/api/files/"+id, M{"accessPassword": "open sesame"}).OK(200) }, []string{"alice share /home/alice/a.txt 0 200 1"}},
+			{"a wrong password", func() {
+				alice.Post("/api/files/"+id+"/verify-password", M{"password": "canary 1"}).Fails(401, "INVALID_PASSWORD")
+			}, []string{"alice download /home/alice/a.txt 0 401 1"}},
+			{"the right one", func() { alice.Post("/api/files/"+id+"/verify-password", M{"password": "open sesame"}).OK(200) }, nil},
+			{"a wrong password by path", func() {
+				visitor.Post("/api/public/unlock", M{"path": "/home/alice/a.txt", "password": "canary 2"}).Fails(401, "INVALID_PASSWORD")
+			}, []string{"visitor download /home/alice/a.txt 0 401 1"}},
+			{"a password where nothing is", func() {
+				visitor.Post("/api/public/unlock", M{"path": "/home/alice/nothing", "password": "canary 3"}).Fails(401, "INVALID_PASSWORD")
+			}, []string{"visitor download /home/alice/nothing 0 401 1"}},
+			{"no password", func() { alice.Put("/api/files/"+id, M{"accessPassword": nil}).OK(200) }, []string{"alice share /home/alice/a.txt 0 200 1"}},
+			{"a share with a password", func() {
+				shared = alice.Post("/api/shares/", M{"fileId": id, "password": "open sesame"}).OK(201).Text("share.id")
+			}, []string{"alice share /home/alice/a.txt 0 201 1"}},
+			{"a wrong password of it", func() {
+				alice.Post("/api/shares/"+shared+"/verify", M{"password": "canary 4"}).Fails(401, "INVALID_PASSWORD")
+				visitor.Post("/api/shares/"+shared+"/verify", M{"password": "canary 5"}).Fails(401, "INVALID_PASSWORD")
+				visitor.Post("/api/shares/"+shared+"/verify", M{"password": "open sesame"}).OK(200)
+			}, []string{"visitor share_download /home/alice/a.txt 0 401 1", "visitor share_download /home/alice/a.txt 0 401 1"}},
+			{"a title", func() { alice.Put("/api/files/"+id, M{"customTitle": "x"}).OK(200) }, nil},
 			{"batch", func() {
 				alice.Post("/api/files/batch", M{"action": "move", "fileIds": []string{id, linked, "nothing"}, "targetPath": "/home/alice"}).OK(200)
 			}, []string{"alice move /home/alice/a.txt 0 409 1", "alice move /public/linked.txt 0 403 1"}},
@@ -178,6 +203,9 @@ func TestWhatIsLogged(t *testing.T) {
 		want := map[string]logged{"/public/linked.txt": {BytesTransferred: 10, Count: 2}, "/public/plain.txt": {BytesTransferred: 7, Count: 2}}
 		if !maps.Equal(sums, want) {
 			t.Errorf("at the end of the hour: %v", rows)
+		}
+		if strings.Contains(dumpLog(t, l)+l.Log.String(), "canary") {
+			t.Error("a password that was tried is kept")
 		}
 		if all := logs(t, l, admin, ""); len(all) != known+len(rows) {
 			t.Errorf("%d entries, want %d and the sums", len(all), known)

@@ -302,6 +302,7 @@ func TestMoveIntoAStoreThatLies(t *testing.T) {
 				})
 				job := goods.move(target)
 				goods.ended(t, job, "nothing was moved")
+				server.settle()
 				server.set(func() { server.answered = nil })
 				t.Log(what, lie)
 				goods.lies(t, from)

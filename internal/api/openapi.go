@@ -15,6 +15,13 @@ import (
 	"larder/internal/fault"
 )
 
+// Document is the OpenAPI 3.1 document of the interface, as /api/openapi.json serves it.
+func Document() ([]byte, error) {
+	a := &API{}
+	a.routes = a.table()
+	return a.document()
+}
+
 // document writes the OpenAPI 3.1 document out of the route table and the structs that the handlers bind and answer.
 func (a *API) document() ([]byte, error) {
 	reflector := openapi31.NewReflector()

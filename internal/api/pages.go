@@ -13,24 +13,27 @@ import (
 
 // The routes that are dispatched by hand, since the mux must not see their paths.
 var (
-	homeRoute   = route{who: byNobody, bucket: perUser, handle: (*call).home}
+	homeRoute   = route{who: byNobody, bucket: unlimited, handle: (*call).home}
 	publicRoute = route{who: byAnyone, bucket: forBytes, find: (*call).findPublic, handle: (*call).publicPath}
 )
 
-// page is the plain page that stands in front until there is a web UI: what this is, and, for a navigation that failed, why.
-var page = template.Must(template.New("page").Parse(`<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{.Title}}</title>
-<style>
+// pageStyle is how the pages look that come without the web UI.
+const pageStyle = `<style>
 body { font: 16px/1.6 system-ui, sans-serif; max-width: 36rem; margin: 18vh auto 0; padding: 0 1.5rem; color: #1c1b19; background: #faf8f4 }
 h1 { font-size: 1.6rem; margin: 0 0 .5rem }
 p { margin: .5rem 0 }
 code { background: #efeae0; padding: .1rem .35rem; border-radius: .25rem }
 a { color: #7a4a12 }
 @media (prefers-color-scheme: dark) { body { color: #eae6df; background: #1b1a18 } code { background: #2c2a26 } a { color: #e0b070 } }
-</style>
+</style>`
+
+// page is the plain page of a binary that was built without the web UI: what this is, and, for a navigation that failed, why.
+var page = template.Must(template.New("page").Parse(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{.Title}}</title>
+` + pageStyle + `
 <h1>{{.Heading}}</h1>
 <p>{{.Text}}</p>
 {{if .Home}}<p>Image clients upload to <code>{{.Base}}/api/upload</code> with a key that <code>larder key create</code> prints.
@@ -45,16 +48,25 @@ func (c *call) home() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.onlyReads()
 	}
+	if c.a.ui.index != "" {
+		return c.shell()
+	}
 	c.writePage(http.StatusOK, "")
 	return nil
 }
 
+// failPage answers a browser that navigated to what it cannot have.
+func (c *call) failPage(told failing) {
+	if c.a.ui.index != "" && told.status < 500 {
+		c.writeShell(told.status, told.code)
+		return
+	}
+	c.writePage(told.status, told.message)
+}
+
 // writePage writes the plain page; text says what went wrong, empty for the page at `/`.
 func (c *call) writePage(status int, text string) {
-	title := "Larder"
-	if settings, err := c.settings(); err == nil && settings.SiteTitle != "" {
-		title = settings.SiteTitle
-	}
+	title := c.siteTitle()
 	var b strings.Builder
 	view := struct {
 		Title, Heading, Text, Base string
@@ -68,18 +80,36 @@ func (c *call) writePage(status int, text string) {
 	if err := page.Execute(&b, view); err != nil {
 		c.a.Log.Error("render the page", "error", err)
 	}
+	cache := "no-cache"
+	if status != http.StatusOK { // it depends on who asks, and how
+		cache = "private, no-store"
+	}
+	c.sendPage(status, cache, b.String())
+}
+
+func (c *call) siteTitle() string {
+	if settings, err := c.settings(); err == nil && settings.SiteTitle != "" {
+		return settings.SiteTitle
+	}
+	return "Larder"
+}
+
+// sendPage writes a page that runs no script and loads nothing.
+func (c *call) sendPage(status int, cache, text string) {
+	c.sendHTML(status, cache, pagePolicy, text)
+}
+
+// sendHTML writes a page under a content security policy.
+func (c *call) sendHTML(status int, cache, policy, text string) {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-cache")
-	if status != http.StatusOK { // it depends on who asks, and how
-		h.Set("Cache-Control", "private, no-store")
-	}
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Cache-Control", cache)
+	h.Set("Content-Length", strconv.Itoa(len(text)))
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write([]byte(b.String())) // a client that has gone reads nothing
+	_, _ = c.w.Write([]byte(text)) // a client that has gone reads nothing
 }
 
 // publicPath serves a file from its virtual path (specification: Public path serving). Each segment is decoded once, here.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"larder/internal/access"
+	"larder/internal/audit"
 	"larder/internal/download"
 	"larder/internal/fault"
 	"larder/internal/files"
@@ -40,10 +41,11 @@ func (a *API) verifyPassword(c *call, in verifyPasswordInput) (unlockedReply, er
 		return unlockedReply{}, fault.New(fault.Invalid, "There is no password to be given here.")
 	}
 	var given []string
-	err = c.guessAll(targets("entry:"+in.ID, door.Locks), func() (err error) {
+	err = c.guessPassword(targets("entry:"+in.ID, door.Locks), func() (err error) {
 		given, err = c.try(door.Locks, secret.Text(*in.Password))
 		return err
 	})
+	c.auditGuess(err, audit.Download, door.Path)
 	if err != nil {
 		return unlockedReply{}, err
 	}
@@ -83,7 +85,7 @@ func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 		door.Locks = nil // that somebody guesses there tells nobody anything
 	}
 	var given []string
-	err = c.guessAll(targets("path:"+path.String(), door.Locks), func() (err error) {
+	err = c.guessPassword(targets("path:"+path.String(), door.Locks), func() (err error) {
 		if given, err = c.try(door.Locks, secret.Text(*in.Password)); err != nil {
 			return err
 		}
@@ -93,6 +95,7 @@ func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 		}
 		return err
 	})
+	c.auditGuess(err, audit.Download, path)
 	if err != nil {
 		return unlockedReply{}, err
 	}
@@ -130,19 +133,6 @@ func targets(named string, locks []files.Lock) []string {
 		all = append(all, "password:"+lock.ID)
 	}
 	return all
-}
-
-// guessAll is guess for several targets at once. A right answer is refused as well when so many others were wrong while it was checked.
-func (c *call) guessAll(targets []string, check func() error) error {
-	if len(targets) == 0 {
-		return check()
-	}
-	return c.guess(targets[0], func() error {
-		if err := c.guessAll(targets[1:], check); err != nil {
-			return err
-		}
-		return c.mayGuess(targets[0])
-	})
 }
 
 // try holds a password against all that are asked for, and returns the ids of those that it is. Without any it takes as long as for one. Fault:

@@ -372,3 +372,56 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	}
 	status(t, "the sixty-first", unlock(visitor, "/elsewhere", "x"), 429, "RATE_LIMIT_EXCEEDED")
 }
+
+// Any number at once get no more than ten wrong ones (abuse case C57), ten right ones at once are let in, and neither they nor what is refused uses
+// anything up.
+func TestWrongPasswordsAtOnce(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
+	shut := mkdir(admin, "/public", "shut")
+	admin.Upload("/public/shut", "in.txt", []byte("x"))
+	guard(admin, shut, "open sesame")
+	alone := admin.Upload("/public", "alone.txt", []byte("x"))
+	guard(admin, alone, "open sesame")
+	share := newShare(admin, admin.Upload("/public", "shared.txt", []byte("x")), m{"password": "open sesame"})
+	for what, try := range map[string]func(c *apptest.Client, i int, password string) *apptest.Reply{
+		"by id": func(_ *apptest.Client, _ int, password string) *apptest.Reply {
+			return verify(admin.In(t), alone, password)
+		},
+		"by names that lead to one": func(c *apptest.Client, i int, password string) *apptest.Reply {
+			if password == "open sesame" {
+				return unlock(c, "/public/shut/in.txt", password)
+			}
+			return unlock(c, fmt.Sprint("/public/shut/", i), password)
+		},
+		"of a share": func(c *apptest.Client, _ int, password string) *apptest.Reply { return tell(c, share, password) },
+		"one's own": func(_ *apptest.Client, _ int, password string) *apptest.Reply {
+			if password == "open sesame" {
+				return changePassword(alice.In(t), "password of alice", "short") // a right one would end the session
+			}
+			return changePassword(alice.In(t), password, "a new password")
+		},
+	} {
+		l.Clock.Advance(time.Minute)
+		right := statuses(t, atOnce(t, visitor, 10, func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "open sesame") }))
+		if right[401]+right[429] > 0 {
+			t.Errorf("%s: ten right ones at once: %v", what, right)
+		}
+		wrong := statuses(t, atOnce(t, visitor, 30, func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "wrong") }))
+		if wrong[401] != 10 || wrong[429] != 20 {
+			t.Errorf("%s: thirty wrong ones at once: %v, want ten that were checked", what, wrong)
+		}
+	}
+
+	l.Clock.Advance(time.Minute)
+	for i := range 20 {
+		unlock(visitor, fmt.Sprint("/public/shut/", i%10), "wrong")
+	}
+	status(t, "the folder's is used up", unlock(visitor, "/public/shut/1", "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+	for range 12 {
+		status(t, "a name that was not tried", unlock(visitor, "/public/shut/in.txt", "wrong"), 429, "RATE_LIMIT_EXCEEDED")
+	}
+	guard(admin, shut, "another one")
+	unlock(visitor, "/public/shut/in.txt", "another one").OK(200)
+}

@@ -36,24 +36,37 @@ func (c *call) unlocked() []string {
 	if err != nil {
 		return nil
 	}
-	now := c.a.Now()
-	latest := now.Add(proofLifetime + clockSlack).UnixMilli()
 	var ids []string
-	for item := range strings.SplitSeq(string(payload), ",") {
-		at, id, _ := strings.Cut(item, ":")
-		expires, err := strconv.ParseInt(at, 10, 64)
-		if err != nil || id == "" || expires <= now.UnixMilli() || expires > latest {
-			continue
-		}
-		c.proofs, ids = append(c.proofs, proof{id, expires}), append(ids, id)
+	for _, p := range c.proofsIn(string(payload)) {
+		c.proofs, ids = append(c.proofs, p), append(ids, p.id)
 	}
 	return ids
 }
 
 // remember adds passwords that were given to the cookie.
 func (c *call) remember(ids []string) {
+	c.setProofs(c.a.Secrets.Sign(proofPurpose, []byte(c.withProofs(c.proofs, ids))), int(proofLifetime.Seconds()))
+}
+
+// proofsIn reads what withProofs wrote, as far as it holds now.
+func (c *call) proofsIn(list string) (proofs []proof) {
+	now := c.a.Now()
+	latest := now.Add(proofLifetime + clockSlack).UnixMilli()
+	for item := range strings.SplitSeq(list, ",") {
+		at, id, _ := strings.Cut(item, ":")
+		expires, err := strconv.ParseInt(at, 10, 64)
+		if err != nil || id == "" || expires <= now.UnixMilli() || expires > latest {
+			continue
+		}
+		proofs = append(proofs, proof{id, expires})
+	}
+	return proofs
+}
+
+// withProofs writes down which passwords were given, those of ids just now.
+func (c *call) withProofs(had []proof, ids []string) string {
 	expires := c.a.Now().Add(proofLifetime).UnixMilli()
-	all := slices.DeleteFunc(slices.Clone(c.proofs), func(p proof) bool { return slices.Contains(ids, p.id) })
+	all := slices.DeleteFunc(slices.Clone(had), func(p proof) bool { return slices.Contains(ids, p.id) })
 	for _, id := range ids {
 		all = append(all, proof{id, expires})
 	}
@@ -63,7 +76,7 @@ func (c *call) remember(ids []string) {
 	for i, p := range all {
 		items[i] = strconv.FormatInt(p.expires, 10) + ":" + p.id
 	}
-	c.setProofs(c.a.Secrets.Sign(proofPurpose, []byte(strings.Join(items, ","))), int(proofLifetime.Seconds()))
+	return strings.Join(items, ",")
 }
 
 // forgetProofs clears the cookie where there is one.

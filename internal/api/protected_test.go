@@ -18,23 +18,27 @@ import (
 	"larder/internal/download"
 )
 
-// secretText is what the protected files hold. Its length stands in no other number of an answer.
-var secretText = strings.Repeat("protected bytes ", 6737) + "end"
+// secretText is what the protected files hold, which begin as a video does. Its length stands in no other number of an answer.
+var secretText = heads["video/mp4"] + strings.Repeat("protected bytes ", 6735) + "eleven more"
 
 // itsSize finds the length of secretText as a number of its own.
 var itsSize = regexp.MustCompile(`\b107795\b`)
 
 // bytesRoutes are the routes of the table that answer the content of files. Each has doors below; a new one needs its own. The one of free mode
-// answers what lies in a visitor's own bucket, and never a file.
-var bytesRoutes = []string{"GET /api/files/{id}/download", "GET /api/files/zip", "GET /api/free-mode/download", "GET /api/gateway/download/{token}", "GET /api/i/{link}"}
+// answers what lies in a visitor's own bucket, and never a file. Thumbnails have a matrix of their own (thumbnail_test.go).
+var bytesRoutes = []string{
+	"GET /api/files/{id}/download", "GET /api/files/{id}/thumbnail", "GET /api/files/zip", "GET /api/shares/{id}/preview", "GET /api/shares/{id}/thumbnail",
+	"GET /api/free-mode/download", "GET /api/gateway/download/{token}", "GET /api/i/{link}", "GET /api/i/{link}/thumbnail",
+}
 
 // guarded is a file with a password in its way.
 type guarded struct {
-	protection   string
-	id, dir, url string // url is what the compatible upload answered
-	path, link   string
-	etag, date   string                       // of before
-	tokens       map[string]map[string]string // by door, by caller
+	protection    string
+	id, dir, url  string // url is what the compatible upload answered
+	path, link    string
+	etag, date    string                       // of before
+	share, folder string                       // shares of ann's: of the file, and of the folder two above
+	tokens        map[string]map[string]string // by door, by caller
 }
 
 // The callers of the matrix. A visitor has no credential; bob may download everything that ann has.
@@ -74,6 +78,23 @@ var doors = []door{
 	{"public listing", func(g guarded, _ string) string { return "/api/public/files?path=" + g.dir }, nil, func(protection, _ string) (int, string) {
 		return asksWhoMayNotList(protection, "bob")
 	}},
+	{"share, download", func(g guarded, _ string) string { return "/api/shares/" + g.share + "/download" }, nil, asksVisitors},
+	{"share, preview", func(g guarded, _ string) string { return "/api/shares/" + g.share + "/preview" }, nil, asksVisitors},
+	{"share, token", token, nil, asksEverybody},
+	{"shared folder, download", func(g guarded, _ string) string { return "/api/shares/" + g.folder + "/download?file=" + g.id }, nil, leftOut},
+	{"shared folder, preview", func(g guarded, _ string) string { return "/api/shares/" + g.folder + "/preview?file=" + g.id }, nil, leftOut},
+	{"shared folder, token", token, nil, func(protection, _ string) (int, string) {
+		if status, code := leftOut(protection, ""); status == 404 {
+			return status, code
+		}
+		return 403, "PASSWORD_REQUIRED"
+	}},
+	{"shared folder, listing", func(g guarded, _ string) string { return "/api/shares/" + g.folder + "/files?path=/inner" }, nil, func(protection, _ string) (int, string) {
+		if protection == "file" {
+			return 200, "" // without it
+		}
+		return leftOut(protection, "")
+	}},
 	{"search", func(g guarded, _ string) string { return "/api/files?path=/home/ann&search=secret" }, nil, func(_, caller string) (int, string) {
 		if caller == "visitor" {
 			return 401, "UNAUTHORIZED"
@@ -104,6 +125,17 @@ func asksWhoMayNotList(protection, caller string) (int, string) {
 		return 403, "PASSWORD_REQUIRED"
 	}
 	return 200, ""
+}
+
+// asksVisitors: a share of what is protected asks whoever comes by it, its creator too.
+func asksVisitors(string, string) (int, string) { return 401, "INVALID_PASSWORD" }
+
+// leftOut: of a shared folder what has a password of its own is not there; where the password is on the shared folder itself the share asks for it.
+func leftOut(protection, _ string) (int, string) {
+	if protection == "file" || protection == "folder" {
+		return 404, "NOT_FOUND"
+	}
+	return 401, "INVALID_PASSWORD"
 }
 
 // condition is a set of headers that would let a server answer less, or that something is as it was.
@@ -176,7 +208,7 @@ func (w *guardedWorld) matrix(t *testing.T) {
 		given += w.proven(t, g)
 	}
 	t.Logf("%d cells refused, %d with the password given", cells, given)
-	if want := 4 * 15 * 6 * 13 * 2; cells != want || given != 4*4*2*13*2 {
+	if want := 4 * 22 * 6 * 13 * 2; cells != want || given != 4*4*2*13*2 {
 		t.Errorf("%d and %d cells ran, want %d and %d", cells, given, want, 4*4*2*13*2)
 	}
 }
@@ -237,6 +269,11 @@ func (w *guardedWorld) place(t *testing.T, number int, protection string) guarde
 	g.etag, g.date = seen.Header.Get("ETag"), seen.Header.Get("Last-Modified")
 	if g.etag == "" || g.date == "" || !strings.Contains(g.link, "/api/i/") {
 		t.Fatalf("no validators, or no link: %v, %s", seen.Header, g.link)
+	}
+	g.share, g.folder = handOut(w.clients["ann"], g.id), handOut(w.clients["ann"], idOf(w.clients["ann"], "/home/ann", fmt.Sprint(number)))
+	for _, caller := range callers {
+		w.remember(g, "share, token", caller, voucher(w.clients[caller], g.share))
+		w.remember(g, "shared folder, token", caller, voucher(w.clients[caller], g.folder, "?file=", g.id))
 	}
 	for door, how := range map[string]struct {
 		purpose download.Purpose
@@ -310,7 +347,7 @@ func (w *guardedWorld) open(t *testing.T, g guarded) {
 				if want = 200; caller == "visitor" {
 					want = 401
 				}
-			case d.name == "public listing":
+			case slices.Contains([]string{"public listing", "share, download", "shared folder, download", "shared folder, listing"}, d.name):
 				want = 200
 			case (d.name == "embed" || d.name == "compatible address") && caller == "visitor":
 				want = 302
@@ -398,6 +435,9 @@ func (w *guardedWorld) cell(t *testing.T, g guarded, d door, caller string, cond
 			t.Errorf("%s: Cache-Control %q, %.200s", what, r.Header.Get("Cache-Control"), r.Body)
 		}
 		return
+	}
+	if d.name == "shared folder, listing" && (itsSize.Match(r.Body) || strings.Contains(string(r.Body), "secret-")) {
+		t.Errorf("%s: it is listed: %.200s", what, r.Body)
 	}
 	if status, _ := asksWhoMayNotList(g.protection, caller); method == "GET" && d.name == "search" && slices.Contains(r.Names("items"), g.path[len(g.dir)+1:]) != (status == 200) {
 		t.Errorf("%s: it finds %v", what, r.Names("items"))

@@ -14,7 +14,7 @@ import (
 
 // traffic is a store whose requests are counted, and that can be made to hang.
 type traffic struct {
-	writes, reads atomic.Int64
+	writes, reads atomic.Int64 // the reads of objects: a sweep lists as well, whenever its time comes
 	mu            sync.Mutex
 	hanging       chan struct{} // nil while it answers
 }
@@ -32,10 +32,11 @@ func (s *traffic) hang(yes bool) {
 }
 
 func (s *traffic) before(_ http.ResponseWriter, r *http.Request) bool {
-	if r.Method == "GET" || r.Method == "HEAD" {
-		s.reads.Add(1)
-	} else {
+	switch query := r.URL.Query(); {
+	case r.Method != "GET" && r.Method != "HEAD":
 		s.writes.Add(1)
+	case !query.Has("uploads") && !query.Has("list-type"):
+		s.reads.Add(1)
 	}
 	s.mu.Lock()
 	hanging := s.hanging

@@ -137,10 +137,13 @@ func TestPublicPath(t *testing.T) {
 			bodyIs(t, visitor.In(t).Get("/public/plain.txt").OK(200), "words")
 		})
 		t.Run("browsers that navigate get a page", func(t *testing.T) {
-			page := func(r *apptest.Reply, status int) {
+			page := func(r *apptest.Reply, status int, code string) { // that of the web UI, which is told why
 				t.Helper()
-				if r.Status != status || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+				if r.Status != status || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "script-src 'nonce-") {
 					t.Errorf("%d %s %s", r.Status, r.Header.Get("Content-Type"), r.Body)
+				}
+				if !strings.Contains(string(r.Body), `<html lang="en" data-failure="`+code+`">`) {
+					t.Errorf("no %s in %s", code, r.Body)
 				}
 				headerIs(t, r, "X-Content-Type-Options", "nosniff")
 				if cc := r.Header.Get("Cache-Control"); strings.Contains(cc, "public") {
@@ -148,10 +151,10 @@ func TestPublicPath(t *testing.T) {
 				}
 			}
 			for _, header := range [][]string{{"Sec-Fetch-Dest", "document"}, {"Accept", "text/html,application/xhtml+xml,*/*;q=0.8"}, {"Sec-Fetch-Dest", "document", "Accept", "*/*"}} {
-				page(visitor.In(t).Get("/priv/secret.txt", header...), 401)
-				page(visitor.In(t).Get("/public/none.txt", header...), 404)
-				page(alice.In(t).Get("/priv/secret.txt", header...), 403)
-				page(visitor.In(t).Get("/public/..%2f", header...), 404)
+				page(visitor.In(t).Get("/priv/secret.txt", header...), 401, "UNAUTHORIZED")
+				page(visitor.In(t).Get("/public/none.txt", header...), 404, "NOT_FOUND")
+				page(alice.In(t).Get("/priv/secret.txt", header...), 403, "FORBIDDEN")
+				page(visitor.In(t).Get("/public/..%2f", header...), 404, "NOT_FOUND")
 				bodyIs(t, visitor.In(t).Get("/public/plain.txt", header...).OK(200), "words")
 			}
 			for _, header := range [][]string{{"Sec-Fetch-Dest", "image", "Accept", "text/html"}, {"Accept", "application/json, text/html"}, {"Accept", "*/*"}, nil} {

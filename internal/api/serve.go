@@ -16,6 +16,7 @@ import (
 // manner is how a piece of content goes out.
 type manner struct {
 	public bool         // anybody may keep it; else private, no-store
+	asks   bool         // whoever got it may keep it, and asks each time whether it still stands and is still theirs
 	attach bool         // as an attachment whatever the type is
 	spend  func() error // called once, after the object is open and just before a body goes out: a download token is used up here
 }
@@ -64,12 +65,17 @@ func (c *call) serveBytes(content outgoing, m manner) error {
 	if policy == boxedPolicy { // scripts and styles are among these; a copy that was fetched otherwise must not be run either
 		h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
 	}
-	if m.public {
+	switch {
+	case m.asks:
+		h.Set("Cache-Control", "private, no-cache")
+	case m.public:
 		h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(c.a.LinkMaxAge.Seconds())))
+	default:
+		h.Set("Cache-Control", "private, no-store")
+	}
+	if m.public {
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 		allowAllOrigins(h)
-	} else {
-		h.Set("Cache-Control", "private, no-store")
 	}
 	if asked := c.r.Header.Get("Range"); strings.Count(asked, ",") >= maxRanges {
 		c.r.Header.Del("Range")

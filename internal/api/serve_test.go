@@ -32,6 +32,7 @@ func TestActiveContent(t *testing.T) {
 				"link":    visitor.In(t).Get(r.Text("directUrl")),
 				"embed":   admin.In(t).Get("/api/files/"+id+"/download", "Sec-Fetch-Dest", "image"),
 				"gateway": visitor.In(t).Get(ticket(admin.In(t), id)),
+				"share":   visitor.In(t).Get(voucher(visitor.In(t), handOut(admin.In(t), id))),
 			}
 			for way, r := range replies {
 				if r.Status != 200 {
@@ -46,7 +47,7 @@ func TestActiveContent(t *testing.T) {
 				for way, r := range ways(t, mimeType) {
 					policy := r.Header.Get("Content-Security-Policy")
 					want := "inline;"
-					if way == "gateway" {
+					if way == "gateway" || way == "share" {
 						want = "attachment;"
 					}
 					if !strings.HasPrefix(r.Header.Get("Content-Disposition"), want) || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, allows) || strings.Contains(policy, "sandbox") || strings.Contains(policy, "script-src") {

@@ -85,9 +85,14 @@ func headerIs(t *testing.T, r *apptest.Reply, name, want string) {
 // bodyIs fails the test unless the answer's body is want.
 func bodyIs(t *testing.T, r *apptest.Reply, want string) {
 	t.Helper()
-	if !bytes.Equal(r.Body, []byte(want)) {
-		t.Errorf("body %.200q, want %.200q", r.Body, want)
+	if bytes.Equal(r.Body, []byte(want)) {
+		return
 	}
+	same := 0
+	for same < min(len(r.Body), len(want)) && r.Body[same] == want[same] {
+		same++
+	}
+	t.Errorf("status %d (%v), %d bytes, want %d; from byte %d on %.100q, want %.100q", r.Status, r.Err, len(r.Body), len(want), same, r.Body[same:], want[same:])
 }
 
 // setGuestAccess writes the site setting allowGuestAccess.

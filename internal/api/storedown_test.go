@@ -26,7 +26,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			etag := putRaw(w.key, whole, sick).OK(200).Text("etag")
 			empty, parts := session(w.key, w.dir, "empty.txt", len(sick)), parted(w)
 			sendPart(w, parts).OK(200)
-			visitor := w.l.Client(t)
+			visitor, drive := w.l.Client(t), davKey(admin, M{"uploadPath": "/"})
 
 			w.proxy.Down()
 			rows := count(t, w.l, "SELECT COUNT(*) FROM objects")
@@ -42,6 +42,13 @@ func TestAStoreThatIsDown(t *testing.T) {
 						t.Errorf("%s, while the store is down: %d %.200s (%v)", name, r.Status, r.Body, r.Err)
 					}
 				}
+				for name, r := range map[string]*apptest.Reply{
+					"GET": dav(drive, "GET", w.dir+"/a.txt", nil), "HEAD": dav(drive, "HEAD", w.dir+"/a.txt", nil), "PUT": dav(drive, "PUT", w.dir+"/a.txt", sick),
+					"PUT of more": dav(drive, "PUT", w.dir+"/more.txt", sick), "LOCK of nothing": dav(drive, "LOCK", w.dir+"/locked.txt", lockBody),
+				} {
+					davRefused(t, name+" by WebDAV, while the store is down", r, 503)
+				}
+				dav(drive, "PROPFIND", w.dir, nil, "Depth", "1").OK(207)
 				w.balanced(t)
 				w.l.Clock.Advance(30 * time.Second)
 			}

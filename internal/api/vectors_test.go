@@ -81,6 +81,7 @@ func TestPathVectors(t *testing.T) {
 		mkdir(alice, home, "desk")
 		id := alice.Upload(home+"/desk", "file.txt", []byte("mine"))
 		key := alice.Key(m{"uploadPath": home + "/a"})
+		share := handOut(alice, idOf(alice, home, "desk"))
 		keys := 0
 		provider := admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 
@@ -119,6 +120,15 @@ func TestPathVectors(t *testing.T) {
 			{"public listing", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				return visitor.In(t).Get("/api/public/files?path=" + url.QueryEscape("/public/"+bad.text))
 			}, nil},
+			{"share path", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return visitor.In(t).Get("/api/shares/" + share + "/files?path=" + url.QueryEscape("/"+bad.text))
+			}, nil},
+			{"share file", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return visitor.In(t).Get("/api/shares/" + share + "/download?file=" + url.QueryEscape(bad.text))
+			}, func(badPath) []int { return []int{400, 404} }},
+			{"share preview", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return visitor.In(t).Get("/api/shares/" + share + "/preview?file=" + url.QueryEscape(bad.text))
+			}, func(badPath) []int { return []int{400, 404} }},
 			{"folder path", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				return send(alice.In(t), "POST", "/api/files/folder", `{"path":`+json(home+"/"+bad.text)+`,"name":"made"}`)
 			}, nil},
@@ -169,6 +179,9 @@ func TestPathVectors(t *testing.T) {
 					admin.In(t).Delete("/api/admin/mounts/" + r.Text("mount.id")).OK(200)
 				}
 				return r
+			}, nil},
+			{"defaultPath", false, func(t *testing.T, bad badPath) *apptest.Reply {
+				return send(alice.In(t), "PUT", "/api/users/me/settings", `{"defaultPath":`+json(home+"/"+bad.text)+`}`)
 			}, nil},
 			{"public path", false, func(t *testing.T, bad badPath) *apptest.Reply { return alice.In(t).Get(home + "/" + escaped(bad.text)) }, func(badPath) []int { return []int{404, 400} }},
 			{"public path from the root", false, func(t *testing.T, bad badPath) *apptest.Reply {

@@ -97,29 +97,39 @@ func (c *call) still(ctx context.Context, version int64) (access.Actor, error) {
 	return actor, err
 }
 
-// zipsEach is how many zips one account, or one address without an account, gets at a time; zipsInAll is how many there are in this process.
+// zipsEach is how many zips one account, or one address without an account, gets at a time; zipsInAll is how many there are in this process. Addresses
+// cost nothing: those without an account get zipsOfVisitors of them together, and accounts find room.
 const (
-	zipsEach  = 2
-	zipsInAll = 32
-	zipRetry  = 10 * time.Second // nobody knows when one ends
+	zipsEach       = 2
+	zipsInAll      = 32
+	zipsOfVisitors = zipsInAll / 2
+	zipRetry       = 10 * time.Second // nobody knows when one ends
 )
+
+// byAddress is what the names of those begin with who have no account.
+const byAddress = "ip:"
 
 // turnstile bounds how many are inside at a time. Its zero value is empty.
 type turnstile struct {
-	mu     sync.Mutex
-	inside map[string]int
-	all    int
+	mu       sync.Mutex
+	inside   map[string]int
+	all      int
+	visitors int
 }
 
 // enter lets one in, until leave is called. Fault: RateLimited.
 func (t *turnstile) enter(who string) (leave func(), err error) {
+	visitor := 0
+	if strings.HasPrefix(who, byAddress) {
+		visitor = 1
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.inside[who] >= zipsEach:
 		message := fmt.Sprintf("At most %d zips are sent to one account or address at a time.", zipsEach)
 		return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: zipRetry}
-	case t.all >= zipsInAll:
+	case t.all >= zipsInAll, visitor+t.visitors > zipsOfVisitors:
 		return nil, &fault.Error{Kind: fault.RateLimited, Message: "Too many zips are being sent. Please wait a moment.", RetryAfter: zipRetry}
 	}
 	if t.inside == nil {
@@ -127,6 +137,7 @@ func (t *turnstile) enter(who string) (leave func(), err error) {
 	}
 	t.inside[who]++
 	t.all++
+	t.visitors += visitor
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -134,6 +145,7 @@ func (t *turnstile) enter(who string) (leave func(), err error) {
 			delete(t.inside, who)
 		}
 		t.all--
+		t.visitors -= visitor
 	}, nil
 }
 

@@ -323,6 +323,13 @@ func TestZipOfADamagedStore(t *testing.T) {
 // begun sends a request for something large and returns it when its body has begun.
 func begun(t *testing.T, l *apptest.Larder, c *apptest.Client, path string) (status int, stop func()) {
 	t.Helper()
+	response := streamed(t, l, c, path)
+	return response.StatusCode, func() { _ = response.Body.Close() }
+}
+
+// streamed sends a request and leaves its body to be read.
+func streamed(t *testing.T, l *apptest.Larder, c *apptest.Client, path string) *http.Response {
+	t.Helper()
 	r, err := http.NewRequest("GET", "http://"+l.Apps[0].Addr().String()+strings.TrimPrefix(path, apptest.BaseURL), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -342,9 +349,8 @@ func begun(t *testing.T, l *apptest.Larder, c *apptest.Client, path string) (sta
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop = func() { _ = response.Body.Close() }
-	t.Cleanup(stop)
-	return response.StatusCode, stop
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
 }
 
 // Two at a time for an account, however they are asked for, and a client that goes away frees its place.
@@ -426,4 +432,41 @@ func TestZipsInAll(t *testing.T) {
 	if _, err := enter("user:new"); err != nil {
 		t.Errorf("after one has ended: %v", err)
 	}
+}
+
+// Visitors have half of the places at most, so that no number of addresses takes all of them from the accounts.
+func TestZipsOfVisitors(t *testing.T) {
+	t.Parallel()
+	enter := api.Turnstile()
+	let := func(who string, in bool) (leave func()) {
+		t.Helper()
+		leave, err := enter(who)
+		if in != (err == nil) || !in && !fault.Is(err, fault.RateLimited) {
+			t.Fatalf("%s: %v", who, err)
+		}
+		return leave
+	}
+	var leave []func()
+	for i := range 16 {
+		leave = append(leave, let(fmt.Sprint("ip:", i), true))
+	}
+	let("ip:the seventeenth", false)
+	for i := range 16 {
+		let(fmt.Sprint("user:", i), true)
+	}
+	let("user:the seventeenth", false)
+	let("ip:new", false)
+	leave[0]()
+	let("ip:new", true)
+	let("ip:newer", false)
+	leave[1]()
+	let("user:new", true) // whoever comes first
+	leave[2]()
+	let("ip:newer", true)
+
+	enter = api.Turnstile() // accounts may have all of them
+	for i := range 32 {
+		let(fmt.Sprint("user:", i), true)
+	}
+	let("ip:new", false)
 }

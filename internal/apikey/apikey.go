@@ -102,6 +102,9 @@ type Service struct {
 	now  func() time.Time
 	keys *db.VersionedMap[string, stored]
 
+	// Ended, unless it is nil, is called inside the transaction in which a key is revoked. Set it before the Service is used.
+	Ended func(tx *db.Tx, id string) error
+
 	mu      sync.Mutex
 	touched map[string]int64 // last uses that are not written yet, ms
 	written map[string]int64 // last uses written less than a minute ago, ms
@@ -225,8 +228,31 @@ func (s *Service) Revoke(ctx context.Context, userID, id string) error {
 		if err := revoke(tx, userID, id, s.now().UnixMilli()); err != nil {
 			return err
 		}
+		if err := s.ended(tx, id); err != nil {
+			return err
+		}
 		return tx.BumpConfig()
 	})
+}
+
+// RevokeAll ends all keys of a user for good, in the caller's transaction, and returns the ids of all that the user ever had and that are kept.
+func (s *Service) RevokeAll(tx *db.Tx, userID string) (ids []string, err error) {
+	if ids, err = revokeAll(tx, userID, s.now().UnixMilli()); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if err := s.ended(tx, id); err != nil {
+			return nil, err
+		}
+	}
+	return ids, tx.BumpConfig()
+}
+
+func (s *Service) ended(tx *db.Tx, id string) error {
+	if s.Ended == nil {
+		return nil
+	}
+	return s.Ended(tx, id)
 }
 
 func noKey() error { return fault.New(fault.NotFound, "There is no such API key.") }

@@ -35,11 +35,20 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string)
 	case err != nil:
 		return Key{}, fmt.Errorf("load an API key: %w", err)
 	case subtle.ConstantTimeCompare([]byte(hashToken(token)), []byte(found.tokenHash)) != 1:
-		return Key{}, invalidToken()
+		return Key{}, s.wrongSecret(ctx)
 	case found.Status(s.now()) != "active":
 		return Key{}, invalidToken().Because(ErrEnded)
 	}
 	return found.Key, nil
+}
+
+// wrongSecret takes as long as an id that nobody has, which is in no memory: whoever guesses is not to learn by the time which ids there are (abuse
+// case C48). Fault: InvalidToken.
+func (s *Service) wrongSecret(ctx context.Context) error {
+	if _, err := byID(s.db.Read(ctx), ""); err != nil && !fault.Is(err, fault.NotFound) {
+		return fmt.Errorf("load an API key: %w", err)
+	}
+	return invalidToken()
 }
 
 // ByID returns a key of any user and any status, from memory when known under version. Fault: NotFound.

@@ -158,6 +158,28 @@ func revoke(tx *db.Tx, userID, id string, now int64) error {
 	return nil
 }
 
+// revokeAll is revoke for all keys of a user.
+func revokeAll(tx *db.Tx, userID string, now int64) ([]string, error) {
+	rows, err := tx.Query(`
+		UPDATE api_keys
+		SET revoked_at = COALESCE(revoked_at, $2), updated_at = $2
+		WHERE user_id = $1
+		RETURNING id`, userID, now)
+	if err != nil {
+		return nil, fmt.Errorf("revoke API keys: %w", err)
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("revoke API keys: %w", err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
 // writeUses sets the times of last use, never back; in the order of ids, so that two replicas cannot block each other.
 func writeUses(tx *db.Tx, uses map[string]int64) error {
 	for _, id := range slices.Sorted(maps.Keys(uses)) {

@@ -4,9 +4,11 @@ package app
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -35,12 +37,17 @@ import (
 	"larder/internal/ident"
 	"larder/internal/job"
 	"larder/internal/kv"
+	"larder/internal/letter"
 	"larder/internal/lifecycle"
+	"larder/internal/mail"
 	"larder/internal/mount"
 	"larder/internal/provider"
 	"larder/internal/secret"
+	"larder/internal/share"
 	"larder/internal/site"
+	"larder/internal/thumb"
 	"larder/internal/upload"
+	"larder/web"
 )
 
 // Deps are what a test replaces.
@@ -53,6 +60,17 @@ type Deps struct {
 
 	Resolver egress.Resolver // of the names of stores, nil for the system's
 	Limits   s3.Limits       // of time, of stores in buckets
+
+	MailRoots  *x509.CertPool // that sign for mail servers, nil for the system's
+	MailLimits mail.Limits    // of time, of mail servers
+
+	HashMemory uint32 // KiB that the hash of a new password takes, 0 for what protects real ones
+
+	RedisPatience time.Duration // for one look at a limit, 0 for 200 ms
+
+	UI fs.FS // the web UI, nil for the one that was built into the binary
+
+	Unswept bool // chores are done when Sweep is called, not at a time of their own, which would be any time by a test's clock
 }
 
 // App is the service, put together. Its parts are exported for the command line.
@@ -68,12 +86,17 @@ type App struct {
 	Providers *provider.Registry
 	Tree      *files.Tree
 	Uploads   *upload.Service
+	Shares    *share.Service
 	Downloads *download.Service
 	Lifecycle *lifecycle.Service
 	Free      *freemode.Service
 	Jobs      *job.Runner
+	Mails     *job.Runner // of jobs that send mails: those must not wait for moves
+	Letters   *letter.Service
 	Fsck      *fsck.Service
-	Audit     *audit.Log // nil after Open: only the server writes it
+	News      *site.Announcements
+	Thumbs    *thumb.Maker // nil where they are switched off
+	Audit     *audit.Log   // nil after Open: only the server writes it
 
 	deps      Deps
 	auditDB   *db.DB
@@ -116,8 +139,18 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 // build wires the domain. A cache of one package learns of the settings of another through a function, so that both stay ignorant of each other.
 func (a *App) build() {
 	now, d := a.deps.Now, a.DB
-	a.Site = site.New(d)
-	a.Accounts = account.New(account.Config{DB: d, IDs: a.ids, Random: a.deps.Random, Keys: a.masterKey, Now: now, Log: a.deps.Log})
+	a.Site = site.New(d, a.masterKey)
+	a.News = site.NewAnnouncements(d, a.ids, now)
+	a.Letters = letter.New(letter.Config{
+		DB: d, Site: a.Site, Sender: &mail.Sender{Roots: a.deps.MailRoots, Now: now, IDs: a.ids, Limits: a.deps.MailLimits}, BaseURL: func() string { return a.BaseURL },
+	})
+	a.Mails = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
+	a.Accounts = account.New(account.Config{
+		DB: d, IDs: a.ids, Random: a.deps.Random, Keys: a.masterKey, Now: now, Log: a.deps.Log, Letters: a.Letters, Wake: a.Mails.Wake, HashMemory: a.deps.HashMemory,
+	})
+	a.Mails.Handle(account.VerifyMail, a.Accounts.MailVerification)
+	a.Mails.Handle(account.ResendMail, a.Accounts.MailAnother)
+	a.Mails.Handle(account.ResetMail, a.Accounts.MailReset)
 	a.Keys = apikey.New(d, a.ids, now)
 	a.Rules = access.NewStore(d, now, func(ctx context.Context, version int64) (bool, error) {
 		settings, err := a.Site.Current(ctx, version)
@@ -131,21 +164,27 @@ func (a *App) build() {
 	a.Jobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Tree = files.New(files.Config{
 		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, IDs: a.ids, Now: now, Grace: a.Config.GarbageGrace, Log: a.deps.Log,
-		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake,
+		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake, Active: a.Accounts.Active,
+		Heir: func(q db.Querier, userID string) (files.Heir, error) { return a.Lifecycle.Heir(q, userID) },
 	})
+	a.Keys.Ended = a.Tree.DropLocks
 	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
 	a.Jobs.Handle(files.CopyJob, a.Tree.RunCopy)
 	a.Jobs.Undo(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return a.Tree.DropCopy(tx, run.ID) })
 	a.Jobs.Handle(files.ChecksumJob, a.Tree.RunChecksum)
 	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Providers: a.Providers, IDs: a.ids, Now: now, Log: a.deps.Log})
-	a.Downloads = download.New(download.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, Keys: a.Keys, IDs: a.ids, Now: now})
+	a.Shares = share.New(share.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, IDs: a.ids, Now: now})
+	a.Downloads = download.New(download.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, Keys: a.Keys, Shares: a.Shares, IDs: a.ids, Now: now})
 	a.Lifecycle = lifecycle.New(lifecycle.Config{
 		DB: d, Accounts: a.Accounts, Tree: a.Tree, Mounts: a.Mounts, Providers: a.Providers, Policies: a.Rules, Site: a.Site, IDs: a.ids, Now: now,
+		Keys: a.Keys, Uploads: a.Uploads, Wake: a.Jobs.Wake,
 		MaxStorage: a.Config.DefaultMaxStorage, MaxFiles: a.Config.DefaultMaxFiles,
 	})
+	a.Jobs.Handle(lifecycle.LegacyJob, a.Lifecycle.RunLegacy)
 	visitors := a.egress(a.Config.FreeModeAllowPrivateEndpoints)
 	visitors.Ports = freemode.Port
 	a.Free = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
+	a.Thumbs = a.thumbs()
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Providers: a.Providers, Now: now, Log: a.deps.Log})
 }
 
@@ -214,10 +253,11 @@ func (a *App) start(ctx context.Context) (err error) {
 		return err
 	}
 	handler, err := api.New(api.Config{
-		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Downloads: a.Downloads,
-		Lifecycle: a.Lifecycle, Free: a.Free, Counters: a.counters, Secrets: a.masterKey, Audit: a.Audit, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies,
-		AuthRateLimit: a.Config.AuthRateLimit, LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, Development: a.Config.Development,
-		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, SpoolRoom: a.spoolRoom, Started: a.seeded.Load, Ready: a.ready,
+		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Shares: a.Shares,
+		Downloads: a.Downloads, Lifecycle: a.Lifecycle, Free: a.Free, Captcha: a.captcha(), Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey,
+		Audit: a.Audit, Announcements: a.News, Thumbs: a.Thumbs, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
+		LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, CaptchaReady: a.Config.CaptchaVerifyURL != "", Development: a.Config.Development,
+		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, SpoolRoom: a.spoolRoom, UI: a.ui(), StoreAddresses: a.Providers.Outside, Started: a.seeded.Load, Ready: a.ready,
 	})
 	if err != nil {
 		return err
@@ -232,6 +272,14 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	a.server.Protocols.SetHTTP1(true)
 	return nil
+}
+
+// ui is the web UI that the service shows.
+func (a *App) ui() fs.FS {
+	if a.deps.UI != nil {
+		return a.deps.UI
+	}
+	return web.Dist()
 }
 
 // openAudit opens the access log, which lies apart from the metadata.
@@ -263,6 +311,9 @@ func (a *App) Close() error {
 		}
 	}
 	a.Free.Close()
+	if a.Thumbs != nil {
+		a.Thumbs.Close()
+	}
 	errs = append(errs, a.counters.Close(), a.Providers.Close(), a.DB.Close())
 	if a.unlock != nil {
 		errs = append(errs, a.unlock())

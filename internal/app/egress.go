@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"larder/internal/captcha"
 	"larder/internal/egress"
 )
 
@@ -19,6 +20,11 @@ func (a *App) egress(allow []netip.Prefix) *egress.Policy {
 		}
 	}
 	return p
+}
+
+// captcha asks the configured verify address, which may lie where stores may.
+func (a *App) captcha() *captcha.Verifier {
+	return captcha.New(captcha.Config{Address: a.Config.CaptchaVerifyURL, Secret: a.Config.CaptchaSecret, Egress: a.egress(a.Config.AllowPrivateEndpoints)})
 }
 
 // origins is where others reach the service, as host:port: behind a router or a proxy that is not where it listens.

@@ -26,6 +26,8 @@ const (
 	sweepEvery = 15 * time.Second
 	// storesEvery is how often a replica asks whether it is its turn to sweep the stores, which is done once a day.
 	storesEvery = 10 * time.Minute
+	// thumbsEvery is how often thumbnails are compared with the contents that there are.
+	thumbsEvery = 10 * time.Minute
 	// readyTime bounds what the readiness probe waits for.
 	readyTime = 3 * time.Second
 	// bucketTime is how much of it buckets get: those who ask often give a probe a second.
@@ -62,9 +64,13 @@ func (a *App) Run(ctx context.Context) error {
 		err = nil // stopped before it began: the next start begins again
 	} else if err == nil {
 		running.Go(func() { a.Jobs.Run(working) })
-		running.Go(func() { a.repeat(background, sweepEvery, "sweep", a.chores) })
-		running.Go(func() { a.repeat(background, sweepEvery, "collect", a.collect) })              // waits for stores, and holds no other chore up
-		running.Go(func() { a.repeat(background, storesEvery, "sweep the stores", a.Fsck.Sweep) }) // takes its time as well
+		running.Go(func() { a.Mails.Run(working) })
+		if !a.deps.Unswept {
+			running.Go(func() { a.repeat(background, sweepEvery, "sweep", a.chores) })
+			running.Go(func() { a.repeat(background, sweepEvery, "collect", a.collect) })              // waits for stores, and holds no other chore up
+			running.Go(func() { a.repeat(background, storesEvery, "sweep the stores", a.Fsck.Sweep) }) // takes its time as well
+			running.Go(func() { a.repeat(background, thumbsEvery, "sweep the thumbnails", a.sweepThumbs) })
+		}
 		select {
 		case <-ctx.Done():
 		case err = <-failed:
@@ -194,14 +200,14 @@ func (a *App) repeat(ctx context.Context, every time.Duration, name string, chor
 	}
 }
 
-// Sweep does every chore once: expired sessions and tokens, old jobs, the rows and objects of what was deleted.
+// Sweep does every chore once: expired sessions and tokens, old jobs, the rows, objects and thumbnails of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
-	return errors.Join(a.chores(ctx), a.collect(ctx))
+	return errors.Join(a.chores(ctx), a.collect(ctx), a.sweepThumbs(ctx))
 }
 
 // chores are those that hardly wait for a store.
 func (a *App) chores(ctx context.Context) error {
-	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx))
+	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx))
 }
 
 // collect takes away the rows and objects of what was deleted, until nothing is left to do now.

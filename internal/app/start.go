@@ -59,7 +59,7 @@ func masterKey(cfg config.Config, random io.Reader) (*secret.Keyring, error) {
 
 func openCounters(cfg config.Config, deps Deps) (kv.Store, error) {
 	if cfg.RedisURL != "" {
-		return redis.New(cfg.RedisURL.Reveal(), redis.Options{Now: deps.Now, Log: deps.Log})
+		return redis.New(cfg.RedisURL.Reveal(), redis.Options{Now: deps.Now, Log: deps.Log, Patience: deps.RedisPatience})
 	}
 	return memory.New(deps.Now, 0), nil
 }

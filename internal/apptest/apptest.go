@@ -23,6 +23,7 @@ import (
 	"larder/internal/db/dbtest"
 	"larder/internal/secret"
 	"larder/internal/site"
+	_ "larder/internal/thumb/thumbtest" // the service starts its own program for thumbnails, which in a test is the test's
 )
 
 // BaseURL is what the service under test believes its address to be. A Client reaches the replicas behind it.
@@ -42,6 +43,8 @@ type Larder struct {
 	next  int
 	mu    sync.Mutex
 
+	hashMemory uint32 // see app.Deps
+
 	making sync.Mutex
 	made   *Client // see maker
 }
@@ -57,8 +60,20 @@ func Each(t *testing.T, test func(t *testing.T, l *Larder), change ...func(*conf
 	}
 }
 
-// Start runs the service on engine until the end of the test: one process on SQLite, two replicas on PostgreSQL.
+// Start runs the service on engine until the end of the test: one process on SQLite, two replicas on PostgreSQL. Passwords are hashed at next to
+// no cost.
 func Start(t testing.TB, engine string, change ...func(*config.Config)) *Larder {
+	t.Helper()
+	return start(t, engine, 64, change)
+}
+
+// StartCostly is Start with passwords hashed at the cost that protects real ones.
+func StartCostly(t testing.TB, engine string, change ...func(*config.Config)) *Larder {
+	t.Helper()
+	return start(t, engine, 0, change)
+}
+
+func start(t testing.TB, engine string, hashMemory uint32, change []func(*config.Config)) *Larder {
 	t.Helper()
 	dir := t.TempDir()
 	key := sha256.Sum256([]byte(t.Name()))
@@ -66,7 +81,7 @@ func Start(t testing.TB, engine string, change ...func(*config.Config)) *Larder 
 		Listen: "127.0.0.1:0", BaseURL: BaseURL, DataDir: dir, ObjectDir: filepath.Join(dir, "objects"), SecretKey: secret.Text(key[:]),
 		AdminUsername: "admin", AdminEmail: "admin@localhost", AdminPassword: AdminPassword,
 		RateLimitEnabled: true, RateLimitPerMinute: 10000, AuthRateLimit: 10000, DefaultMaxStorage: 10 << 30, DefaultMaxFiles: 100000,
-		LinkMaxAge: time.Hour, LogRetention: 90 * 24 * time.Hour, GarbageGrace: time.Hour,
+		LinkMaxAge: time.Hour, LogRetention: 90 * 24 * time.Hour, GarbageGrace: time.Hour, Thumbnails: config.ThumbnailsBuiltIn,
 	}
 	replicas := 1
 	if engine == "postgres" {
@@ -76,7 +91,7 @@ func Start(t testing.TB, engine string, change ...func(*config.Config)) *Larder 
 	for _, fn := range change {
 		fn(&cfg)
 	}
-	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &Buffer{}, Names: &Names{}, cfg: cfg, t: t}
+	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &Buffer{}, Names: &Names{}, cfg: cfg, t: t, hashMemory: hashMemory}
 	for range replicas {
 		l.startReplica(t)
 	}
@@ -92,7 +107,12 @@ func (l *Larder) startReplica(t testing.TB) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.NewJSONHandler(l.Log, nil))
-	a, err := app.New(ctx, l.cfg, app.Deps{Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Names})
+	a, err := app.New(ctx, l.cfg, app.Deps{
+		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Names, MailRoots: MailRoots(), HashMemory: l.hashMemory,
+		RedisPatience: time.Minute, // a busy machine is no outage
+		UI:            UI,
+		Unswept:       true,
+	})
 	if err != nil {
 		stop()
 		t.Fatal(err)
@@ -148,17 +168,7 @@ func (l *Larder) AuditDB(t testing.TB) *db.DB {
 // ChangeSettings changes the site settings as an administrator would.
 func (l *Larder) ChangeSettings(t testing.TB, change func(*site.Settings)) {
 	t.Helper()
-	ctx, a := context.Background(), l.Apps[0]
-	version, err := db.ConfigVersion(a.DB.Read(ctx))
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings, err := a.Site.Current(ctx, version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	change(&settings)
-	if err := a.DB.Write(ctx, func(tx *db.Tx) error { return a.Site.Save(tx, settings) }); err != nil {
+	if _, err := l.Apps[0].Site.Update(context.Background(), func(s *site.Settings) error { change(s); return nil }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Client speaks to the service as one person or program: it keeps a session cookie with its CSRF token, or an API key. Not for concurrent use;
@@ -32,7 +33,7 @@ func (l *Larder) Client(t testing.TB) *Client {
 	return &Client{
 		l: l, t: t, fixed: -1, Cookies: map[string]string{}, Header: header,
 		http: &http.Client{
-			Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
+			Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64, ExpectContinueTimeout: time.Minute},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}

@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"net/netip"
+	"path/filepath"
 	"testing"
 
 	"larder/internal/blob/s3/s3test"
@@ -49,4 +50,14 @@ func (l *Larder) RootOnS3(t testing.TB, extra ...M) s3test.Bucket {
 	root := admin.Get("/api/admin/mounts").OK(200).Text("mounts.0.id")
 	admin.Put("/api/admin/mounts/"+root, M{"providerId": id}).OK(200)
 	return bucket
+}
+
+// Thumbnails lists the files that thumbnails are kept in.
+func (l *Larder) Thumbnails(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(l.cfg.ThumbnailDir(), "??", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

@@ -61,7 +61,7 @@ type Entry struct {
 	ID        int64  // given when it is written
 	UserID    string // "" for a visitor
 	KeyID     string // "" unless an API key was used
-	IP        string // "" for sums
+	IP        string // "" for sums; a network for those of an address
 	Action    Action
 	Path      string // a virtual path; a route's for what concerns none. At most 4,096 bytes are kept.
 	Bytes     int64  // of a file that went in or out
@@ -75,6 +75,8 @@ const (
 	defaultBuffer    = 20_000
 	defaultHourPaths = 10_000
 	defaultMaxRows   = 5_000_000
+	defaultAlone     = 600
+	defaultCrowds    = 10_000
 )
 
 // maxPath is how many bytes of a path are kept.
@@ -90,6 +92,8 @@ type Config struct {
 	MaxRows   int64 // rows that are kept, 0 for 5,000,000
 	Buffer    int   // entries that wait to be written, 0 for 20,000
 	HourPaths int   // paths whose public reads are summed at a time, 0 for 10,000
+	Alone     int   // entries of one account or address that a minute has before they are merged, 0 for 600
+	Crowds    int   // accounts, and addresses, that are counted each, 0 for 10,000
 }
 
 // Log is the access log. All methods are safe for concurrent use.
@@ -103,8 +107,9 @@ type Log struct {
 	dropped  int64 // since it was last told
 	told     time.Time
 	troubled time.Time // when a failure of the database was last told
-	reads    map[hourPath]sum
+	reads    sums[hourPath]
 	minutes  map[int64]int64
+	crowds   crowds
 }
 
 // New returns the log in cfg.DB, which must have been migrated.
@@ -112,14 +117,23 @@ func New(cfg Config) *Log {
 	cfg.MaxRows = cmp.Or(cfg.MaxRows, defaultMaxRows)
 	cfg.Buffer = cmp.Or(cfg.Buffer, defaultBuffer)
 	cfg.HourPaths = cmp.Or(cfg.HourPaths, defaultHourPaths)
-	return &Log{Config: cfg, enough: make(chan struct{}, 1), reads: map[hourPath]sum{}, minutes: map[int64]int64{}}
+	cfg.Alone = cmp.Or(cfg.Alone, defaultAlone)
+	cfg.Crowds = cmp.Or(cfg.Crowds, defaultCrowds)
+	return &Log{
+		Config: cfg, enough: make(chan struct{}, 1), reads: sums[hourPath]{}, minutes: map[int64]int64{},
+		crowds: crowds{alone: map[crowd]int{}, merged: sums[merger]{}},
+	}
 }
 
-// Record notes an entry, with the present time. It neither waits nor fails.
+// Record notes an entry, with the present time; or merges it with others, where somebody does very much. It neither waits nor fails.
 func (l *Log) Record(e Entry) {
 	now := l.Now()
 	e.CreatedAt, e.Path, e.Count = now.UnixMilli(), storable(e.Path), max(e.Count, 1)
 	l.mu.Lock()
+	if l.merge(&e) {
+		l.mu.Unlock()
+		return
+	}
 	full := len(l.waiting) >= l.Buffer
 	if full {
 		l.dropped++
@@ -171,8 +185,8 @@ type Query struct {
 	Limit    int64
 }
 
-// List returns a page of the entries that a query is about, newest first, and how many there are in all. Sums of an hour carry the time when it
-// began. What was noted in the last second may be missing.
+// List returns a page of the entries that a query is about, newest first, and how many there are in all. Sums of an hour or a minute carry the time
+// when it began. What was noted in the last second may be missing.
 func (l *Log) List(ctx context.Context, q Query) (entries []Entry, total int64, err error) {
 	read := l.DB.Read(ctx)
 	if total, err = count(read, l.DB.Dialect(), q); err != nil {

@@ -13,8 +13,36 @@ type hourPath struct {
 	path string
 }
 
-// sum is what a path was read in an hour.
+func (at hourPath) end() int64 { return at.hour + hour }
+
+// sum is how much was done, of what was not noted one by one.
 type sum struct{ requests, bytes int64 }
+
+// sums are kept by what they are of, until the time of that is over. They are guarded by Log.mu.
+type sums[K interface {
+	comparable
+	end() int64 // ms
+}] map[K]sum
+
+func (s sums[K]) add(at K, more sum) {
+	have := s[at]
+	s[at] = sum{have.requests + more.requests, have.bytes + more.bytes}
+}
+
+// over takes those whose time is over at now, all of them when the service stops; at most a batch.
+func (s sums[K]) over(now int64, stopping bool) sums[K] {
+	taken := sums[K]{}
+	for at, sum := range s {
+		if len(taken) == batch {
+			break
+		}
+		if stopping || at.end() <= now {
+			taken[at] = sum
+			delete(s, at)
+		}
+	}
+	return taken
+}
 
 // otherPaths stands for the paths that came when there were too many to sum each.
 const otherPaths = "/…"
@@ -36,34 +64,13 @@ func (l *Log) Read(path string, bytes int64) {
 	if _, known := l.reads[at]; !known && len(l.reads) >= l.HourPaths {
 		at.path = otherPaths
 	}
-	l.add(at, sum{1, bytes})
+	l.reads.add(at, sum{1, bytes})
 }
 
-// add needs l.mu.
-func (l *Log) add(at hourPath, s sum) {
-	have := l.reads[at]
-	l.reads[at] = sum{have.requests + s.requests, have.bytes + s.bytes}
-}
-
-// over takes the sums of the hours that are over at now, of all hours when the service stops; at most a batch of them. It needs l.mu.
-func (l *Log) over(now int64, stopping bool) map[hourPath]sum {
-	taken := map[hourPath]sum{}
-	for at, s := range l.reads {
-		if len(taken) == batch {
-			break
-		}
-		if stopping || at.hour+hour <= now {
-			taken[at] = s
-			delete(l.reads, at)
-		}
-	}
-	return taken
-}
-
-// rows makes entries of sums.
-func rows(sums map[hourPath]sum) []Entry {
-	entries := make([]Entry, 0, len(sums))
-	for at, s := range sums {
+// readRows makes entries of public reads.
+func readRows(reads sums[hourPath]) []Entry {
+	entries := make([]Entry, 0, len(reads))
+	for at, s := range reads {
 		entries = append(entries, Entry{Action: Download, Path: at.path, Bytes: s.bytes, Status: 200, Count: s.requests, CreatedAt: at.hour})
 	}
 	slices.SortFunc(entries, func(a, b Entry) int { return int(a.CreatedAt/hour - b.CreatedAt/hour) })

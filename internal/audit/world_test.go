@@ -80,7 +80,7 @@ func (w *world) open() *db.DB {
 }
 
 func (w *world) replica(d *db.DB, change func(*audit.Config)) *audit.Log {
-	cfg := audit.Config{DB: d, Now: w.clock, Log: slog.New(slog.NewTextHandler(w.out, nil)), Retention: 90 * 24 * time.Hour}
+	cfg := audit.Config{DB: d, Now: w.clock, Log: slog.New(slog.NewTextHandler(w.out, nil)), Retention: 90 * 24 * time.Hour, Alone: 1_000_000}
 	if change != nil {
 		change(&cfg)
 	}

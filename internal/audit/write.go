@@ -59,14 +59,14 @@ func (l *Log) tellTrouble(err error) {
 	}
 }
 
-// Flush writes what was noted so far, except the sums of the running hour.
+// Flush writes what was noted so far, except the sums of the running hour and minute.
 func (l *Log) Flush(ctx context.Context) error { return l.flush(ctx, false) }
 
 // Finish writes all that is left, when nothing more is noted. What can't be written by the end of ctx is lost, and that is logged.
 func (l *Log) Finish(ctx context.Context) {
 	err := l.flush(ctx, true)
 	l.mu.Lock()
-	lost := l.dropped + int64(len(l.waiting)+len(l.reads))
+	lost := l.dropped + int64(len(l.waiting)+len(l.reads)+len(l.crowds.merged))
 	l.mu.Unlock()
 	if err != nil || lost > 0 {
 		l.Log.Error("the end of the access log is lost", "error", err, "entries", lost)
@@ -92,11 +92,12 @@ func (l *Log) flush(ctx context.Context, stopping bool) error {
 // pack is what goes into one transaction.
 type pack struct {
 	entries []Entry
-	sums    map[hourPath]sum
+	reads   sums[hourPath]
+	merged  sums[merger]
 	minutes map[int64]int64
 }
 
-func (p pack) empty() bool { return len(p.entries)+len(p.sums)+len(p.minutes) == 0 }
+func (p pack) empty() bool { return len(p.entries)+len(p.reads)+len(p.merged)+len(p.minutes) == 0 }
 
 // take collects a pack. The entries stay where they are until settle, so that they count against the bound; sums and minutes are taken away.
 func (l *Log) take(stopping bool) pack {
@@ -104,7 +105,7 @@ func (l *Log) take(stopping bool) pack {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := min(len(l.waiting), batch)
-	p := pack{entries: l.waiting[:n:n], sums: l.over(now, stopping), minutes: l.minutes}
+	p := pack{entries: l.waiting[:n:n], reads: l.reads.over(now, stopping), merged: l.crowds.merged.over(now, stopping), minutes: l.minutes}
 	l.minutes = map[int64]int64{}
 	return p
 }
@@ -117,8 +118,11 @@ func (l *Log) settle(p pack, written bool) {
 		l.waiting = append([]Entry(nil), l.waiting[len(p.entries):]...)
 		return
 	}
-	for at, s := range p.sums {
-		l.add(at, s)
+	for at, s := range p.reads {
+		l.reads.add(at, s)
+	}
+	for at, s := range p.merged {
+		l.crowds.merged.add(at, s)
 	}
 	for at, n := range p.minutes {
 		l.minutes[at] += n
@@ -126,7 +130,7 @@ func (l *Log) settle(p pack, written bool) {
 }
 
 func (p pack) write(tx *db.Tx) error {
-	entries := append(rows(p.sums), p.entries...)
+	entries := append(append(readRows(p.reads), mergedRows(p.merged)...), p.entries...)
 	if len(entries) > 0 {
 		if err := insert(tx, entries); err != nil {
 			return fmt.Errorf("insert into the access log: %w", err)

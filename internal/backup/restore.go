@@ -235,7 +235,7 @@ func renewed(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
 		files.Restored, upload.Restored, quota.Restored, download.Restored, freemode.Restored, fsck.Restored,
 		func(tx *db.Tx) error { return account.Restored(tx, now) },
-		func(tx *db.Tx) error { return job.Restored(tx, now) },
+		func(tx *db.Tx) error { return job.Restored(tx, now, account.MailJobs()) },
 		func(tx *db.Tx) error { return mark(tx, taken) },
 	} {
 		if err := change(tx); err != nil {

@@ -394,6 +394,26 @@ func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
 	})
 }
 
+// Mails that waited when the backup was taken are not sent by the restored service: the original has sent them.
+func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
+	each(t, func(t *testing.T, s *shop) {
+		for i, kind := range []string{"verify-mail", "resend-mail", "reset-mail", "move"} {
+			for _, status := range []string{"pending", "running", "failed"} {
+				s.exec("INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ($1, $2, '', $3, 0, $4, 'nobody@example.org', 9000000000000)",
+					fmt.Sprint(status, i), kind, status, s.l.Clock.Now().UnixMilli())
+			}
+		}
+		s.must()
+		l := s.restored(t, s.engine)
+		if n := number(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type LIKE '%mail'"); n != 0 {
+			t.Errorf("%d mails wait", n)
+		}
+		if n := number(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type = 'move' AND id <> 'running3'"); n != 2 { // that one is tried at once
+			t.Errorf("%d other jobs", n)
+		}
+	})
+}
+
 func (s *shop) parent(id string) (parent string) {
 	s.t.Helper()
 	if err := s.a.DB.Read(context.Background()).QueryRow("SELECT parent_id FROM entries WHERE id = $1", id).Scan(&parent); err != nil {

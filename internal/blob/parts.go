@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Upload names an object that comes in parts.
@@ -42,6 +43,22 @@ func (u Upload) PartLength(number int) int64 {
 	return u.PartSize
 }
 
+// Agree answers ErrPart unless wanted are all parts of u, by number and as long as they must be, and just what is listed.
+func (u Upload) Agree(wanted, listed []Part) error {
+	for i, p := range wanted {
+		if p.Number != i+1 || p.Size != u.PartLength(p.Number) {
+			return fmt.Errorf("%w: part %d has %d bytes", ErrPart, p.Number, p.Size)
+		}
+	}
+	if len(wanted) != u.Parts() {
+		return fmt.Errorf("%w: %d of %d are there", ErrPart, len(wanted), u.Parts())
+	}
+	if !slices.Equal(wanted, listed) {
+		return fmt.Errorf("%w: others are there than those wanted", ErrPart)
+	}
+	return nil
+}
+
 // Part is a part that lies durable in the store.
 type Part struct {
 	Number int   // from 1
@@ -67,10 +84,11 @@ type PartStore interface {
 	// Parts lists the parts that are there, by number. Errors: ErrNotFound (finished, aborted, or never begun), ErrUnavailable.
 	Parts(ctx context.Context, u Upload) ([]Part, error)
 
-	// Finish makes the object of its parts; when it returns nil, the object is durable and complete at u.Key. SHA256 is nil. Doing it again is
-	// success. Errors: ErrPart (some are missing, or not as long as they must be), ErrBusy (a part is being written at this moment),
-	// ErrNotFound (aborted, or never begun), ErrUnavailable.
-	Finish(ctx context.Context, u Upload) (Info, error)
+	// Finish makes the object of parts, which are all that it has, by number and as Parts lists them; when it returns nil, the object is durable
+	// and complete at u.Key. SHA256 is nil. Doing it again is success, whatever parts are named then. Errors: ErrPart (some are missing, not as
+	// long as they must be, or others are there by now), ErrBusy (a part is being written at this moment; it is told before ErrPart), ErrNotFound
+	// (aborted, or never begun), ErrUnavailable.
+	Finish(ctx context.Context, u Upload, parts []Part) (Info, error)
 
 	// Abort drops the parts; what is absent already is success, and so is an upload that was finished, whose object stays. A PutPart under way
 	// fails or is dropped as well. Error: ErrUnavailable.

@@ -29,6 +29,16 @@ const (
 	LogJSON LogFormat = "json"
 )
 
+// Thumbnails is who makes thumbnails of pictures.
+type Thumbnails string
+
+// The choices. ThumbnailsAuto is libvips where it is installed and runs, and what is built in elsewhere.
+const (
+	ThumbnailsAuto    Thumbnails = "auto"
+	ThumbnailsBuiltIn Thumbnails = "built-in"
+	ThumbnailsOff     Thumbnails = "off"
+)
+
 // Config is every setting, checked. Exported fields alone, so that a print of it redacts what is secret.
 type Config struct {
 	Listen     string // host:port of the public listener; the host may be empty (all interfaces), the port 0
@@ -63,6 +73,8 @@ type Config struct {
 	CaptchaSecret    secret.Text
 	CaptchaProvider  string // turnstile, hcaptcha, recaptcha or ""
 
+	Thumbnails Thumbnails
+
 	LinkMaxAge   time.Duration
 	LogRetention time.Duration
 	GarbageGrace time.Duration
@@ -80,6 +92,9 @@ func (c Config) KeyFile() string { return filepath.Join(c.DataDir, "secret.key")
 
 // DatabaseFile is where SQLite keeps the metadata.
 func (c Config) DatabaseFile() string { return filepath.Join(c.DataDir, "larder.db") }
+
+// ThumbnailDir is where thumbnails are kept.
+func (c Config) ThumbnailDir() string { return filepath.Join(c.DataDir, "cache", "thumbs") }
 
 // AuditFile is where SQLite keeps the access log.
 func (c Config) AuditFile() string { return filepath.Join(c.DataDir, "audit.db") }

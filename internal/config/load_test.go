@@ -63,6 +63,7 @@ func TestDefaults(t *testing.T) {
 		AuthRateLimit:      5,
 		DefaultMaxStorage:  10737418240,
 		DefaultMaxFiles:    100000,
+		Thumbnails:         config.ThumbnailsAuto,
 		LinkMaxAge:         time.Hour,
 		LogRetention:       90 * 24 * time.Hour,
 		GarbageGrace:       time.Hour,
@@ -86,7 +87,7 @@ var everything = map[string]string{
 	"rate-limit-enabled": "false", "rate-limit-per-minute": "1200", "auth-rate-limit": "50", "default-max-storage": "-1", "default-max-files": "-1",
 	"allow-private-endpoints": "192.168.0.0/16", "free-mode-allow-private-endpoints": "fd00::/8", "captcha-verify-url": "https://verify.example.org/siteverify",
 	"captcha-secret": "pw-of-captcha", "captcha-provider": "hcaptcha", "link-max-age": "5m", "log-retention": "30d", "garbage-grace": "0s",
-	"env": "development", "log-format": "json", "log-level": "debug",
+	"thumbnails": "off", "env": "development", "log-format": "json", "log-level": "debug",
 }
 
 func wantEverything() config.Config {
@@ -101,6 +102,7 @@ func wantEverything() config.Config {
 		AllowPrivateEndpoints:         []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")},
 		FreeModeAllowPrivateEndpoints: []netip.Prefix{netip.MustParsePrefix("fd00::/8")},
 		CaptchaVerifyURL:              "https://verify.example.org/siteverify", CaptchaSecret: "pw-of-captcha", CaptchaProvider: "hcaptcha",
+		Thumbnails: config.ThumbnailsOff,
 		LinkMaxAge: 5 * time.Minute, LogRetention: 720 * time.Hour, GarbageGrace: 0,
 		Development: true, LogFormat: config.LogJSON, LogLevel: slog.LevelDebug,
 	}

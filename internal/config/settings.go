@@ -152,7 +152,11 @@ var settings = []setting{
 	},
 
 	{
-		flag: "env", group: "Running", def: "production", meaning: "`production`, or `development`, which adds `error.details` to failures",
+		flag: "thumbnails", group: "Running", def: "auto", meaning: "`auto`: made by libvips where `vipsthumbnail` is installed, else by Larder alone; `built-in`: by Larder alone; `off`",
+		rule: choice(map[string]Thumbnails{"auto": ThumbnailsAuto, "built-in": ThumbnailsBuiltIn, "off": ThumbnailsOff}, func(c *Config) *Thumbnails { return &c.Thumbnails }),
+	},
+	{
+		flag: "env", def: "production", meaning: "`production`, or `development`, which adds `error.details` to failures",
 		rule: choice(map[string]bool{"production": false, "development": true}, func(c *Config) *bool { return &c.Development }),
 	},
 	{

@@ -43,6 +43,7 @@ var wanted = []struct{ env, flag, def string }{
 	{"LARDER_LINK_MAX_AGE", "--link-max-age DURATION", "1h"},
 	{"LARDER_LOG_RETENTION", "--log-retention DURATION", "90d"},
 	{"LARDER_GARBAGE_GRACE", "--garbage-grace DURATION", "1h"},
+	{"LARDER_THUMBNAILS", "--thumbnails TEXT", "auto"},
 	{"LARDER_ENV", "--env TEXT", "production"},
 	{"LARDER_LOG_FORMAT", "--log-format TEXT", "auto"},
 	{"LARDER_LOG_LEVEL", "--log-level TEXT", "info"},

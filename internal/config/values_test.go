@@ -40,6 +40,7 @@ func TestValues(t *testing.T) {
 		"garbage-grace":           func(c config.Config) any { return c.GarbageGrace },
 		"env":                     func(c config.Config) any { return c.Development },
 		"log-format":              func(c config.Config) any { return c.LogFormat },
+		"thumbnails":              func(c config.Config) any { return c.Thumbnails },
 		"log-level":               func(c config.Config) any { return c.LogLevel },
 	}
 	const refused = ""
@@ -214,6 +215,8 @@ func TestValues(t *testing.T) {
 		{"env", "", refused},
 		{"log-format", "text", "text"},
 		{"log-format", "xml", refused},
+		{"thumbnails", "built-in", "built-in"},
+		{"thumbnails", "vips", refused},
 		{"log-level", "warn", "WARN"},
 		{"log-level", "error", "ERROR"},
 		{"log-level", "INFO+1", refused},

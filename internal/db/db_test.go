@@ -164,6 +164,9 @@ func TestDatabaseFileIsPrivate(t *testing.T) {
 	if err := d.Migrate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
+	if err := d.Write(t.Context(), func(tx *db.Tx) error { return insertSetting(tx, "a", "1") }); err != nil {
+		t.Fatal(err)
+	}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		info, err := os.Stat(cfg.Path + suffix)
 		if err != nil {

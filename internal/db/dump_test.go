@@ -217,14 +217,26 @@ INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, ba
     status, reserved_storage, reserved_files, created_at, expires_at)
     VALUES ('s1', 'u1', 'm1', 'p1', '/', 'root1', '', 'b.jpg', 7, '', 'rename', 'again', FALSE, 'pending', 7, 1, 1700000000000, 1700003600000);
 INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict, idempotency_key, one_shot,
-    status, reserved_storage, reserved_files, created_at, expires_at, object_key, upload_id, total_parts, kept_until)
+    status, reserved_storage, reserved_files, created_at, expires_at, object_key, upload_id, total_parts, kept_until, parts_recorded)
     VALUES ('s2', 'u1', 'm1', 'p1', '/', 'root1', '', 'c.mp4', 20000000, '', 'rename', 'tomorrow', FALSE, 'expired', 8388608, 0, 1700000000000, 1700003600000,
-    'ef/0123456789abcdef0123456789abcdef', 'upload1', 3, 1700090000000);
-INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'signed', 'o1', NULL, 1700000900000, NULL);
+    'ef/0123456789abcdef0123456789abcdef', 'upload1', 3, 1700090000000, TRUE);
+INSERT INTO upload_parts VALUES ('s2', 1, 'b6579723102f9c0a77d5069aafd0c000');
+INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'signed', 'o1', NULL, 1700000900000, NULL, NULL);
+INSERT INTO download_tokens VALUES ('hash2', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, 'abcdefghijkl');
+INSERT INTO mailed_tokens VALUES ('hash', 'u1', 'verify', 'alice@example.org', 1700086400000, NULL, 1700000000000);
+INSERT INTO email_codes VALUES ('c1', 'u1', 'Alice@example.com', 'alice@example.com', 'mac', 2, 1700000300000, NULL, 1700000000000);
+INSERT INTO wrong_codes VALUES ('w1', 'u1', 1700000000000);
+INSERT INTO invites VALUES ('i1', 'code', 5, 1, NULL, 'for friends', 'u1', 1700000000000);
+INSERT INTO shares VALUES ('abcdefghijkl', 'e1', 'u1', NULL, 'hash', 'p2', 'p1', 1700086400000, 10, 2, 3, 1, TRUE, TRUE, NULL, 1700000000000, 1700000000000);
+INSERT INTO announcements VALUES ('a1', 'Hello', 'World', 'info', NULL, 1700000000000, 1700000000000);
+INSERT INTO legacies VALUES ('u9', 'u1', FALSE, 1700000000000);
 INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001, '', 0, 0, 0, 0, NULL);
 INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL);
 INSERT INTO copies VALUES ('j3', 'e2', 'u1', 1000, 3, 0, 0);
 INSERT INTO jobs VALUES ('j3', 'copy', 'u1', 'pending', 0, NULL, 1700000000000, NULL, '{}', 4096, 0, 0, 1700000000000, NULL);
+INSERT INTO locks VALUES ('f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 'e1', FALSE, TRUE, 'pk_1', '<D:href xmlns:D="DAV:">mailto:alice@example.org</D:href>', 1700003600000);
+INSERT INTO properties VALUES ('e1', 'http://example.org/ns', 'author', 'en', '<b xmlns="">Alice</b>');
+INSERT INTO properties VALUES ('e1', '', 'Straße', '', '');
 INSERT INTO free_sessions VALUES ('hash', 'fm_0123456789', 'token', 'v1.sealed', '192.0.2.1', 1700000000000, 1700003600000);
 INSERT INTO jobs VALUES ('j2', 'move', 'u1', 'running', 40, NULL, 1700000000000, NULL, '{}', 100, 40, 1, 1700000060000, 'replica');
 `

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -58,7 +59,35 @@ func (d *DB) Current(ctx context.Context) error {
 
 // migrateTo stops after version last, 0 for the newest.
 func (d *DB) migrateTo(ctx context.Context, last int) error {
+	if d.dialect == sqlite {
+		return d.migrateSQLite(ctx, last)
+	}
 	return d.Write(ctx, func(tx *Tx) error { return migrate(tx, last) })
+}
+
+// migrateSQLite migrates on a connection of its own, which sorts in files beside the database: an index of a large table, built in memory as the other
+// connections would, takes as much of it as the index is large.
+func (d *DB) migrateSQLite(ctx context.Context, last int) error {
+	conn, err := connect(ctx, d.writes)
+	if err != nil {
+		return fmt.Errorf("open the database to migrate it: %w", err)
+	}
+	defer discard(conn) // rolls back what is not committed
+	directory := strings.ReplaceAll(filepath.Dir(d.path), "'", "''")
+	for _, text := range []string{"PRAGMA temp_store = FILE", "PRAGMA temp_store_directory = '" + directory + "'", "BEGIN IMMEDIATE"} {
+		if _, err := conn.ExecContext(ctx, text); err != nil {
+			return fmt.Errorf("%s: %w", text, translate(err))
+		}
+	}
+	tx := &Tx{ctx: ctx, on: conn, db: d}
+	if err := migrate(tx, last); err != nil {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+		return fmt.Errorf("COMMIT: %w", translate(err))
+	}
+	tx.committed()
+	return nil
 }
 
 func migrate(tx *Tx, last int) error {
@@ -76,6 +105,10 @@ func migrate(tx *Tx, last int) error {
 	}
 	if have > newest {
 		return fmt.Errorf("the database has schema version %d, this binary knows up to %d: start the newer Larder that made it", have, newest)
+	}
+	if 0 < have && have < last {
+		tx.db.log.Info("migrating the database, which takes its time when it is large", "of", tx.db.schema.Table, "from", have, "to", last)
+		tx.AfterCommit(func() { tx.db.log.Info("the database is migrated", "of", tx.db.schema.Table, "to", last) })
 	}
 	for _, m := range all {
 		if m.version <= have || m.version > last {

@@ -95,6 +95,15 @@ func (t *Tx) LockFreeSessions() error {
 	return err
 }
 
+// LockMailed lets one transaction at a time count what was mailed to an address and add to it.
+func (t *Tx) LockMailed() error {
+	if t.db.dialect == sqlite {
+		return nil
+	}
+	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302004)")
+	return err
+}
+
 // BumpConfig raises the version under which every replica caches users, keys, mounts, rules and settings.
 func (t *Tx) BumpConfig() error {
 	_, err := t.Exec("UPDATE versions SET value = value + 1 WHERE name = 'config'")

@@ -3,6 +3,7 @@
 // A token lasts 15 minutes and serves once, or as often as one likes when it was made for a preview; a signed link is one that lasts as long as was
 // asked for and is bound to the content, see signed.go. Only its SHA-256 is stored. It carries no right of its own: each look judges anew, with what
 // the account and the key it was issued to may do at that moment, so that a disabled account, a revoked key or a changed rule ends it.
+// What is shared comes by tokens of no account, see shared.go.
 // Looking and using up are two steps, since a token must survive what sends no body: HEAD, 304, 416, a store that fails.
 // Specification: Download token, Download gateway.
 package download
@@ -19,10 +20,12 @@ import (
 	"larder/internal/access"
 	"larder/internal/account"
 	"larder/internal/apikey"
+	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/ident"
+	"larder/internal/share"
 	"larder/internal/vpath"
 )
 
@@ -61,6 +64,7 @@ type Config struct {
 	Tree     *files.Tree
 	Accounts *account.Service
 	Keys     *apikey.Service
+	Shares   *share.Service
 	IDs      *ident.Source
 	Now      func() time.Time
 }
@@ -71,28 +75,20 @@ type Service struct {
 	tree     *files.Tree
 	accounts *account.Service
 	keys     *apikey.Service
+	shares   *share.Service
 	ids      *ident.Source
 	now      func() time.Time
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, keys: cfg.Keys, ids: cfg.IDs, now: cfg.Now}
+	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, keys: cfg.Keys, shares: cfg.Shares, ids: cfg.IDs, now: cfg.Now}
 }
 
 // Issue makes a token for a file that the actor may download, or to save a folder that they may download; what passwords they have given goes along
 // as its proof. Faults: NotFound, Forbidden, PasswordRequired.
 func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string, purpose Purpose) (token string, expiresAt time.Time, err error) {
-	found, err := s.tree.FindID(ctx, entryID)
-	if err != nil {
-		return "", time.Time{}, err
-	}
-	if purpose == Save && found.Folder() {
-		err = found.FolderFor(a)
-	} else {
-		_, err = found.For(a)
-	}
-	if err != nil {
+	if err := s.May(ctx, a, entryID, purpose); err != nil {
 		return "", time.Time{}, err
 	}
 	token, expiresAt = s.ids.Base62(length), s.now().Add(Lifetime)
@@ -106,6 +102,19 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string, pur
 	return token, expiresAt, nil
 }
 
+// May decides whether Issue would make a token, and makes none. Faults: those of Issue.
+func (s *Service) May(ctx context.Context, a access.Actor, entryID string, purpose Purpose) error {
+	found, err := s.tree.FindID(ctx, entryID)
+	if err != nil {
+		return err
+	}
+	if purpose == Save && found.Folder() {
+		return found.FolderFor(a)
+	}
+	_, err = found.For(a)
+	return err
+}
+
 // Redemption is what a valid token stands for.
 type Redemption struct {
 	Content       files.Content
@@ -113,11 +122,13 @@ type Redemption struct {
 	Path          vpath.Path          // of what is downloaded
 	Folder        *files.ArchiveQuery // for a folder, which has no Content: what its archive is asked for with
 	UserID, KeyID string              // whom it was issued to; "" for a visitor, for no key
+	ShareID       string              // that it belongs to, "" for none
 }
 
 // Look finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask, and given are passwords that
-// were given besides those of the token's proof. Faults: InvalidToken (unknown, used, expired, or whoever it was issued to may not download the
-// file any more; a signed link also when the file is gone or has other content), PasswordRequired, NotFound (the file is gone).
+// were given besides those of the token's proof; for a share's token none of them counts. Faults: InvalidToken (unknown, used, expired, or whoever it
+// was issued to may not download the file any more; a signed link also when the file is gone or has other content; a share's when that has ended),
+// PasswordRequired, NotFound (the file is gone), ShareLimitReached.
 func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given ...string) (Redemption, error) {
 	if len(token) != length {
 		return Redemption{}, invalid()
@@ -131,6 +142,9 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given .
 	}
 	if now := s.now().UnixMilli(); r.consumed || now >= r.expiresAt || r.expiresAt > latest(now, r.purpose) {
 		return Redemption{}, invalid()
+	}
+	if r.shareID != "" {
+		return s.lookShared(ctx, r, ip)
 	}
 	r.proof = append(r.proof, given...)
 	a, err := s.actor(ctx, r, ip)
@@ -217,22 +231,29 @@ func ended(err error) error {
 	return invalid().Because(err)
 }
 
-// Consume uses up a token that serves once: of any number of callers exactly one gets nil. Fault: InvalidToken for everybody else.
+// Consume uses up a token that serves once: of any number of callers exactly one gets nil. Faults: InvalidToken for everybody else;
+// ShareLimitReached when its share has been downloaded as often as it may, and then it is not used up.
 func (s *Service) Consume(ctx context.Context, token string) error {
 	if len(token) != length {
 		return invalid()
 	}
 	now := s.now().UnixMilli()
-	return s.db.Write(ctx, func(tx *db.Tx) error {
-		won, err := consume(tx, hash(token), now)
-		if err != nil {
-			return fmt.Errorf("use up a download token: %w", err)
-		}
-		if !won {
+	err := s.db.Write(ctx, func(tx *db.Tx) error {
+		shareID, err := consume(tx, hash(token), now)
+		switch {
+		case errors.Is(err, db.ErrNoRows):
 			return invalid()
+		case err != nil:
+			return fmt.Errorf("use up a download token: %w", err)
+		case shareID == "":
+			return nil
 		}
-		return nil
+		return s.count(tx, shareID)
 	})
+	if err == nil {
+		crash.Point("download.consumed")
+	}
+	return err
 }
 
 // Sweep deletes expired tokens.

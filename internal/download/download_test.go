@@ -29,6 +29,7 @@ import (
 	"larder/internal/mount"
 	"larder/internal/provider"
 	"larder/internal/secret"
+	"larder/internal/share"
 	"larder/internal/site"
 	"larder/internal/upload"
 	"larder/internal/vpath"
@@ -45,6 +46,7 @@ type world struct {
 	keys     *apikey.Service
 	policies *access.Store
 	tokens   *download.Service
+	shares   *share.Service
 	up       *upload.Service
 	ann      access.Actor
 	file     files.Entry
@@ -64,12 +66,12 @@ func newWorld(t *testing.T, d *db.DB) *world {
 	w := &world{t: t, db: d}
 	w.clock.Store(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC).UnixMilli())
 	ids, log := ident.New(rand.Reader), slog.New(slog.DiscardHandler)
-	settings := site.New(d)
 	master, err := secret.New(ids.Bytes(32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.accounts = account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: master, Now: w.now, Log: log})
+	settings := site.New(d, master)
+	w.accounts = account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: master, Now: w.now, Log: log, HashMemory: 64})
 	w.keys = apikey.New(d, ids, w.now)
 	w.policies = access.NewStore(d, w.now, func(ctx context.Context, version int64) (bool, error) {
 		current, err := settings.Current(ctx, version)
@@ -84,7 +86,8 @@ func newWorld(t *testing.T, d *db.DB) *world {
 	mounts := mount.New(d)
 	w.tree = files.New(files.Config{DB: d, Policies: w.policies, Mounts: mounts, Providers: providers, IDs: ids, Now: w.now, Grace: time.Hour, Log: log})
 	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Providers: providers, IDs: ids, Now: w.now, Log: log})
-	w.tokens = download.New(download.Config{DB: d, Tree: w.tree, Accounts: w.accounts, Keys: w.keys, IDs: ids, Now: w.now})
+	w.shares = share.New(share.Config{DB: d, Tree: w.tree, Accounts: w.accounts, IDs: ids, Now: w.now})
+	w.tokens = download.New(download.Config{DB: d, Tree: w.tree, Accounts: w.accounts, Keys: w.keys, Shares: w.shares, IDs: ids, Now: w.now})
 	life := lifecycle.New(lifecycle.Config{
 		DB: d, Accounts: w.accounts, Policies: w.policies, Providers: providers, Mounts: mounts, Tree: w.tree, Site: settings, IDs: ids, Now: w.now,
 		MaxStorage: -1, MaxFiles: -1,

@@ -12,6 +12,7 @@ import (
 type row struct {
 	entryID       string
 	userID, keyID string // "" for a visitor, for no key
+	shareID       string // that a visitor has it from; "" for none
 	purpose       Purpose
 	content       string   // signed: what the file had; "" else
 	proof         []string // ids of the passwords that were given
@@ -23,36 +24,37 @@ func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s !
 
 func insert(tx *db.Tx, hash string, r row) error {
 	_, err := tx.Exec(`
-		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, purpose, object_id, proof, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		hash, r.entryID, null(r.userID), null(r.keyID), string(r.purpose), null(r.content), null(strings.Join(r.proof, ",")), r.expiresAt)
+		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		hash, r.entryID, null(r.userID), null(r.keyID), null(r.shareID), string(r.purpose), null(r.content), null(strings.Join(r.proof, ",")), r.expiresAt)
 	return err
 }
 
 func find(q db.Querier, hash string) (row, error) {
 	var (
-		r                             row
-		userID, keyID, content, proof sql.NullString
+		r                                      row
+		userID, keyID, shareID, content, proof sql.NullString
 	)
 	err := q.QueryRow(`
-		SELECT entry_id, user_id, key_id, purpose, object_id, proof, expires_at, consumed_at IS NOT NULL
+		SELECT entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, consumed_at IS NOT NULL
 		FROM download_tokens
 		WHERE hash = $1`, hash).
-		Scan(&r.entryID, &userID, &keyID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed)
-	r.userID, r.keyID, r.content = userID.String, keyID.String, content.String
+		Scan(&r.entryID, &userID, &keyID, &shareID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed)
+	r.userID, r.keyID, r.shareID, r.content = userID.String, keyID.String, shareID.String, content.String
 	if proof.Valid {
 		r.proof = strings.Split(proof.String, ",")
 	}
 	return r, err
 }
 
-// consume marks a token as used, provided that nobody has, and reports whether it did.
-func consume(tx *db.Tx, hash string, now int64) (bool, error) {
-	n, err := tx.Exec(`
+// consume marks a token as used, provided that nobody has, and tells the share that it is of, "" for none. Else: db.ErrNoRows.
+func consume(tx *db.Tx, hash string, now int64) (shareID string, err error) {
+	err = tx.QueryRow(`
 		UPDATE download_tokens
 		SET consumed_at = $1
-		WHERE hash = $2 AND purpose = 'download' AND consumed_at IS NULL AND expires_at > $1 AND expires_at <= $3`, now, hash, latest(now, Save))
-	return n == 1, err
+		WHERE hash = $2 AND purpose = 'download' AND consumed_at IS NULL AND expires_at > $1 AND expires_at <= $3
+		RETURNING COALESCE(share_id, '')`, now, hash, latest(now, Save)).Scan(&shareID)
+	return shareID, err
 }
 
 // signedBy counts the signed links of an account that are valid, up to limit.

@@ -33,6 +33,8 @@ const (
 	MethodNotAllowed              // METHOD_NOT_ALLOWED 405
 	AlreadyExists                 // ALREADY_EXISTS 409
 	Conflict                      // OPERATION_FAILED 409: the state forbids it
+	Locked                        // OPERATION_FAILED 409: a WebDAV client has locked it
+	Precondition                  // OPERATION_FAILED 412: it is not what the request says it must be; WebDAV only
 	Unverified                    // OPERATION_FAILED 422: what came in is not what was announced
 	ConnectionRefused             // OPERATION_FAILED 400: a free-mode connection test failed
 	ShareExpired                  // SHARE_EXPIRED 410

@@ -17,6 +17,8 @@ type ArchiveQuery struct {
 	IDs []string // what does not exist, or is not the caller's to have, is left out
 	// Who tells who asks for it, as they are by a config version; it is asked again whenever that has changed. Its error ends the walk.
 	Who func(ctx context.Context, version int64) (access.Actor, error)
+	// Always has Who asked each time that something is judged, where what it answers hangs on more than the config.
+	Always bool
 	// Bounds on the files in it and on their bytes, 0 for none.
 	MaxFiles, MaxBytes int64
 }
@@ -235,7 +237,7 @@ func (w *walk) count(size int64) error {
 
 // see returns the actor's eye under a view.
 func (w *walk) see(ctx context.Context, v *view) (*eye, error) {
-	if w.eye != nil && w.eye.version == v.version {
+	if w.eye != nil && w.eye.version == v.version && !w.query.Always {
 		return w.eye, nil
 	}
 	actor, err := w.query.Who(ctx, v.version)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"larder/internal/access"
+	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/vpath"
@@ -19,6 +20,9 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 	}
 	var made Entry
 	err = t.write(ctx, false, func(tx *db.Tx) error {
+		if err := t.alive(tx, a); err != nil {
+			return err
+		}
 		var n node
 		v, err := t.askInside(func(v *view) (version int64, err error) {
 			n, version, err = v.find(tx, parent)
@@ -43,6 +47,9 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 		if v.covered(&n, path) {
 			return nameTaken()
 		}
+		if err := t.free(tx, a, n.trail); err != nil {
+			return err
+		}
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: a.UserID}
 		done, err := t.insertEntry(tx, &r)
 		if err != nil {
@@ -54,6 +61,9 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 		made = v.entry(a, &r, child(n.facts(a), a, &r))
 		return nil
 	})
+	if err == nil {
+		crash.Point("folder.committed")
+	}
 	return made, err
 }
 

@@ -51,6 +51,9 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 			more = false
 			return err
 		}
+		if err := deleteProperties(tx, found); err != nil {
+			return err
+		}
 		more = true
 		inside, err := contents(tx, found)
 		if err != nil {
@@ -84,13 +87,16 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// takeAway deletes the rows of files with their links and releases their objects.
+// takeAway deletes the rows of files with their links and properties, and releases their objects.
 func (t *Tree) takeAway(tx *db.Tx, ids []string) error {
 	objects, err := deleteFiles(tx, ids)
 	if err != nil {
 		return err
 	}
 	if err := deleteLinks(tx, ids); err != nil {
+		return err
+	}
+	if err := deleteProperties(tx, ids); err != nil {
 		return err
 	}
 	counts := map[string]int64{}

@@ -180,6 +180,14 @@ func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 	return t.content(v, &n, n.facts(access.Actor{}), true), nil
 }
 
+// etag is what a content's ETag is, "" for none.
+func etag(content string) string {
+	if content == "" {
+		return ""
+	}
+	return `"` + content + `"`
+}
+
 func (t *Tree) content(v *view, n *node, target access.Target, public bool) Content {
 	e := plainEntry(&n.row, target)
 	e.Public = public
@@ -188,7 +196,7 @@ func (t *Tree) content(v *view, n *node, target access.Target, public bool) Cont
 		Entry:    e,
 		Public:   public,
 		ID:       n.content,
-		ETag:     `"` + n.content + `"`,
+		ETag:     etag(n.content),
 		Modified: time.UnixMilli(n.updated),
 		Open:     at.open,
 		origin:   at,

@@ -23,13 +23,31 @@ import (
 // too deep or too long, no name for the copy of all there is), Conflict (the name is taken there, into itself, a folder that a mount lies
 // below, too many jobs under way), QuotaExceeded.
 func (t *Tree) Copy(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name) (job.Job, error) {
+	return t.copy(ctx, a, id, target, newName, Manner{})
+}
+
+// Manner is how CopyOver copies.
+type Manner struct {
+	Over    bool // what has the name there is replaced; see replace.go
+	Shallow bool // of a folder, nothing that is in it
+}
+
+// CopyOver is Copy in a manner.
+func (t *Tree) CopyOver(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name, how Manner) (job.Job, error) {
+	return t.copy(ctx, a, id, target, &newName, how)
+}
+
+func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name, how Manner) (job.Job, error) {
 	if a.UserID == "" {
 		return job.Job{}, fault.New(fault.Unauthorized, "Sign in to do this.")
 	}
 	var made job.Job
 	var looked *extent
-	err := t.write(ctx, false, func(tx *db.Tx) error {
-		c := copying{move: move{Tree: t, tx: tx, actor: a}}
+	err := t.write(ctx, how.Over, func(tx *db.Tx) error {
+		if err := t.alive(tx, a); err != nil {
+			return err
+		}
+		c := copying{move: move{Tree: t, tx: tx, actor: a, over: how.Over}, shallow: how.Shallow}
 		if err := c.find(id, target, newName); err != nil {
 			return err
 		}
@@ -66,6 +84,7 @@ type copying struct {
 	move
 	path    vpath.Path // of the copy
 	ownOnly bool       // the actor may have what is in the folder only where it is theirs
+	shallow bool       // nothing of what is in the folder
 }
 
 // extent is what a source holds, itself included.
@@ -145,7 +164,10 @@ func (c *copying) allowed(e extent) error {
 	case c.path.Depth()+e.height > vpath.MaxDepth:
 		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
 	}
-	return nil
+	if err := c.judgeThere(); err != nil {
+		return err
+	}
+	return c.freeToCome()
 }
 
 // hopeless refuses what no look at a large source could change, before that costs anything; where only ownership allows the copy, it says nothing of
@@ -157,11 +179,14 @@ func (c *copying) hopeless() error {
 	if err := c.allowed(extent{}); err != nil {
 		return err
 	}
-	return c.free()
+	return c.vacant()
 }
 
-// free refuses a name that is taken.
-func (c *copying) free() error {
+// vacant refuses a name that is taken, unless what has it is replaced.
+func (c *copying) vacant() error {
+	if c.over {
+		return nil
+	}
 	there, err := childNamed(c.tx, c.dest.id, c.name)
 	if err == nil && there.id != "" {
 		err = lies()
@@ -185,7 +210,7 @@ func (c *copying) survey(looked **extent) error {
 
 // entries lists the source with what is in it, at most limit of them.
 func (c *copying) entries(limit int) ([]lodger, error) {
-	if !c.source.folder {
+	if !c.source.folder || c.shallow {
 		return []lodger{{row: c.source.row}}, nil
 	}
 	return entriesBelow(c.tx, c.source.id, limit)
@@ -216,6 +241,12 @@ func (c *copying) tally(found []lodger) (e extent) {
 // atOnce makes the copy within the transaction. What lies elsewhere is brought to the target's provider by a job.
 func (c *copying) atOnce(found []lodger, target vpath.Path) (job.Job, error) {
 	e := c.tally(found)
+	if c.fills() {
+		return c.fillByCopy(e, target)
+	}
+	if err := c.clear(); err != nil {
+		return job.Job{}, err
+	}
 	ids := make(map[string]string, len(found))
 	for i := range found {
 		ids[found[i].id] = c.IDs.UUID()
@@ -236,6 +267,9 @@ func (c *copying) atOnce(found []lodger, target vpath.Path) (job.Job, error) {
 		}
 		shared.add(&r)
 	}
+	if err := copyProperties(c.tx, ids); err != nil {
+		return job.Job{}, err
+	}
 	copied := ids[c.source.id]
 	if err := c.keepPassword(copied); err != nil {
 		return job.Job{}, err
@@ -246,6 +280,33 @@ func (c *copying) atOnce(found []lodger, target vpath.Path) (job.Job, error) {
 	if err := quota.Charge(c.tx, c.actor.UserID, e.bytes, e.files); err != nil {
 		return job.Job{}, err
 	}
+	return c.made(e, copied, target)
+}
+
+// fillByCopy gives the file there the source's content.
+func (c *copying) fillByCopy(e extent, target vpath.Path) (job.Job, error) {
+	shared := shares{}
+	shared.add(&c.source.row)
+	if err := shared.write(c.tx); err != nil {
+		return job.Job{}, err
+	}
+	if err := c.keepPassword(c.there.id); err != nil {
+		return job.Job{}, err
+	}
+	if err := deleteProperties(c.tx, []string{c.there.id}); err != nil {
+		return job.Job{}, err
+	}
+	if err := copyProperties(c.tx, map[string]string{c.source.id: c.there.id}); err != nil {
+		return job.Job{}, err
+	}
+	if err := c.fill(); err != nil {
+		return job.Job{}, err
+	}
+	return c.made(e, c.there.id, target)
+}
+
+// made ends what is done at once, or has a job do the rest.
+func (c *copying) made(e extent, copied string, target vpath.Path) (job.Job, error) {
 	if e.elsewhere > 0 {
 		return c.bring(copied, target)
 	}
@@ -265,14 +326,6 @@ func replica(r *row, parent, id, owner string, now int64) row {
 	return n
 }
 
-// keepPassword gives the copy the source's own password, which the actor has given, so that nothing opens by being copied.
-func (c *copying) keepPassword(copied string) error {
-	if c.source.password == "" {
-		return nil
-	}
-	return copyPassword(c.tx, c.source.id, copied)
-}
-
 // bring makes the job of a copy that lies in its place and whose content is still to be brought to its provider.
 func (c *copying) bring(copied string, target vpath.Path) (job.Job, error) {
 	if err := c.mayQueue(); err != nil {
@@ -288,7 +341,7 @@ func (c *copying) later(e *extent, target vpath.Path, newName *vpath.Name, made 
 	if err := c.allowed(*e); err != nil {
 		return err
 	}
-	if err := c.free(); err != nil {
+	if err := c.vacant(); err != nil {
 		return err
 	}
 	if err := c.mayQueue(); err != nil {
@@ -301,6 +354,9 @@ func (c *copying) later(e *extent, target vpath.Path, newName *vpath.Name, made 
 		return err
 	}
 	if err := c.keepPassword(id); err != nil {
+		return err
+	}
+	if err := copyProperties(c.tx, map[string]string{c.source.id: id}); err != nil {
 		return err
 	}
 	if err := quota.Reserve(c.tx, c.actor.UserID, e.bytes, e.files); err != nil {

@@ -134,7 +134,7 @@ func (x *copier) piece(ctx context.Context) error {
 	err = x.write(ctx, false, func(tx *db.Tx) error {
 		next = x.errand
 		next.Way = slices.Clone(x.errand.Way)
-		b := batch{copier: x, tx: tx, actor: actor, version: version, errand: &next, shared: shares{}}
+		b := batch{copier: x, tx: tx, actor: actor, version: version, errand: &next, shared: shares{}, copies: map[string]string{}}
 		if err := b.fill(); err != nil {
 			if b.outdated {
 				return &db.Again{Prepare: func(ctx context.Context) (err error) {
@@ -169,8 +169,8 @@ func (x *copier) publish(ctx context.Context) error {
 	}
 	var looked *extent
 	done := x.errand
-	err = x.write(ctx, false, func(tx *db.Tx) error {
-		c := copying{move: move{Tree: x.Tree, tx: tx, actor: actor}}
+	err = x.write(ctx, x.order.Over, func(tx *db.Tx) error {
+		c := copying{move: move{Tree: x.Tree, tx: tx, actor: actor, over: x.order.Over}}
 		if err := c.find(x.errand.Entry, target, x.errand.Name); err != nil {
 			return err
 		}
@@ -215,6 +215,9 @@ func (x *copier) settle(c *copying, done errand) error {
 	if !found {
 		return noStaged()
 	}
+	if err := c.clear(); err != nil {
+		return err
+	}
 	at := row{id: s.entry, parent: staging, name: string(unique(s.entry))}
 	if err := x.relocate(c.tx, &at, c.dest.id, c.name, x.now()); err != nil {
 		return err
@@ -246,6 +249,7 @@ type batch struct {
 
 	bytes, files int64
 	shared       shares
+	copies       map[string]string // by their originals
 }
 
 // fill copies entries until the piece is full, or nothing is left. Where much has to be looked up for few entries, it ends early.
@@ -343,6 +347,7 @@ func (b *batch) take(n *node, facts access.Target, r *row) error {
 	}
 	b.errand.Made++
 	b.shared.add(&made)
+	b.copies[r.id] = made.id
 	if !r.folder {
 		b.bytes, b.files = b.bytes+r.size, b.files+1
 		return nil
@@ -361,6 +366,9 @@ func (b *batch) take(n *node, facts access.Target, r *row) error {
 // record counts what the piece has made, reserves what was not foreseen, and notes where it ended.
 func (b *batch) record() error {
 	if err := b.shared.write(b.tx); err != nil {
+		return err
+	}
+	if err := copyProperties(b.tx, b.copies); err != nil {
 		return err
 	}
 	s, found, err := addStaged(b.tx, b.run.ID, b.bytes, b.files)

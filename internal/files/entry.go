@@ -12,7 +12,8 @@ type Entry struct {
 	Name        string     // of a mount's root: the last segment of the mount's path, "" at `/`
 	Dir         vpath.Path // the folder it is in
 	Folder      bool
-	Size        int64 // bytes
+	Size        int64  // bytes
+	ETag        string // of a file's content, see Content; "" where it was not looked up
 	MimeType    string
 	OwnerID     string
 	HasPassword bool
@@ -54,6 +55,7 @@ func plainEntry(r *row, t access.Target) Entry {
 		Dir:            t.Path.Parent(),
 		Folder:         r.folder,
 		Size:           r.size,
+		ETag:           etag(r.content),
 		MimeType:       r.mimeType,
 		OwnerID:        r.owner,
 		HasPassword:    r.password != "",

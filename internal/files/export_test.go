@@ -49,3 +49,15 @@ func (t *Tree) SetPatience(d time.Duration) { t.patience = d }
 
 // SetBudget bounds how long a piece of deletions may take at one store.
 func (t *Tree) SetBudget(d time.Duration) { t.budget = d }
+
+// KeepUsage has what Usage counted last used until then, as if it had taken long.
+func (t *Tree) KeepUsage(until time.Time) { t.counted.long, t.counted.until = true, until }
+
+// HoldUsage is somebody who counts until release.
+func (t *Tree) HoldUsage() (release func()) {
+	t.counted.counting <- struct{}{}
+	return func() { <-t.counted.counting }
+}
+
+// SetSample has Usage look at n deleted files at most.
+func (t *Tree) SetSample(n int64) { t.sample = n }

@@ -32,12 +32,16 @@ func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID
 	return r.id, nil
 }
 
-// homes is where homes are made.
-var homes = vpath.Root.Child("home")
+// Homes is where homes are made.
+var Homes = vpath.Root.Child("home")
 
 // InsertHome makes /home/<username> for a new account, or <username>-2 and so on when that exists or a mount lies there or below, and returns its
-// id and path; /home itself is made when it is missing. Nobody's permission is asked. Faults: Invalid, NotFound when no mount covers /home, Conflict when /home is a file.
-func (t *Tree) InsertHome(ctx context.Context, tx *db.Tx, username, ownerID string) (id string, p vpath.Path, err error) {
+// id and path; /home itself is made when it is missing. Nobody's permission is asked. private tells of the folders that /home lies in, through all mounts, and
+// /home itself, whether somebody has rights to all that is in one: then no home is made. Faults: Invalid, NotFound when no mount covers /home or it is private,
+// Conflict when /home is a file.
+func (t *Tree) InsertHome(
+	ctx context.Context, tx *db.Tx, username, ownerID string, private func(folders []string) (bool, error),
+) (id string, p vpath.Path, err error) {
 	name, err := vpath.ParseName(username)
 	if err != nil {
 		return "", vpath.Path{}, err
@@ -50,7 +54,7 @@ func (t *Tree) InsertHome(ctx context.Context, tx *db.Tx, username, ownerID stri
 		return "", vpath.Path{}, err
 	}
 	v := view{mounts: mounts}
-	n, _, err := v.find(tx, homes)
+	n, _, err := v.find(tx, Homes)
 	switch {
 	case err != nil:
 		return "", vpath.Path{}, err
@@ -58,6 +62,11 @@ func (t *Tree) InsertHome(ctx context.Context, tx *db.Tx, username, ownerID stri
 		return "", vpath.Path{}, noMount()
 	case !n.folder:
 		return "", vpath.Path{}, fault.New(fault.Conflict, "/home is a file, so that no home can be made.")
+	}
+	if is, err := private(n.way()); err != nil {
+		return "", vpath.Path{}, err
+	} else if is {
+		return "", vpath.Path{}, fault.New(fault.NotFound, "/home lies in somebody's home, so that no other can be made there.")
 	}
 	for _, missing := range n.missing {
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(missing), folder: true, owner: n.owner}
@@ -78,7 +87,7 @@ func (t *Tree) InsertHome(ctx context.Context, tx *db.Tx, username, ownerID stri
 			numbered = vpath.Name(fmt.Sprintf("%s-%d", name, number))
 		}
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(numbered), folder: true, owner: ownerID}
-		p := homes.Child(numbered)
+		p := Homes.Child(numbered)
 		if v.occupied(&n, p) { // a home holds what is mounted in it: nobody is given what was there before them
 			continue
 		}

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"mime"
 	"path"
 	"strings"
@@ -27,27 +28,45 @@ type Link struct {
 func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error) {
 	var link Link
 	err := t.write(ctx, false, func(tx *db.Tx) error {
-		n, v, err := t.lookUpInside(tx, id)
-		if err != nil {
-			return err
-		}
-		for _, p := range []access.Permission{access.Share, access.Download} {
-			if err := v.allow(a, n.facts(a), p); err != nil {
+		for range tries {
+			n, err := t.linkable(tx, a, id)
+			if err != nil {
 				return err
 			}
-		}
-		if n.folder {
-			return fault.New(fault.Invalid, "Only a file can have a permanent link.")
-		}
-		if there, err := lockEntry(tx, id); err != nil {
+			// the link that it had may have ended with who owned it
+			if claimed, err := t.claimOwner(tx, &n.row); err != nil {
+				return err
+			} else if !claimed {
+				continue
+			}
+			if there, err := lockEntry(tx, id); err != nil {
+				return err
+			} else if !there { // deleted meanwhile, with the link that it had
+				return noEntry()
+			}
+			link, err = t.insertLink(tx, &n.row)
 			return err
-		} else if !there { // deleted meanwhile, with the link that it had
-			return noEntry()
 		}
-		link, err = t.insertLink(tx, &n.row)
-		return err
+		return errors.New("the file changes too often to make a link of it")
 	})
 	return link, err
+}
+
+// linkable looks up the file that may have a permanent link made by a. Faults: as of Link.
+func (t *Tree) linkable(tx *db.Tx, a access.Actor, id string) (node, error) {
+	n, v, err := t.lookUpInside(tx, id)
+	if err != nil {
+		return node{}, err
+	}
+	for _, p := range []access.Permission{access.Share, access.Download} {
+		if err := v.allow(a, n.facts(a), p); err != nil {
+			return node{}, err
+		}
+	}
+	if n.folder {
+		return node{}, fault.New(fault.Invalid, "Only a file can have a permanent link.")
+	}
+	return n, nil
 }
 
 // LinkInside makes the link of a just stored file inside tx, without asking for permission.
@@ -132,10 +151,18 @@ func (t *Tree) linkOpen(ctx context.Context, v *view, n *node) (bool, error) {
 		return false, nil
 	}
 	owner, active, err := t.Owner(ctx, v.version, n.owner)
+	if err == nil && !active { // the owner may be gone, and the file about to be handed over
+		var heir Heir
+		if heir, err = t.heir(t.DB.Read(ctx), n.owner); err == nil && heir.ID != "" && !heir.DropLinks {
+			owner, active, err = t.Owner(ctx, v.version, heir.ID)
+		}
+	}
 	if err != nil || !active {
 		return false, err
 	}
-	allowed := v.policy.Allowed(owner, n.facts(owner))
+	own := n.facts(owner)
+	own.OwnerID = owner.UserID // an heir's already
+	allowed := v.policy.Allowed(owner, own)
 	return allowed.Has(access.Share) && allowed.Has(access.Download), nil
 }
 

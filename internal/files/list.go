@@ -20,6 +20,8 @@ type ListQuery struct {
 	Order  string // asc or desc; "" is asc
 	Type   string // file, folder or "" for both
 	Search string // names that contain it without regard to case, at any depth; "" lists the folder itself
+
+	below string // id of the folder that is shown to somebody, see ListShown: what lies elsewhere is not there; "" for none
 }
 
 // Listing is one page, of what the actor may see only.
@@ -56,7 +58,10 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	if err != nil {
 		return Listing{}, err
 	}
-	l := lister{eye: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(q.Path), kind: -1}
+	if q.below != "" && !n.within(q.below) {
+		return Listing{}, noFolder()
+	}
+	l := lister{eye: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(q.Path), kind: -1, shown: q.below != ""}
 	f, err := l.enter(&n, q.Path)
 	if err != nil {
 		return Listing{}, err
@@ -111,6 +116,8 @@ func (q *ListQuery) check() error {
 		return fault.New(fault.Invalid, "The type is file or folder.")
 	case !utf8.ValidString(q.Search) || strings.ContainsRune(q.Search, 0):
 		return fault.New(fault.Invalid, "A search is valid UTF-8 without NUL.")
+	case q.Search != "" && q.below != "":
+		return fault.New(fault.Invalid, "What is shared is not searched.")
 	case utf8.RuneCountInString(q.Search) > vpath.MaxNameRunes:
 		return fault.New(fault.Invalid, "A search has at most 255 characters.")
 	}

@@ -19,7 +19,8 @@ type lister struct {
 	mounts  []mount.Mount   // below the path, those that are hidden excepted
 	roots   map[string]node // their root entries by mount
 	order   ordering
-	kind    int // -1 for both
+	kind    int  // -1 for both
+	shown   bool // to somebody else: only what may be downloaded is told
 }
 
 // place is a folder that is listed.
@@ -47,16 +48,30 @@ func (l *lister) enter(n *node, path vpath.Path) (place, error) {
 	default:
 		f.id = n.id
 	}
-	switch l.Enter(f.facts) {
+	outcome := l.Enter(f.facts)
+	if l.shown && outcome == access.Allowed && l.Sealed(f.facts.Guard) {
+		outcome = access.NeedsPassword
+	}
+	switch outcome {
 	case access.NeedsPassword:
 		return place{}, fault.New(fault.PasswordRequired, "A password is required.")
 	case access.Denied:
 		return place{}, forbidden()
 	}
 	if !virtual && !n.isFolder() {
-		return place{}, fault.New(fault.NotFound, "There is no such folder.")
+		return place{}, noFolder()
 	}
 	return f, nil
+}
+
+func noFolder() error { return fault.New(fault.NotFound, "There is no such folder.") }
+
+// tells reports whether an entry is listed.
+func (l *lister) tells(s *sight) bool {
+	if l.shown {
+		return l.keeps(&s.row, s.target)
+	}
+	return l.Shows(s.target, s.row.folder)
 }
 
 // virtual returns the facts about a virtual folder below what there is of n. It lies in no mount and is nobody's.
@@ -75,8 +90,10 @@ func virtualIn(above access.Target, path vpath.Path) access.Target {
 
 // virtual shows a virtual folder as an entry; its id leads nowhere.
 func virtual(t access.Target) sight {
-	return sight{row: row{id: "path:" + t.Path.String(), name: string(t.Path.Base()), folder: true}, target: t}
+	return sight{row: row{id: virtualID(t.Path), name: string(t.Path.Base()), folder: true}, target: t}
 }
+
+func virtualID(path vpath.Path) string { return "path:" + path.String() }
 
 // readRoots reads the root entries of the mounts below the path, and what lies over them.
 func (l *lister) readRoots() error {
@@ -172,7 +189,14 @@ func (l *lister) children(f place) ([]part, error) {
 	if globs > maxGlobs {
 		in.Globs, in.Files = nil, access.ChildrenMixed
 	}
-	if len(in.Names) > maxSpots {
+	if l.shown && f.id != "" {
+		guarded, err := guardedIn(l.q, f.id, maxSpots+1)
+		if err != nil {
+			return nil, err
+		}
+		in.Names = append(in.Names, guarded...)
+	}
+	if len(in.Names) > maxSpots || l.shown && !l.Undivided(f.facts) {
 		in = access.Inside{Files: access.ChildrenMixed, Folders: access.ChildrenMixed}
 	}
 	spots, err := l.spots(f, in.Names)
@@ -188,7 +212,7 @@ func (l *lister) children(f place) ([]part, error) {
 			folders.selection.except = append(folders.selection.except, s.name)
 			files.selection.except = folders.selection.except
 		}
-		if at := l.at(f, s); at.row.id != "" && l.Shows(at.target, at.row.folder) {
+		if at := l.at(f, s); at.row.id != "" && l.tells(&at) {
 			special[kindOf(at.row.folder)] = append(special[kindOf(at.row.folder)], at)
 		}
 	}
@@ -226,12 +250,12 @@ func (p *listPart) page(offset, limit int64) (found []sight, total int64, err er
 		return nil, 0, nil
 	case p.selection.share == access.ChildrenMixed:
 		err = p.selection.each(p.q, p.order, func(r *row) {
-			target := child(p.folder.facts, p.Actor, r)
-			if !p.Shows(target, r.folder) {
+			s := sight{row: *r, target: child(p.folder.facts, p.Actor, r)}
+			if !p.tells(&s) {
 				return
 			}
 			if total >= offset && total-offset < limit {
-				found = append(found, sight{row: *r, target: target})
+				found = append(found, s)
 			}
 			total++
 		})

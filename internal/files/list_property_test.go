@@ -335,7 +335,17 @@ func TestListAgreesWithAskingAboutEachEntry(t *testing.T) {
 	})
 }
 
-func (w *wood) check(t *testing.T, seed uint64) {
+// watcher is somebody who looks at a wood, with what there is for them.
+type watcher struct {
+	access.Actor
+	all     map[vpath.Path]seen
+	paths   []vpath.Path // sorted
+	home    vpath.Path
+	hasHome bool
+}
+
+// someone picks an actor.
+func (w *wood) someone() (who watcher) {
 	a := []access.Actor{w.admin, w.ann, w.ann, w.bob, w.visitor}[w.random.IntN(5)]
 	a.HomeID = ""
 	all := w.everything(a)
@@ -361,6 +371,12 @@ func (w *wood) check(t *testing.T, seed uint64) {
 	for range w.random.IntN(4) {
 		a.Unlocked = append(a.Unlocked, all[paths[w.random.IntN(len(paths))]].id, w.passwords[w.random.IntN(len(w.passwords))])
 	}
+	return watcher{a, all, paths, home, hasHome}
+}
+
+func (w *wood) check(t *testing.T, seed uint64) {
+	who := w.someone()
+	a, all, paths, home, hasHome := who.Actor, who.all, who.paths, who.home, who.hasHome
 	for _, p := range paths {
 		folder := all[p]
 		if !folder.folder {

@@ -84,6 +84,14 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 			}}
 		}
 		if c.changes(&n) {
+			if err := t.freeFor(tx, a, &n, &c); err != nil {
+				return err
+			}
+			if c.renames(&n) {
+				if err := t.endLocks(tx, &n.row); err != nil {
+					return err
+				}
+			}
 			if err := t.update(tx, &n, &c, hash); err != nil {
 				return err
 			}
@@ -129,9 +137,25 @@ func (v *view) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name) er
 	return nil
 }
 
+// freeFor refuses what a lock forbids: a new name is a change of the folder as well, a password none of either. Fault: Locked.
+func (t *Tree) freeFor(tx *db.Tx, a access.Actor, n *node, c *Change) error {
+	if c.renames(n) {
+		return t.freeToGo(tx, a, n)
+	}
+	rest := *c
+	rest.Password = nil
+	if rest.changes(n) {
+		return t.free(tx, a, n.trail)
+	}
+	return nil
+}
+
+// renames reports whether the name becomes another.
+func (c *Change) renames(n *node) bool { return c.Name != nil && string(*c.Name) != n.name }
+
 // changes reports whether there is anything to do: the name that an entry has already is nothing.
 func (c *Change) changes(n *node) bool {
-	return c.Name != nil && string(*c.Name) != n.name || c.Title.Given || c.Color.Given || c.Cover.Given || c.Emoji.Given || c.Position.Given || c.Password != nil
+	return c.renames(n) || c.Title.Given || c.Color.Given || c.Cover.Given || c.Emoji.Given || c.Position.Given || c.Password != nil
 }
 
 var colorPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)

@@ -19,14 +19,23 @@ import (
 // Faults: NotFound (no such entry, no such folder, a file as target), Forbidden, PasswordRequired, Invalid (a path that is reserved, too deep
 // or too long), Conflict (the name is taken there, into itself, a mount's root or what is above one, too many jobs under way).
 func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name) (job.Job, error) {
+	return t.move(ctx, a, id, target, newName, false)
+}
+
+// MoveOver is Move, which also replaces what has the name there; see replace.go.
+func (t *Tree) MoveOver(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name) (job.Job, error) {
+	return t.move(ctx, a, id, target, &newName, true)
+}
+
+func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name, over bool) (job.Job, error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
 	if err != nil {
 		return job.Job{}, err
 	}
 	var made job.Job
 	var looked look
-	err = t.write(ctx, folder, func(tx *db.Tx) error {
-		m := move{Tree: t, tx: tx, actor: a}
+	err = t.write(ctx, folder || over, func(tx *db.Tx) error {
+		m := move{Tree: t, tx: tx, actor: a, over: over}
 		if err := m.find(id, target, newName); err != nil {
 			return err
 		}
@@ -41,7 +50,7 @@ func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath
 			made, err = m.enqueue(target, newName)
 			return err
 		}
-		if err := t.relocate(tx, &m.source.row, m.dest.id, m.name, m.source.updated); err != nil {
+		if err := m.settle(); err != nil {
 			return err
 		}
 		now := t.now()
@@ -70,6 +79,8 @@ type move struct {
 	source node
 	dest   node
 	name   vpath.Name
+	over   bool // what has the name there is replaced
+	there  row  // which is this; without id for nothing, or where nothing is
 }
 
 // find looks both ends up; without newName the source's name stays.
@@ -134,6 +145,15 @@ func (m *move) judge(target vpath.Path) error {
 		return fault.New(fault.Conflict, "A mount lies there already, or below.")
 	case m.source.parent == m.dest.id && m.source.name == string(m.name):
 		return fault.New(fault.Conflict, "It lies there already.")
+	}
+	if err := m.judgeThere(); err != nil {
+		return err
+	}
+	if err := m.freeToGo(m.tx, a, &m.source); err != nil {
+		return err
+	}
+	if err := m.freeToCome(); err != nil {
+		return err
 	}
 	return m.fits(path)
 }

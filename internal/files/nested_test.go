@@ -112,7 +112,7 @@ func TestNewHomesHoldNoMount(t *testing.T) {
 		h.file(h.admin, "/home/carol-2/disk/f", "x")
 		var home vpath.Path
 		h.write(func(tx *db.Tx) (err error) {
-			_, home, err = h.tree.InsertHome(t.Context(), tx, "carol", "carol")
+			_, home, err = h.tree.InsertHome(t.Context(), tx, "carol", "carol", nobodys)
 			return err
 		})
 		if home.String() != "/home/carol-3" {

@@ -73,17 +73,17 @@ func (t *Tree) door(ctx context.Context, v *view, a access.Actor, n *node, facts
 		d.Outcome = v.policy.Decide(a, facts, access.Download).Outcome
 	}
 	var err error
-	d.Locks, err = t.locks(ctx, v, a, n, facts)
+	d.Locks, err = t.locks(ctx, v, a, n, facts, permissions[:]) // a password that opens a folder opens it for uploads, too
 	return d, err
 }
 
-// locks returns the passwords that ask somebody with the actor's rights who has given none, for whatever it is that they would do: a password
-// that opens a folder opens it for uploads, too. Of entries' passwords the nearest asks, and is here for those who need none as well.
-func (t *Tree) locks(ctx context.Context, v *view, a access.Actor, n *node, facts access.Target) ([]Lock, error) {
+// locks returns the passwords that ask somebody with the actor's rights who has given none, for any of what they would do. Of entries' passwords
+// the nearest asks, and is here for those who need none as well.
+func (t *Tree) locks(ctx context.Context, v *view, a access.Actor, n *node, facts access.Target, what []access.Permission) ([]Lock, error) {
 	a.Unlocked = nil
 	var asking []string // rules, and entries above that are not the nearest, whose ids no rule has
 	for _, target := range []access.Target{facts, facts.Inside()} {
-		for _, p := range permissions {
+		for _, p := range what {
 			for _, id := range v.policy.Decide(a, target, p).Asks {
 				if !slices.Contains(asking, id) {
 					asking = append(asking, id)

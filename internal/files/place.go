@@ -38,7 +38,11 @@ type Place struct {
 	Missing             []vpath.Name // the folders below that are to be made
 	Name                vpath.Name
 	Conflict            Conflict
-	Replaces            bool // a file lies there now whose content is to be replaced: no further file comes into being
+	Replaces            bool   // a file lies there now whose content is to be replaced: no further file comes into being
+	Payer               string // whose quota what lies there then counts for: the file's owner where one is replaced, else the actor
+	Freed               int64  // bytes that come free in it by replacing
+	// Expect, unless it is nil, judges what lies there when the file is put, by its ETag, "" for nothing or a folder. Its error ends Put.
+	Expect func(etag string) error
 }
 
 // Place judges whether the actor may put a file called name into dir. Faults: Invalid (a path that is reserved, too deep or too long),
@@ -78,7 +82,10 @@ func (t *Tree) Place(ctx context.Context, a access.Actor, dir vpath.Path, name v
 			return Place{}, err
 		}
 	}
-	p.Replaces = c == Replace && there.id != ""
+	p.Payer = a.UserID
+	if c == Replace && there.id != "" {
+		p.Replaces, p.Payer, p.Freed = true, there.owner, there.size
+	}
 	return p, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -34,6 +35,9 @@ type Stored struct {
 func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Place, s Stored) (Entry, error) {
 	if err := tx.LockTree(false); err != nil {
 		return Entry{}, fmt.Errorf("lock the tree: %w", err)
+	}
+	if err := t.alive(tx, a); err != nil {
+		return Entry{}, err
 	}
 	var n node
 	v, err := t.askInside(func(v *view) (version int64, err error) {
@@ -100,6 +104,12 @@ func (w *put) into(n *node) (Entry, error) {
 		if err := w.view.judgePlace(w.actor, n, path, &there, w.place.Conflict); err != nil {
 			return Entry{}, err
 		}
+		if err := w.wanted(&there); err != nil {
+			return Entry{}, err
+		}
+		if err := w.free(w.tx, w.actor, w.touched(n, &there)); err != nil {
+			return Entry{}, err
+		}
 		if err := w.folders(n); err != nil {
 			return Entry{}, err
 		}
@@ -111,7 +121,7 @@ func (w *put) into(n *node) (Entry, error) {
 			}
 			continue
 		case there.id != "" || w.view.occupied(n, path):
-			if name, err = w.free(n); err != nil {
+			if name, err = w.numbered(n); err != nil {
 				return Entry{}, err
 			}
 		}
@@ -120,6 +130,22 @@ func (w *put) into(n *node) (Entry, error) {
 		}
 	}
 	return Entry{}, errors.New("the names in this folder change too often to put a file there")
+}
+
+// wanted asks whoever puts the file whether what is there is what they expect. Fault: Precondition.
+func (w *put) wanted(there *row) error {
+	if w.place.Expect == nil {
+		return nil
+	}
+	return w.place.Expect(etag(there.content))
+}
+
+// touched is the way to what changes: the file whose content is replaced, or else the folder that gets one more.
+func (w *put) touched(n *node, there *row) []level {
+	if there.id != "" && !there.folder && w.place.Conflict == Replace {
+		return append(slices.Clip(n.trail), level{id: there.id})
+	}
+	return n.trail
 }
 
 // folders makes what is missing below n, and moves n down to the last of it.
@@ -153,7 +179,7 @@ func (w *put) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
 			return Entry{}, false, err
 		}
 	}
-	r := row{id: w.IDs.UUID(), parent: n.id, name: string(name), size: w.stored.Size, mimeType: w.stored.MimeType, owner: w.actor.UserID, object: w.object}
+	r := row{id: w.IDs.UUID(), parent: n.id, name: string(name), size: w.stored.Size, mimeType: w.stored.MimeType, owner: w.actor.UserID, object: w.object, content: w.object}
 	if done, err := w.insertEntry(w.tx, &r); !done || err != nil {
 		return Entry{}, false, err
 	}
@@ -165,8 +191,13 @@ func (w *put) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
 
 // replace gives the file there the new content, unless it has changed meanwhile. Its owner pays the difference.
 func (w *put) replace(n *node, there row) (e Entry, done bool, err error) {
+	if there.owner != w.actor.UserID { // else the row of the quota is locked already
+		if claimed, err := w.claimOwner(w.tx, &there); err != nil || !claimed {
+			return Entry{}, false, err
+		}
+	}
 	r := there
-	r.size, r.mimeType, r.object, r.updated = w.stored.Size, w.stored.MimeType, w.object, w.now()
+	r.size, r.mimeType, r.object, r.content, r.updated = w.stored.Size, w.stored.MimeType, w.object, w.object, w.now()
 	changed, err := updateContent(w.tx, &r, &there)
 	if err != nil {
 		return Entry{}, false, err
@@ -184,9 +215,9 @@ func (w *put) replace(n *node, there row) (e Entry, done bool, err error) {
 	return w.view.entry(w.actor, &r, child(n.facts(w.actor), w.actor, &r)), true, nil
 }
 
-// free returns a name with a number that nothing has: the first that doubling finds free, then the lowest that halving back finds. With a gap
+// numbered returns a name with a number that nothing has: the first that doubling finds free, then the lowest that halving back finds. With a gap
 // in the numbers this need not be the lowest of all, but it stays cheap among thousands of files of one name.
-func (w *put) free(n *node) (vpath.Name, error) {
+func (w *put) numbered(n *node) (vpath.Name, error) {
 	if _, err := lockEntry(w.tx, n.id); err != nil { // or many at once would run after the same number again and again
 		return "", err
 	}

@@ -44,6 +44,9 @@ func TestPutSettlesConflicts(t *testing.T) {
 		if before.ETag == after.ETag || !strings.HasPrefix(after.ETag, `"`) {
 			t.Errorf("the ETag was %s and is %s", before.ETag, after.ETag)
 		}
+		if first.ETag != before.ETag || replaced.ETag != after.ETag {
+			t.Errorf("who put it was told the ETags %s and %s, want %s and %s", first.ETag, replaced.ETag, before.ETag, after.ETag)
+		}
 		if c, err := h.tree.ByLink(t.Context(), link.ID); err != nil || h.bytes(c) != "replaced" {
 			t.Errorf("the link after a replacement: %v", err)
 		}

@@ -45,6 +45,12 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 		if v.fixed(&n) {
 			return fixedFault()
 		}
+		if err := t.freeToGo(tx, a, &n); err != nil {
+			return err
+		}
+		if err := t.endLocks(tx, &n.row); err != nil {
+			return err
+		}
 		if !n.folder {
 			gone.rows, gone.bytes, err = t.remove(tx, &n.row)
 			return err
@@ -64,11 +70,17 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 
 // remove deletes a file.
 func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
+	if err := quota.Lock(tx, r.owner); err != nil { // before the file, as whoever puts one there does
+		return 0, 0, err
+	}
 	gone, err := deleteFile(tx, r)
 	if err != nil {
 		return 0, 0, err
 	}
 	if err := deleteLink(tx, r.id); err != nil {
+		return 0, 0, err
+	}
+	if err := deleteProperties(tx, []string{r.id}); err != nil {
 		return 0, 0, err
 	}
 	if err := t.release(tx, gone.object); err != nil {

@@ -164,6 +164,19 @@ func eachRow(q db.Querier, s *statement, found func(r *row)) error {
 	return nil
 }
 
+// guardedIn tells the names of what has a password of its own in a folder, up to limit.
+func guardedIn(q db.Querier, folder string, limit int) ([]vpath.Name, error) {
+	found, err := texts(q.Query("SELECT name FROM entries WHERE parent_id = $1 AND password_hash IS NOT NULL LIMIT $2", folder, limit))
+	if err != nil {
+		return nil, fmt.Errorf("list passwords in a folder: %w", err)
+	}
+	names := make([]vpath.Name, len(found))
+	for i, name := range found {
+		names[i] = vpath.Name(name)
+	}
+	return names, nil
+}
+
 // childrenNamed reads the entries of these names in a folder.
 func childrenNamed(q db.Querier, folder string, names []vpath.Name) (map[vpath.Name]row, error) {
 	found := make(map[vpath.Name]row, len(names))

@@ -220,3 +220,20 @@ func climb(q db.Querier, start, id string) (climbed, error) {
 	}
 	return c, nil
 }
+
+// existing returns those of some ids that entries have.
+func existing(q db.Querier, ids []string) (map[string]bool, error) {
+	there := map[string]bool{}
+	err := eachChunk(ids, func(args []any) error {
+		rows, err := q.Query("SELECT id FROM entries WHERE id "+inChunk, args...)
+		found, err := texts(rows, err)
+		for _, id := range found {
+			there[id] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look entries up: %w", err)
+	}
+	return there, nil
+}

@@ -34,6 +34,8 @@ type order struct {
 	Key      string      // the API key it was asked for with, "" for a session
 	IP       string      // where from
 	Unlocked []string    // a copy's: the passwords that had been given
+	Locks    []string    // tokens that came along
+	Over     bool        // what has the name there is replaced
 	Moved    bool        // the entry lies there by now; what came into it meanwhile is still to be copied
 	Provider string      // the target's, once moved
 }
@@ -47,7 +49,7 @@ func (m *move) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) 
 	if err != nil {
 		return job.Job{}, err
 	}
-	if there.id != "" {
+	if there.id != "" && !m.over {
 		return job.Job{}, lies()
 	}
 	if err := m.mayQueue(); err != nil {
@@ -71,7 +73,7 @@ func (m *move) mayQueue() error {
 
 // order is what a job of the actor's has to know about what was asked for.
 func (m *move) order(target vpath.Path, newName *vpath.Name) order {
-	o := order{Entry: m.source.id, Folder: m.dest.id, Target: target.String(), Name: newName, IP: m.actor.IP.String()}
+	o := order{Entry: m.source.id, Folder: m.dest.id, Target: target.String(), Name: newName, IP: m.actor.IP.String(), Locks: m.actor.Locks, Over: m.over}
 	if m.actor.Key != nil {
 		o.Key = m.actor.Key.ID
 	}
@@ -146,7 +148,10 @@ func (x *transfer) carry(ctx context.Context) error {
 		if m.dest.mount.ProviderID != x.order.Provider {
 			return errors.New("the target's provider is another one by now") // the next attempt goes there
 		}
-		if err := x.relocate(m.tx, &m.source.row, m.dest.id, m.name, m.source.updated); err != nil {
+		if done.Entry = m.source.id; m.fills() { // what has the content then
+			done.Entry = m.there.id
+		}
+		if err := m.settle(); err != nil {
 			return err
 		}
 		return x.run.Save(m.tx, done.text())
@@ -199,7 +204,7 @@ func (x *transfer) judged(ctx context.Context, alone bool, fn func(m *move) erro
 		return err
 	}
 	return x.write(ctx, alone, func(tx *db.Tx) error {
-		m := move{Tree: x.Tree, tx: tx, actor: actor}
+		m := move{Tree: x.Tree, tx: tx, actor: actor, over: x.order.Over}
 		if err := m.find(x.order.Entry, target, x.order.Name); err != nil {
 			return err
 		}
@@ -235,7 +240,7 @@ func (x *transfer) actor(ctx context.Context) (a access.Actor, version int64, er
 	if a.IP, err = netip.ParseAddr(x.order.IP); err != nil {
 		a.IP = netip.Addr{} // lies in no prefix
 	}
-	a.Unlocked = x.order.Unlocked
+	a.Unlocked, a.Locks = x.order.Unlocked, x.order.Locks
 	if x.order.Key == "" {
 		return a, version, nil
 	}

@@ -276,6 +276,13 @@ func (w *depot) accounted() {
 	if bytes, count := w.used("ann"); bytes != w.sum("size") || count != w.sum("1") {
 		w.t.Errorf("charged %d bytes and %d files for %d and %d", bytes, count, w.sum("size"), w.sum("1"))
 	}
+	w.kept()
+}
+
+// kept is accounted without what is charged.
+func (w *depot) kept() {
+	w.t.Helper()
+	w.collect()
 	var wrong int
 	w.must(w.db.Read(w.t.Context()).QueryRow(`
 		SELECT COUNT(*) FROM objects o WHERE o.refs <> (SELECT COUNT(*) FROM entries e WHERE e.object_id = o.id)`).Scan(&wrong))

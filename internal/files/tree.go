@@ -48,6 +48,10 @@ type Config struct {
 	Owner func(ctx context.Context, version int64, userID string) (access.Actor, bool, error)
 	// Key returns what an API key may do, and whether it can be used from that address now; jobs that were asked for with one ask.
 	Key func(ctx context.Context, version int64, keyID string, ip netip.Addr) (*access.Key, bool, error)
+	// Active reports whether there is an active account of that id; whatever makes entries asks, inside its transaction. Nil for always.
+	Active func(q db.Querier, userID string) (bool, error)
+	// Heir returns to whom the entries of an account that was deleted are still being handed over, nobody for any other. Nil for nobody.
+	Heir func(q db.Querier, userID string) (Heir, error)
 	// Wake is called when a job has been inserted; nil for nobody.
 	Wake func()
 }
@@ -63,12 +67,15 @@ type Tree struct {
 	patience time.Duration // how long a deletion may take
 	budget   time.Duration // how long a piece of them may take at one store
 	resting  rests
+	counted  counted
+	sample   int64 // how many deleted files Usage looks at
 }
 
 // New returns the Tree in cfg.DB.
 func New(cfg Config) *Tree {
-	t := &Tree{Config: cfg, store: cfg.Providers.Store, batch: piece, patience: patience, budget: budget}
+	t := &Tree{Config: cfg, store: cfg.Providers.Store, batch: piece, patience: patience, budget: budget, sample: sample}
 	t.Keys = &Keyring{tree: t, rings: map[string]*ring{}}
+	t.counted.counting = make(chan struct{}, 1)
 	return t
 }
 

@@ -193,7 +193,8 @@ type wrongQuota struct {
 	says, sums quota.Counters
 }
 
-// wrongQuotas lists users whose counters are not the sums.
+// wrongQuotas lists users whose counters are not the sums. Files are added up by folder first, in the order of the index entries_sums, and without a
+// comparison that would let SQLite choose another order: by owner it would look up each row where it lies, or sort them all in memory.
 func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 	return collect(q, func(rows *sql.Rows) (w wrongQuota, err error) {
 		var kept int
@@ -207,10 +208,12 @@ func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 				0 AS sus, 0 AS suf, 0 AS srs, 0 AS srf
 			FROM quotas
 			UNION ALL
-			SELECT owner_id, 0, 0, 0, 0, 0, sum(size), count(*), 0, 0
-			FROM entries
-			WHERE kind = 1 AND parent_id NOT IN (SELECT id FROM apart)
-			GROUP BY owner_id
+			SELECT owner_id, 0, 0, 0, 0, 0, size, files, 0, 0
+			FROM (
+				SELECT owner_id, sum(size) AS size, count(*) AS files
+				FROM entries
+				WHERE kind + 0 = 1 AND parent_id NOT IN (SELECT id FROM apart)
+				GROUP BY parent_id, kind, owner_id) filed
 			UNION ALL
 			SELECT user_id, 0, 0, 0, 0, 0, 0, 0, reserved_storage, reserved_files
 			FROM upload_sessions

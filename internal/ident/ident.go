@@ -1,5 +1,5 @@
 // Package ident makes every identifier and secret of the service from an injected source of randomness.
-// All of them are unguessable: 122 bits or more, save the 71 bits of a share id (abuse case C39).
+// All of them are unguessable: 122 bits or more, save the 71 bits of a share id (abuse case C39) and the digits of a mailed code.
 package ident
 
 import (
@@ -45,6 +45,22 @@ func (s *Source) Base62(n int) string {
 		for _, b := range buf {
 			if int(b) < fair && len(out) < n {
 				out = append(out, base62[int(b)%len(base62)])
+			}
+		}
+	}
+	return string(out)
+}
+
+// Digits returns n decimal digits, each equally likely: 3.32 bits a digit, for what is tried a few times only.
+func (s *Source) Digits(n int) string {
+	const fair = 250 // bytes from here on would favour the first digits
+	out := make([]byte, 0, n)
+	buf := make([]byte, n+4)
+	for len(out) < n {
+		s.fill(buf)
+		for _, b := range buf {
+			if b < fair && len(out) < n {
+				out = append(out, '0'+b%10)
 			}
 		}
 	}

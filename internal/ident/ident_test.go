@@ -51,6 +51,26 @@ func TestBase62IsFair(t *testing.T) {
 	}
 }
 
+// Each of the ten digits is equally likely: of 10,000 draws each comes 1,000 times, give or take six standard deviations.
+func TestDigitsAreFair(t *testing.T) {
+	t.Parallel()
+	counts := map[rune]int{}
+	for _, r := range ident.New(rand.Reader).Digits(10000) {
+		counts[r]++
+	}
+	for r, n := range counts {
+		if n < 820 || n > 1180 {
+			t.Errorf("%c came %d times", r, n)
+		}
+	}
+	if len(counts) != 10 {
+		t.Errorf("%d different digits", len(counts))
+	}
+	if code := ident.New(rand.Reader).Digits(6); !regexp.MustCompile(`^[0-9]{6}$`).MatchString(code) {
+		t.Errorf("six digits: %q", code)
+	}
+}
+
 func TestWithoutRandomnessNothingIsMade(t *testing.T) {
 	t.Parallel()
 	defer func() {

@@ -27,7 +27,7 @@ const (
 // Job is one background job.
 type Job struct {
 	ID           string
-	Type         string // move, copy, checksum
+	Type         string // move, copy, checksum, legacy
 	OwnerID      string // who may read it, "" for nobody: a chore of the service
 	Status       string // pending, running, completed or failed
 	Progress     int    // percent

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -567,7 +568,7 @@ func TestOfSeveralRunnersOneHasAJob(t *testing.T) {
 	})
 }
 
-// What a newer replica knows is left to it; chores leave no row, and others leave theirs for a month.
+// What a newer replica knows is left to it; chores leave no row, done or given up, and others leave theirs for a month.
 func TestRowsOfJobs(t *testing.T) {
 	each(t, func(t *testing.T, f *floor) {
 		r := f.runner(func(_ context.Context, run *job.Run) error {
@@ -576,16 +577,21 @@ func TestRowsOfJobs(t *testing.T) {
 			}
 			return nil
 		})
-		r.Handle("checksum", func(context.Context, *job.Run) error { return nil })
+		r.Handle("checksum", func(_ context.Context, run *job.Run) error {
+			if run.ID == "bad chore" {
+				return fault.New(fault.Conflict, "No.")
+			}
+			return nil
+		})
 		f.write(func(tx *db.Tx) error {
 			if err := job.Insert(tx, job.New{ID: "new", Type: "unheard-of", OwnerID: "ann"}); err != nil {
 				return err
 			}
-			return job.Insert(tx, job.New{ID: "chore", Type: "checksum"})
+			return errors.Join(job.Insert(tx, job.New{ID: "chore", Type: "checksum"}), job.Insert(tx, job.New{ID: "bad chore", Type: "checksum"}))
 		})
 		f.insert("good")
 		f.insert("bad")
-		for range 3 {
+		for range 4 {
 			f.once(r, true)
 		}
 		f.once(r, false)
@@ -644,6 +650,33 @@ func TestListIsTheOwnersNewest(t *testing.T) {
 		}
 		if n, err := job.CountOpen(f.db.Read(t.Context()), "ann"); err != nil || n != 2 {
 			t.Errorf("%d are open, %v", n, err)
+		}
+	})
+}
+
+// Of open jobs with one type and payload the one that was made first is the first; another type or payload is another matter.
+func TestEarlier(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		for i, c := range []struct{ id, jobType, payload string }{{"b", "move", "x"}, {"c", "move", "x"}, {"a", "move", "x"}, {"d", "move", "y"}, {"e", "copy", "x"}} {
+			f.write(func(tx *db.Tx) error {
+				return job.Insert(tx, job.New{ID: c.id, Type: c.jobType, Payload: c.payload, CreatedAt: int64(min(i, 1))}) // c, a, d and e at once
+			})
+		}
+		want := func(when string, later ...string) {
+			t.Helper()
+			for _, id := range []string{"a", "b", "c", "d", "e"} {
+				got, err := job.Earlier(f.db.Read(t.Context()), &job.Run{ID: id})
+				if err != nil || got != slices.Contains(later, id) {
+					t.Errorf("%s, %s: %v, %v", when, id, got, err)
+				}
+			}
+		}
+		want("all wait", "a", "c")
+		f.change("UPDATE jobs SET status = 'running' WHERE id = 'b'")
+		want("the first runs", "a", "c")
+		for _, status := range []string{"failed", "completed"} {
+			f.change("UPDATE jobs SET status = $1 WHERE id = 'b'", status)
+			want("the first is "+status, "c")
 		}
 	})
 }

@@ -166,17 +166,30 @@ func orphan(tx *db.Tx, now int64) error {
 	return err
 }
 
-// complete ends a job. Nobody asks about a chore of the service: its row goes.
 func complete(tx *db.Tx, run *Run, now int64) error {
-	if err := held(tx, run, "complete a job", "status = 'completed', holder = NULL, progress = 100, completed_at = $3", now); err != nil || run.OwnerID != "" {
+	if err := held(tx, run, "complete a job", "status = 'completed', holder = NULL, progress = 100, completed_at = $3", now); err != nil {
 		return err
 	}
-	_, err := tx.Exec("DELETE FROM jobs WHERE id = $1", run.ID)
-	return err
+	return dropChore(tx, run)
 }
 
 func fail(tx *db.Tx, run *Run, message string, now int64) error {
-	return held(tx, run, "fail a job", "status = 'failed', holder = NULL, error_message = $3, completed_at = $4", message, now)
+	if err := held(tx, run, "fail a job", "status = 'failed', holder = NULL, error_message = $3, completed_at = $4", message, now); err != nil {
+		return err
+	}
+	return dropChore(tx, run)
+}
+
+// dropChore deletes a chore of the service that has ended, in whichever way: nobody asks about it, and its payload may be an address that somebody typed.
+// Why it failed is in the log.
+func dropChore(tx *db.Tx, run *Run) error {
+	if run.OwnerID != "" {
+		return nil
+	}
+	if _, err := tx.Exec("DELETE FROM jobs WHERE id = $1", run.ID); err != nil {
+		return fmt.Errorf("delete a chore: %w", err)
+	}
+	return nil
 }
 
 // forget deletes a piece of the jobs that ended before a time, and reports whether there may be more.
@@ -195,8 +208,47 @@ func CountOpen(q db.Querier, ownerID string) (n int, err error) {
 	return n, nil
 }
 
-// Restored puts aside, in a database that comes from a backup, every job that ran when it was made: whoever had it works on the original.
-func Restored(tx *db.Tx, now int64) error {
+// CountOpenOf counts the jobs of a type that have not ended, as far as most.
+func CountOpenOf(q db.Querier, jobType string, most int) (n int, err error) {
+	err = q.QueryRow(`
+		SELECT COUNT(*)
+		FROM (SELECT 1 FROM jobs WHERE type = $1 AND status IN ('pending', 'running') LIMIT $2) open`, jobType, most).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count jobs of a type: %w", err)
+	}
+	return n, nil
+}
+
+// Open reports whether a job of that type and with that payload has not ended yet.
+func Open(q db.Querier, jobType, payload string) (open bool, err error) {
+	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM jobs WHERE status IN ('pending', 'running') AND type = $1 AND payload = $2)", jobType, payload).Scan(&open)
+	if err != nil {
+		return false, fmt.Errorf("look for a job: %w", err)
+	}
+	return open, nil
+}
+
+// Earlier reports whether another job of the type and with the payload of run was made before it and has not ended yet.
+func Earlier(q db.Querier, run *Run) (there bool, err error) {
+	err = q.QueryRow(`
+		SELECT EXISTS (
+			SELECT 1
+			FROM jobs o JOIN jobs me ON me.type = o.type AND me.payload = o.payload
+			WHERE me.id = $1 AND o.status IN ('pending', 'running') AND (o.created_at < me.created_at OR o.created_at = me.created_at AND o.id < me.id))`, run.ID).Scan(&there)
+	if err != nil {
+		return false, fmt.Errorf("look for an earlier job: %w", err)
+	}
+	return there, nil
+}
+
+// Restored puts aside, in a database that comes from a backup, every job that ran when it was made: whoever had it works on the original. Jobs of
+// the types in once go, ended or not: the original has done them, and they must not be done twice.
+func Restored(tx *db.Tx, now int64, once []string) error {
+	for _, jobType := range once {
+		if _, err := tx.Exec("DELETE FROM jobs WHERE type = $1", jobType); err != nil {
+			return fmt.Errorf("drop jobs: %w", err)
+		}
+	}
 	if err := orphan(tx, now); err != nil {
 		return fmt.Errorf("put jobs aside: %w", err)
 	}

@@ -25,7 +25,8 @@ type Result struct {
 type Store interface {
 	// Take spends cost units from the bucket key, which holds limit units and refills evenly within period; a bucket never heard of is
 	// full. Nothing is spent when it is not allowed. Cost 0 spends nothing in any case and tells whether 1 would be allowed. A cost over
-	// the limit is never allowed. Keys may have any length. One key must always come with the same limit and period, save for a
+	// the limit is never allowed. A negative cost gives back what was taken for nothing: it is always allowed, and fills no bucket beyond
+	// its limit. Keys may have any length. One key must always come with the same limit and period, save for a
 	// change of settings: what was spent before it then counts as time.
 	// Error: the context's when it has ended, and ErrArguments.
 	Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (Result, error)

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// ErrArguments: a limit below 1, a period below a microsecond, or a negative cost.
+// ErrArguments: a limit below 1, a period below a microsecond, or a negative cost that gives back more than the limit.
 var ErrArguments = errors.New("impossible rate limit")
 
 // Spend is one Take in the terms of GCRA, the virtual scheduling of ITU-T I.371: a bucket is nothing but the instant at which it will be
 // full again, and its level is how far away that is. Everything is in microseconds, since Redis counts in doubles.
 //
-// A take is allowed when level + Need <= Burst, and then the level grows by Need if Cost is above 0.
+// A take is allowed when level + Need <= Burst, and then the level moves by Need, to 0 at the lowest, unless Cost is 0.
 type Spend struct {
 	Limit    int
 	Cost     int
@@ -23,12 +23,15 @@ type Spend struct {
 
 // NewSpend checks the arguments of a Take. A limit of more than one unit a microsecond refills at that speed. Error: ErrArguments.
 func NewSpend(limit int, period time.Duration, cost int) (Spend, error) {
-	if limit < 1 || period < time.Microsecond || cost < 0 {
+	if limit < 1 || period < time.Microsecond || cost < -limit {
 		return Spend{}, fmt.Errorf("%w: %d of %d in %v", ErrArguments, cost, limit, period)
 	}
 	s := Spend{Limit: limit, Cost: cost, Interval: max(1, period.Microseconds()/int64(limit))}
 	s.Burst = s.Interval * int64(limit)
-	s.Need = s.Interval * int64(min(max(cost, 1), limit))
+	s.Need = s.Interval * int64(min(cost, limit))
+	if cost == 0 {
+		s.Need = s.Interval
+	}
 	if cost > limit {
 		s.Need = s.Burst + s.Interval // fits at no level
 	}
@@ -42,8 +45,8 @@ func (s Spend) Level(full, now int64) int64 { return min(max(full-now, 0), s.Bur
 // Take decides at that level; after is the level that the bucket has then.
 func (s Spend) Take(level int64) (after int64, result Result) {
 	allowed := level+s.Need <= s.Burst
-	if allowed && s.Cost > 0 {
-		level += s.Need
+	if allowed && s.Cost != 0 {
+		level = max(level+s.Need, 0)
 	}
 	return level, s.Result(level, allowed)
 }

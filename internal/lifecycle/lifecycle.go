@@ -1,14 +1,16 @@
-// Package lifecycle is what spans packages in one transaction: what a first start makes, accounts that come with home and quota, storage
-// providers and the mounts on them. Specification: User, Quota, Storage provider, Mount, Permission rule, Public endpoints (readiness).
+// Package lifecycle is what spans packages in one transaction: what a first start makes, accounts that come with home and quota
+// and leave with all that hangs on them, storage providers and the mounts on them. Specification: User, User status, Quota, Storage provider, Mount, Permission rule, Public endpoints (readiness).
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"larder/internal/access"
 	"larder/internal/account"
+	"larder/internal/apikey"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
@@ -17,7 +19,9 @@ import (
 	"larder/internal/provider"
 	"larder/internal/quota"
 	"larder/internal/secret"
+	"larder/internal/share"
 	"larder/internal/site"
+	"larder/internal/upload"
 )
 
 // Config is what a Service works with.
@@ -29,8 +33,12 @@ type Config struct {
 	Mounts    *mount.Store
 	Tree      *files.Tree
 	Site      *site.Store
+	Keys      *apikey.Service
+	Uploads   *upload.Service
 	IDs       *ident.Source
 	Now       func() time.Time
+	Wake      func() // called when a job has been inserted; nil for nobody
+	Piece     int    // how many entries of a deleted account change hands in one transaction, 0 for 250
 
 	MaxStorage, MaxFiles int64 // quota of a new user: bytes and files, -1 for unlimited
 }
@@ -39,7 +47,10 @@ type Config struct {
 type Service struct{ cfg Config }
 
 // New returns a Service.
-func New(cfg Config) *Service { return &Service{cfg: cfg} }
+func New(cfg Config) *Service {
+	cfg.Piece = cmp.Or(cfg.Piece, legacyPiece)
+	return &Service{cfg: cfg}
+}
 
 // NewUser is an account to be made. Its DefaultPath and HomeID are not looked at: both come from the home.
 type NewUser struct {
@@ -48,11 +59,28 @@ type NewUser struct {
 }
 
 // CreateUser makes account, home and quota in one transaction; whoever reads the account finds all three. While nothing is mounted where homes
-// are, the account has none. Faults: Invalid, AlreadyExists.
+// are, or that lies in somebody's home, the account has none. Faults: Invalid, AlreadyExists.
 func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, error) {
 	if err := n.Check(); err != nil {
 		return account.User{}, err
 	}
+	hash, err := s.cfg.Accounts.HashPassword(ctx, n.Password)
+	if err != nil {
+		return account.User{}, err
+	}
+	var user account.User
+	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		user, err = s.insertUser(ctx, tx, n, hash)
+		return err
+	})
+	if err != nil {
+		return account.User{}, fmt.Errorf("create user: %w", err)
+	}
+	return user, nil
+}
+
+// insertUser makes account, home and quota in the caller's transaction. Faults: Invalid, AlreadyExists.
+func (s *Service) insertUser(ctx context.Context, tx *db.Tx, n NewUser, passwordHash string) (account.User, error) {
 	maxStorage, maxFiles := s.cfg.MaxStorage, s.cfg.MaxFiles
 	if n.MaxStorage != nil {
 		maxStorage = *n.MaxStorage
@@ -60,40 +88,28 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, erro
 	if n.MaxFiles != nil {
 		maxFiles = *n.MaxFiles
 	}
-	hash, err := s.cfg.Accounts.HashPassword(ctx, n.Password)
+	n.DefaultPath, n.HomeID = "/", ""
+	if err := tx.LockTree(false); err != nil {
+		return account.User{}, err
+	}
+	made, err := s.cfg.Accounts.Insert(tx, n.NewUser, passwordHash)
 	if err != nil {
 		return account.User{}, err
 	}
-	n.DefaultPath, n.HomeID = "/", ""
-	var user account.User
-	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(false); err != nil {
-			return err
-		}
-		made, err := s.cfg.Accounts.Insert(tx, n.NewUser, hash)
-		if err != nil {
-			return err
-		}
-		if err := quota.Create(tx, made.ID, maxStorage, maxFiles); err != nil {
-			return err
-		}
-		home, path, err := s.cfg.Tree.InsertHome(ctx, tx, made.Username, made.ID)
-		switch {
-		case fault.Is(err, fault.NotFound): // no mount covers /home: no home then, but accounts there must be
-		case err != nil:
-			return err
-		default:
-			if err := s.cfg.Accounts.SetHome(tx, made.ID, home, path.String()); err != nil {
-				return err
-			}
-		}
-		user, err = s.cfg.Accounts.ByID(tx, made.ID)
-		return err
-	})
-	if err != nil {
-		return account.User{}, fmt.Errorf("create user: %w", err)
+	if err := quota.Create(tx, made.ID, maxStorage, maxFiles); err != nil {
+		return account.User{}, err
 	}
-	return user, nil
+	home, path, err := s.cfg.Tree.InsertHome(ctx, tx, made.Username, made.ID, func(folders []string) (bool, error) { return inOthersHome(tx, made.ID, folders) })
+	switch {
+	case fault.Is(err, fault.NotFound): // no mount covers /home, or it is in a home: no home then, but accounts there must be
+	case err != nil:
+		return account.User{}, err
+	default:
+		if err := s.cfg.Accounts.SetHome(tx, made.ID, home, path.String()); err != nil {
+			return account.User{}, err
+		}
+	}
+	return s.cfg.Accounts.ByID(tx, made.ID)
 }
 
 // ResetPassword gives the account of that name or address a new password, a random one when password is empty, and ends its sessions. It
@@ -118,6 +134,17 @@ func (s *Service) ResetPassword(ctx context.Context, username string, password s
 		return "", fmt.Errorf("reset password: %w", err)
 	}
 	return password, nil
+}
+
+// RecoverPassword sets a new password by a token that was mailed. Where that is what verifies the address, whoever made the account may have been somebody else,
+// who would keep what they left in it: its keys and shares end. Fault: Invalid.
+func (s *Service) RecoverPassword(ctx context.Context, token string, password secret.Text) error {
+	return s.cfg.Accounts.ResetPassword(ctx, token, password, func(tx *db.Tx, userID string) error {
+		if _, err := s.cfg.Keys.RevokeAll(tx, userID); err != nil {
+			return err
+		}
+		return share.RevokeAll(tx, userID, s.cfg.Now().UnixMilli())
+	})
 }
 
 // RandomPassword draws a password of 119 bits, 20 letters and digits.

@@ -15,6 +15,7 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/account"
+	"larder/internal/apikey"
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
 	"larder/internal/fault"
@@ -26,6 +27,7 @@ import (
 	"larder/internal/quota"
 	"larder/internal/secret"
 	"larder/internal/site"
+	"larder/internal/upload"
 	"larder/internal/vpath"
 )
 
@@ -43,6 +45,8 @@ type replica struct {
 	tree     *files.Tree
 	site     *site.Store
 	provider *provider.Registry
+	uploads  *upload.Service
+	log      *slog.Logger
 }
 
 func newReplica(t *testing.T, d *db.DB, objects string) *replica {
@@ -52,8 +56,8 @@ func newReplica(t *testing.T, d *db.DB, objects string) *replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{t: t, db: d, site: site.New(d)}
-	r.accounts = account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: master, Now: now, Log: log})
+	r := &replica{t: t, db: d, site: site.New(d, master), log: log}
+	r.accounts = account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: master, Now: now, Log: log, HashMemory: 64})
 	r.policies = access.NewStore(d, now, func(ctx context.Context, version int64) (bool, error) {
 		current, err := r.site.Current(ctx, version)
 		return current.AllowGuestAccess, err
@@ -65,9 +69,20 @@ func newReplica(t *testing.T, d *db.DB, objects string) *replica {
 		}
 	})
 	mounts := mount.New(d)
-	r.tree = files.New(files.Config{DB: d, Policies: r.policies, Mounts: mounts, Providers: r.provider, IDs: ids, Now: now, Grace: time.Hour, Log: log})
+	r.tree = files.New(files.Config{DB: d, Policies: r.policies, Mounts: mounts, Providers: r.provider, IDs: ids, Now: now, Grace: time.Hour, Log: log,
+		Active: r.accounts.Active, Heir: func(q db.Querier, userID string) (files.Heir, error) { return r.life.Heir(q, userID) },
+		Owner: func(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
+			u, err := r.accounts.Cached(ctx, version, userID)
+			if fault.Is(err, fault.NotFound) {
+				return access.Actor{}, false, nil
+			}
+			return access.Actor{UserID: u.ID, Role: u.Role, HomeID: u.HomeID}, u.Status == account.Active, err
+		},
+	})
+	r.uploads = upload.New(upload.Config{DB: d, Tree: r.tree, Providers: r.provider, IDs: ids, Now: now, Log: log})
 	r.life = lifecycle.New(lifecycle.Config{
 		DB: d, Accounts: r.accounts, Policies: r.policies, Providers: r.provider, Mounts: mounts, Tree: r.tree, Site: r.site, IDs: ids, Now: now,
+		Keys: apikey.New(d, ids, now), Uploads: r.uploads, Piece: 2,
 		MaxStorage: 1000, MaxFiles: 10,
 	})
 	return r

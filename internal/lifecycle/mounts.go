@@ -54,7 +54,8 @@ func (s *Service) name(ctx context.Context, m mount.Mount) (Mount, error) {
 	return list[0], nil
 }
 
-// CreateMount makes a mount, whose id, root and times are not looked at, with an empty root that belongs to ownerID. Faults: Invalid, Conflict.
+// CreateMount makes a mount, whose id, root and times are not looked at, with an empty root that belongs to ownerID. Faults: Invalid, Conflict, Forbidden
+// where that is no active account any more.
 func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount) (Mount, error) {
 	if err := m.Check(); err != nil {
 		return Mount{}, err
@@ -62,6 +63,13 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 	m.ID, m.CreatedAt = s.cfg.IDs.UUID(), s.cfg.Now().UnixMilli()
 	m.UpdatedAt = m.CreatedAt
 	err := s.rearrange(ctx, func(tx *db.Tx) (err error) {
+		active, err := s.cfg.Accounts.Active(tx, ownerID)
+		if err == nil && !active {
+			err = fault.New(fault.Forbidden, "The account that asked for this is not active any more.")
+		}
+		if err != nil {
+			return err
+		}
 		if err := s.onProvider(tx, m); err != nil {
 			return err
 		}

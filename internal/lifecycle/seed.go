@@ -10,6 +10,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/account"
 	"larder/internal/db"
+	"larder/internal/files"
 	"larder/internal/mount"
 	"larder/internal/provider"
 	"larder/internal/quota"
@@ -20,6 +21,9 @@ import (
 
 // firstBucket is the bucket of the store that a first start makes.
 const firstBucket = "default"
+
+// firstFolders are made by a first start. Rules and new accounts know them by their paths.
+var firstFolders = []vpath.Path{files.Homes, vpath.Root.Child("public"), vpath.Root.Child("uploads")}
 
 // First is what a first start is given.
 type First struct {
@@ -147,8 +151,8 @@ func (s *Service) seedTree(tx *db.Tx, ownerID, providerID, mountID, marker strin
 	if err != nil {
 		return err
 	}
-	for _, name := range []vpath.Name{"home", "public", "uploads"} {
-		if _, err := s.cfg.Tree.InsertFolder(tx, root, name, ownerID); err != nil {
+	for _, folder := range firstFolders {
+		if _, err := s.cfg.Tree.InsertFolder(tx, root, folder.Base(), ownerID); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"larder/internal/blob"
@@ -198,17 +199,18 @@ func (t *trial) multipart(ctx context.Context) error {
 		return err
 	}
 	t.begun = append(t.begun, upload)
-	if _, err := t.store.PutPart(ctx, upload, 1, bytes.NewReader(t.body)); err != nil {
+	part, err := t.store.PutPart(ctx, upload, 1, bytes.NewReader(t.body))
+	if err != nil {
 		return err
 	}
 	parts, err := t.store.Parts(ctx, upload)
 	if err != nil {
 		return err
 	}
-	if len(parts) != 1 || parts[0].Size != size {
+	if len(parts) != 1 || parts[0].Size != size || strings.Trim(parts[0].ETag, `"`) != strings.Trim(part.ETag, `"`) {
 		return errDiffers
 	}
-	if _, err := t.store.Finish(ctx, upload); err != nil {
+	if _, err := t.store.Finish(ctx, upload, parts); err != nil {
 		return err
 	}
 	t.begun = nil

@@ -39,6 +39,14 @@ func Get(q db.Querier, userID string) (Quota, error) {
 	return row.Quota, err
 }
 
+// Of returns the quotas of some users, by their ids; who has none is not among them.
+func Of(q db.Querier, userIDs []string) (map[string]Quota, error) {
+	if len(userIDs) == 0 {
+		return nil, nil
+	}
+	return readMany(q, userIDs)
+}
+
 // Reserve sets bytes and files aside for an upload. Fault: QuotaExceeded, also for a user without a quota.
 func Reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	if err := checkAmounts(bytes, files); err != nil {
@@ -102,6 +110,15 @@ func checkAmounts(bytes, files int64) error {
 	}
 	return nil
 }
+
+// Close has a user's quota take nothing more in; what is used can still be given back.
+func Close(tx *db.Tx, userID string) error {
+	var nothing int64
+	return SetLimits(tx, userID, &nothing, &nothing)
+}
+
+// Delete removes the quota of a user who owns nothing any more.
+func Delete(tx *db.Tx, userID string) error { return remove(tx, userID) }
 
 // Counters are what a quota keeps count of: bytes and files that are used, and that uploads under way have reserved.
 type Counters struct{ Storage, Files, ReservedStorage, ReservedFiles int64 }

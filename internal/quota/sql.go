@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"larder/internal/db"
 	"larder/internal/fault"
@@ -36,6 +37,38 @@ func read(q db.Querier, userID string) (row, error) {
 		return row{}, fmt.Errorf("read quota: %w", err)
 	}
 	return r, nil
+}
+
+func readMany(q db.Querier, userIDs []string) (map[string]Quota, error) {
+	marks, args := make([]string, len(userIDs)), make([]any, len(userIDs))
+	for i, id := range userIDs {
+		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
+	}
+	rows, err := q.Query(`
+		SELECT user_id, max_storage, used_storage, max_files, used_files
+		FROM quotas
+		WHERE user_id IN (`+strings.Join(marks, ", ")+`)`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read quotas: %w", err)
+	}
+	defer rows.Close()
+	found := map[string]Quota{}
+	for rows.Next() {
+		var id string
+		var q Quota
+		if err := rows.Scan(&id, &q.MaxStorage, &q.UsedStorage, &q.MaxFiles, &q.UsedFiles); err != nil {
+			return nil, fmt.Errorf("read quotas: %w", err)
+		}
+		found[id] = q
+	}
+	return found, rows.Err()
+}
+
+func remove(tx *db.Tx, userID string) error {
+	if _, err := tx.Exec("DELETE FROM quotas WHERE user_id = $1", userID); err != nil {
+		return fmt.Errorf("delete quota: %w", err)
+	}
+	return nil
 }
 
 func insert(tx *db.Tx, userID string, maxStorage, maxFiles int64) error {

@@ -10,16 +10,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
+	"reflect"
 
 	"larder/internal/db"
-	"larder/internal/fault"
-)
-
-const (
-	maxTitleRunes = 200
-	maxTextBytes  = 64 << 10 // of the other texts; a logo may be a data: address
-	maxPerMinute  = 10000
+	"larder/internal/secret"
 )
 
 // Settings are all settings. A zero Settings is none that anybody wants: begin with Defaults.
@@ -36,6 +30,13 @@ type Settings struct {
 	EmailEnabled               bool
 	RequireInviteCode          bool
 	EnableFreeMode             bool
+	SMTPHost                   string
+	SMTPPort                   int
+	SMTPSecure                 bool // TLS from the first byte on; else STARTTLS
+	SMTPUser                   string
+	SMTPPassword               secret.Text // "" for none; sealed where it is stored
+	SMTPFromName               string
+	SMTPFromEmail              string
 }
 
 // Defaults returns the settings of a service that nobody has set up: closed for registration, open for guests, rate limits on.
@@ -46,20 +47,8 @@ func Defaults() Settings {
 		RateLimitEnabled:           true,
 		RateLimitRequestsPerMinute: 600,
 		EnableFreeMode:             true,
+		SMTPPort:                   587,
 	}
-}
-
-// Check judges the values. Fault: Invalid.
-func (s Settings) Check() error {
-	switch {
-	case utf8.RuneCountInString(s.SiteTitle) > maxTitleRunes:
-		return fault.New(fault.Invalid, "A site title has at most 200 characters.")
-	case len(s.SiteLogo) > maxTextBytes || len(s.SiteFavicon) > maxTextBytes || len(s.CaptchaSiteKey) > maxTextBytes:
-		return fault.New(fault.Invalid, "A text among the site settings has at most 65536 bytes.")
-	case s.RateLimitRequestsPerMinute < 1 || s.RateLimitRequestsPerMinute > maxPerMinute:
-		return fault.New(fault.Invalid, "The rate limit is 1 to 10000 requests a minute.")
-	}
-	return nil
 }
 
 // field is one setting: the name of its row and where its value lies.
@@ -84,50 +73,121 @@ func (s *Settings) fields() []field {
 		{"emailEnabled", &s.EmailEnabled},
 		{"requireInviteCode", &s.RequireInviteCode},
 		{"enableFreeMode", &s.EnableFreeMode},
+		{"smtpHost", &s.SMTPHost},
+		{"smtpPort", &s.SMTPPort},
+		{"smtpSecure", &s.SMTPSecure},
+		{"smtpUser", &s.SMTPUser},
+		{passwordField, &s.SMTPPassword},
+		{"smtpFromName", &s.SMTPFromName},
+		{"smtpFromEmail", &s.SMTPFromEmail},
 	}
 }
 
 // Store reads and writes the settings. It is safe for concurrent use.
 type Store struct {
 	db     *db.DB
+	keys   *secret.Keyring // seals what is secret among them
 	cached db.Versioned[Settings]
 }
 
 // New returns the store of the settings in d.
-func New(d *db.DB) *Store { return &Store{db: d} }
+func New(d *db.DB, keys *secret.Keyring) *Store { return &Store{db: d, keys: keys} }
 
 // Save writes every setting in the caller's transaction and raises the config version. Fault: Invalid.
 func (s *Store) Save(tx *db.Tx, settings Settings) error {
 	if err := settings.Check(); err != nil {
 		return err
 	}
-	if err := save(tx, &settings); err != nil {
+	if err := s.save(tx, settings.fields()); err != nil {
 		return fmt.Errorf("save site settings: %w", err)
 	}
 	return tx.BumpConfig()
+}
+
+// Update changes what change changes, and returns the settings as they are then. Two who change different ones at once both succeed: what is changed is what
+// stands in the database at that moment, and nothing else is written. change may run more than once. Fault: Invalid, or what change returns.
+func (s *Store) Update(ctx context.Context, change func(*Settings) error) (Settings, error) {
+	var settings Settings
+	err := s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := tx.BumpConfig(); err != nil { // first: its row is the lock that makes the others wait
+			return fmt.Errorf("change site settings: %w", err)
+		}
+		settings = Defaults()
+		if err := s.load(tx, &settings); err != nil {
+			return fmt.Errorf("load site settings: %w", err)
+		}
+		before := settings
+		if err := change(&settings); err != nil {
+			return err
+		}
+		if err := settings.Check(); err != nil {
+			return err
+		}
+		if err := s.save(tx, differing(&before, &settings)); err != nil {
+			return fmt.Errorf("save site settings: %w", err)
+		}
+		return nil
+	})
+	return settings, err
+}
+
+// differing are the fields of now whose values are not those of before.
+func differing(before, now *Settings) []field {
+	var changed []field
+	old := before.fields()
+	for i, f := range now.fields() {
+		if !reflect.DeepEqual(f.value, old[i].value) {
+			changed = append(changed, f)
+		}
+	}
+	return changed
 }
 
 // Current returns the settings under version, the config version that the caller has just read.
 func (s *Store) Current(ctx context.Context, version int64) (Settings, error) {
 	return s.cached.Get(version, func() (Settings, error) {
 		settings := Defaults()
-		if err := load(s.db.Read(ctx), &settings); err != nil {
+		if err := s.load(s.db.Read(ctx), &settings); err != nil {
 			return Settings{}, fmt.Errorf("load site settings: %w", err)
 		}
 		return settings, nil
 	})
 }
 
-// encode writes the value of a field.
-func (f field) encode() (string, error) {
+// passwordField is the one setting that is secret.
+const passwordField = "smtpPassword"
+
+// encode writes the value of a field, sealed if it is secret; no password is an empty text.
+func (s *Store) encode(f field) (string, error) {
+	if password, ok := f.value.(*secret.Text); ok {
+		if *password == "" {
+			return `""`, nil
+		}
+		sealed, err := s.keys.Seal("settings", f.name, []byte(password.Reveal()))
+		f.value = &sealed
+		if err != nil {
+			return "", err
+		}
+	}
 	text, err := json.Marshal(f.value)
 	return string(text), err
 }
 
-// decode reads the value of a field.
-func (f field) decode(text string) error {
-	if err := json.Unmarshal([]byte(text), f.value); err != nil {
+// decode reads the value of a field. A secret that was sealed with another key is taken for none: it has to be given anew.
+func (s *Store) decode(f field, text string) error {
+	password, ok := f.value.(*secret.Text)
+	if !ok {
+		if err := json.Unmarshal([]byte(text), f.value); err != nil {
+			return fmt.Errorf("setting %s: %w", f.name, err)
+		}
+		return nil
+	}
+	var sealed string
+	if err := json.Unmarshal([]byte(text), &sealed); err != nil {
 		return fmt.Errorf("setting %s: %w", f.name, err)
+	}
+	if plain, err := s.keys.Open("settings", f.name, sealed); err == nil {
+		*password = secret.Text(plain)
 	}
 	return nil
 }

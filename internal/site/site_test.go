@@ -2,21 +2,24 @@ package site_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
 	"larder/internal/fault"
+	"larder/internal/secret"
 	"larder/internal/site"
 )
 
 // changed is a value other than the default in every field.
 var changed = site.Settings{
-	SiteTitle:                  "Vorrat \"süß\" \x00 <&>",
+	SiteTitle:                  "Vorrat \"süß\" <&>",
 	SiteLogo:                   "https://example.org/logo.svg",
-	SiteFavicon:                "data:image/png;base64,AAAA",
+	SiteFavicon:                "/public/favicon.png",
 	AllowRegistration:          true,
 	RequireEmailVerification:   true,
 	EnableCaptcha:              true,
@@ -24,7 +27,24 @@ var changed = site.Settings{
 	RateLimitRequestsPerMinute: 10000,
 	EmailEnabled:               true,
 	RequireInviteCode:          true,
+	SMTPHost:                   "mail.example.org",
+	SMTPPort:                   465,
+	SMTPSecure:                 true,
+	SMTPUser:                   "bob",
+	SMTPPassword:               "the canary",
+	SMTPFromName:               "Vorrat",
+	SMTPFromEmail:              "larder@example.org",
 }
+
+// keys is a keyring for tests.
+var keys = func() *secret.Keyring {
+	master := sha256.Sum256([]byte("a master key for tests"))
+	ring, err := secret.New(master[:])
+	if err != nil {
+		panic(err)
+	}
+	return ring
+}()
 
 func version(t *testing.T, d *db.DB) int64 {
 	t.Helper()
@@ -56,8 +76,9 @@ func TestEmptyDatabaseMeansDefaults(t *testing.T) {
 			RateLimitEnabled:           true,
 			RateLimitRequestsPerMinute: 600,
 			EnableFreeMode:             true,
+			SMTPPort:                   587,
 		}
-		if got := current(t, d, site.New(d)); got != want {
+		if got := current(t, d, site.New(d, keys)); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
@@ -66,7 +87,7 @@ func TestEmptyDatabaseMeansDefaults(t *testing.T) {
 func TestSavedSettingsAreSeenByEveryReplica(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		one, two := site.New(d), site.New(d)
+		one, two := site.New(d, keys), site.New(d, keys)
 		if got := current(t, d, two); got != site.Defaults() {
 			t.Fatalf("before: %+v", got)
 		}
@@ -75,7 +96,7 @@ func TestSavedSettingsAreSeenByEveryReplica(t *testing.T) {
 			if err := d.Write(context.Background(), func(tx *db.Tx) error { return one.Save(tx, settings) }); err != nil {
 				t.Fatal(err)
 			}
-			for name, store := range map[string]*site.Store{"writer": one, "other": two, "restarted": site.New(d)} {
+			for name, store := range map[string]*site.Store{"writer": one, "other": two, "restarted": site.New(d, keys)} {
 				if got := current(t, d, store); got != settings {
 					t.Errorf("%s: got %+v, want %+v", name, got, settings)
 				}
@@ -90,7 +111,7 @@ func TestSavedSettingsAreSeenByEveryReplica(t *testing.T) {
 func TestSettingsAreKeptInMemoryUnderTheirVersion(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		store := site.New(d)
+		store := site.New(d, keys)
 		v := version(t, d)
 		if _, err := store.Current(context.Background(), v); err != nil {
 			t.Fatal(err)
@@ -123,15 +144,26 @@ func TestBadSettingsAreRefusedAndChangeNothing(t *testing.T) {
 		"10001 requests":    {with(func(s *site.Settings) { s.RateLimitRequestsPerMinute = 10001 }), false},
 		"title of 200":      {with(func(s *site.Settings) { s.SiteTitle = strings.Repeat("ü", 200) }), true},
 		"title of 201":      {with(func(s *site.Settings) { s.SiteTitle = strings.Repeat("ü", 201) }), false},
-		"logo of 64 KiB":    {with(func(s *site.Settings) { s.SiteLogo = strings.Repeat("x", 65536) }), true},
-		"logo beyond":       {with(func(s *site.Settings) { s.SiteLogo = strings.Repeat("x", 65537) }), false},
-		"favicon beyond":    {with(func(s *site.Settings) { s.SiteFavicon = strings.Repeat("x", 65537) }), false},
-		"captcha key too":   {with(func(s *site.Settings) { s.CaptchaSiteKey = strings.Repeat("x", 65537) }), false},
+		"title, two lines":  {with(func(s *site.Settings) { s.SiteTitle = "a\r\nBcc: eve@example.org" }), false}, // abuse case C73
+		"name, two lines":   {with(func(s *site.Settings) { s.SMTPFromName = "a\r\nBcc: eve@example.org" }), false},
+		"sender, two lines": {with(func(s *site.Settings) { s.SMTPFromEmail = "a@b\r\nBcc: eve@example.org" }), false},
+		"title, broken":     {with(func(s *site.Settings) { s.SiteTitle = "\xff" }), false},
+		"logo that runs":    {with(func(s *site.Settings) { s.SiteLogo = "javascript:alert(1)" }), false}, // abuse case C66
+		"logo inside":       {with(func(s *site.Settings) { s.SiteLogo = "data:image/png;base64,AAAA" }), false},
+		"logo of 2000":      {with(func(s *site.Settings) { s.SiteLogo = "/" + strings.Repeat("x", 1999) }), true},
+		"logo of 2001":      {with(func(s *site.Settings) { s.SiteLogo = "/" + strings.Repeat("x", 2000) }), false},
+		"favicon of 2001":   {with(func(s *site.Settings) { s.SiteFavicon = "/" + strings.Repeat("x", 2000) }), false},
+		"captcha key, 500":  {with(func(s *site.Settings) { s.CaptchaSiteKey = strings.Repeat("x", 500) }), true},
+		"captcha key, 501":  {with(func(s *site.Settings) { s.CaptchaSiteKey = strings.Repeat("x", 501) }), false},
+		"port 0":            {with(func(s *site.Settings) { s.SMTPPort = 0 }), false},
+		"port 1":            {with(func(s *site.Settings) { s.SMTPPort = 1 }), true},
+		"port 65535":        {with(func(s *site.Settings) { s.SMTPPort = 65535 }), true},
+		"port 65536":        {with(func(s *site.Settings) { s.SMTPPort = 65536 }), false},
 		"an untitled site":  {with(func(s *site.Settings) { s.SiteTitle = "" }), true},
 		"nothing but zeros": {site.Settings{}, false},
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		store := site.New(d)
+		store := site.New(d, keys)
 		for name, c := range cases {
 			before, old := version(t, d), current(t, d, store)
 			err := d.Write(context.Background(), func(tx *db.Tx) error { return store.Save(tx, c.settings) })
@@ -144,6 +176,87 @@ func TestBadSettingsAreRefusedAndChangeNothing(t *testing.T) {
 			if !fault.Is(err, fault.Invalid) || version(t, d) != before || current(t, d, store) != old {
 				t.Errorf("%s: got %v", name, err)
 			}
+		}
+	})
+}
+
+// What is changed at the same moment by many is all there in the end, whatever each of them saw before.
+func TestUpdatesDoNotLoseEachOther(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		one, two := site.New(d, keys), site.New(d, keys)
+		changes := []func(s *site.Settings){
+			func(s *site.Settings) { s.SiteTitle = "title" }, func(s *site.Settings) { s.SMTPHost = "host" }, func(s *site.Settings) { s.SMTPPort = 25 },
+			func(s *site.Settings) { s.SMTPPassword = "word" }, func(s *site.Settings) { s.AllowRegistration = true }, func(s *site.Settings) { s.SMTPUser = "bob" },
+			func(s *site.Settings) { s.EmailEnabled = true }, func(s *site.Settings) { s.AllowGuestAccess = false },
+		}
+		for range 20 {
+			if err := d.Write(t.Context(), func(tx *db.Tx) error { return one.Save(tx, site.Defaults()) }); err != nil {
+				t.Fatal(err)
+			}
+			want := site.Defaults()
+			var all sync.WaitGroup
+			for i, change := range changes {
+				change(&want)
+				all.Go(func() {
+					store := []*site.Store{one, two}[i%2]
+					if _, err := store.Update(t.Context(), func(s *site.Settings) error { change(s); return nil }); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			if got := current(t, d, two); got != want {
+				t.Fatalf("got %+v, want %+v", got, want)
+			}
+		}
+	})
+}
+
+func TestUpdateThatFailsChangesNothing(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		store := site.New(d, keys)
+		before := version(t, d)
+		mine := errors.New("no")
+		if _, err := store.Update(t.Context(), func(s *site.Settings) error { s.SiteTitle = "x"; return mine }); !errors.Is(err, mine) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := store.Update(t.Context(), func(s *site.Settings) error { s.SMTPPort = 0; return nil }); !fault.Is(err, fault.Invalid) {
+			t.Errorf("got %v", err)
+		}
+		if got := current(t, d, store); got != site.Defaults() || version(t, d) != before {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// The password lies sealed. With another key it is none, which is no error, and changing something else leaves it as it lies: the key may come back.
+func TestThePasswordIsSealed(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		store := site.New(d, keys)
+		if _, err := store.Update(t.Context(), func(s *site.Settings) error { s.SMTPPassword = "the canary"; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		var lies string
+		if err := d.Read(t.Context()).QueryRow("SELECT value FROM settings WHERE name = 'smtpPassword'").Scan(&lies); err != nil || lies == `""` || strings.Contains(lies, "canary") {
+			t.Fatalf("in the database: %s, %v", lies, err)
+		}
+		master := sha256.Sum256([]byte("another master key"))
+		ring, err := secret.New(master[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := site.New(d, ring)
+		if got := current(t, d, other); got != site.Defaults() {
+			t.Errorf("with another key: %+v", got)
+		}
+		if _, err := other.Update(t.Context(), func(s *site.Settings) error { s.SiteTitle = "x"; return nil }); err != nil {
+			t.Error(err)
+		}
+		if got := current(t, d, site.New(d, keys)); got.SMTPPassword != "the canary" || got.SiteTitle != "x" {
+			t.Errorf("with its own key again: %+v", got)
 		}
 	})
 }

@@ -7,12 +7,15 @@ import (
 	"larder/internal/db"
 )
 
-// save writes all rows in one statement.
-func save(tx *db.Tx, settings *Settings) error {
+// save writes the rows of some fields in one statement.
+func (s *Store) save(tx *db.Tx, fields []field) error {
+	if len(fields) == 0 {
+		return nil
+	}
 	var rows []string
 	var args []any
-	for _, f := range settings.fields() {
-		text, err := f.encode()
+	for _, f := range fields {
+		text, err := s.encode(f)
 		if err != nil {
 			return err
 		}
@@ -27,7 +30,7 @@ func save(tx *db.Tx, settings *Settings) error {
 }
 
 // load puts what is stored over the values in settings. Rows that it doesn't know belong to a newer version of the service.
-func load(q db.Querier, settings *Settings) error {
+func (s *Store) load(q db.Querier, settings *Settings) error {
 	rows, err := q.Query("SELECT name, value FROM settings")
 	if err != nil {
 		return err
@@ -43,7 +46,7 @@ func load(q db.Querier, settings *Settings) error {
 			return err
 		}
 		if f, ok := known[name]; ok {
-			if err := f.decode(text); err != nil {
+			if err := s.decode(f, text); err != nil {
 				return err
 			}
 		}

@@ -115,10 +115,8 @@ func (s *Service) finish(ctx context.Context, r *row) error {
 	if err != nil {
 		return err
 	}
-	made, err := put(ctx, store, s.upload(*r))
+	made, err := s.put(ctx, store, *r)
 	switch {
-	case errors.Is(err, blob.ErrPart):
-		return s.incomplete(ctx, *r)
 	case errors.Is(err, blob.ErrBusy):
 		return fault.New(fault.Conflict, "A part of this upload is being written at this moment. Complete it when that is done.").Because(err)
 	case errors.Is(err, blob.ErrNotFound):
@@ -143,12 +141,20 @@ func (s *Service) finish(ctx context.Context, r *row) error {
 	return err
 }
 
-// put has the store put the parts together, and asks again for some two seconds while somebody else is at it: a part in its last moments, or another
-// completion. Errors: those of Finish.
-func put(ctx context.Context, store blob.Store, u blob.Upload) (blob.Info, error) {
+// put has the store put the parts together that count, and asks again for some two seconds while somebody else is at it: a part in its last moments, one
+// that is stored and not acknowledged yet, or another completion. Errors: those of Finish, save ErrPart. Faults: Unverified (some are missing), Unavailable.
+func (s *Service) put(ctx context.Context, store blob.Store, r row) (blob.Info, error) {
 	for wait := time.Millisecond; ; wait *= 2 {
-		info, err := store.Finish(ctx, u)
-		if !errors.Is(err, blob.ErrBusy) || wait > time.Second {
+		parts, others, err := s.received(ctx, r)
+		if err != nil {
+			return blob.Info{}, err
+		}
+		info, err := store.Finish(ctx, s.upload(r), parts) // also when some are missing: it tells when somebody is at it
+		lacks := errors.Is(err, blob.ErrPart)
+		if lacks && (wait > time.Second || !others && len(parts) < r.totalParts) {
+			return blob.Info{}, incomplete(r.totalParts, parts)
+		}
+		if !lacks && (!errors.Is(err, blob.ErrBusy) || wait > time.Second) {
 			return info, err
 		}
 		select {
@@ -167,14 +173,10 @@ func (s *Service) vanished(ctx context.Context, store blob.Store, r row) error {
 	return s.gone(ctx, store, r)
 }
 
-// incomplete says which parts have not come in. Faults: Unverified, Unavailable.
-func (s *Service) incomplete(ctx context.Context, r row) error {
-	parts, err := s.received(ctx, r)
-	if err != nil && !errors.Is(err, blob.ErrNotFound) {
-		return err
-	}
+// incomplete says which parts have not come in, as a fault.Unverified.
+func incomplete(total int, parts []blob.Part) error {
 	const some = 5
-	absent := missing(r.totalParts, parts)
+	absent := missing(total, parts)
 	var names []string
 	for _, number := range absent[:min(len(absent), some)] {
 		names = append(names, strconv.Itoa(number))

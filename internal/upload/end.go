@@ -46,12 +46,45 @@ func (s *Service) giveBack(tx *db.Tx, r row) error {
 	return s.tree.Discard(tx, r.place.ProviderID, r.key, s.ms())
 }
 
+// EndAll ends, in the caller's transaction, every upload of a user whose account goes, and locks the user's quota, so that none comes in beside it:
+// sessions are aborted as by Abort. An upload in one request fails when it comes to its end, since the account is asked for then, and tidies up itself;
+// its reservation is back at once as well.
+func (s *Service) EndAll(tx *db.Tx, userID string) error {
+	if err := s.endSessions(tx, userID); err != nil { // sessions before quotas, as everywhere
+		return err
+	}
+	if err := quota.Lock(tx, userID); err != nil {
+		return err
+	}
+	if err := s.endSessions(tx, userID); err != nil { // those that were begun before the lock
+		return err
+	}
+	bytes, files, err := unreserve(tx, userID)
+	if err != nil {
+		return fmt.Errorf("end all uploads: %w", err)
+	}
+	return quota.Release(tx, userID, bytes, files)
+}
+
+func (s *Service) endSessions(tx *db.Tx, userID string) error {
+	ended, err := abortAll(tx, userID)
+	if err != nil {
+		return fmt.Errorf("end all uploads: %w", err)
+	}
+	for _, r := range ended {
+		if err := s.giveBack(tx, r); err != nil {
+			return fmt.Errorf("end all uploads: %w", err)
+		}
+	}
+	return nil
+}
+
 // toKeep returns how many bytes are to be kept of a session whose time is over. Fault: Unavailable.
 func (s *Service) toKeep(ctx context.Context, r row) (int64, error) {
 	if !r.keeps() || s.ms() >= r.keepEnd() {
 		return 0, nil
 	}
-	parts, err := s.received(ctx, r)
+	parts, _, err := s.received(ctx, r)
 	if errors.Is(err, blob.ErrNotFound) {
 		return 0, nil
 	}

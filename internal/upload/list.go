@@ -80,7 +80,7 @@ func (s *Service) arrived(ctx context.Context, r row, silent map[string]bool) *i
 // lies asks the store how many bytes it has of a session in parts, or in one piece that goes straight to it. Fault: Unavailable.
 func (s *Service) lies(ctx context.Context, r row) (int64, error) {
 	if r.inParts() {
-		parts, err := s.received(ctx, r)
+		parts, _, err := s.received(ctx, r)
 		if errors.Is(err, blob.ErrNotFound) {
 			return 0, nil
 		}

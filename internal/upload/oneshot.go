@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"larder/internal/access"
@@ -36,6 +37,10 @@ type OneShot struct {
 	// and by its first bytes both, so that nothing but a picture is published under the name of one.
 	Links string
 	Body  io.Reader
+	// Here says that missing folders are not made: the folder must be there. Fault: Conflict.
+	Here bool
+	// Expect, unless it is nil, judges what lies there when the file is put, see files.Place.
+	Expect func(etag string) error
 }
 
 // Result is the file that came of it, and its permanent link if one was asked for.
@@ -45,8 +50,8 @@ type Result struct {
 }
 
 // Put stores a whole body as a file; nil means that file, row and charge are durable. When it fails, nothing has changed. A body of
-// announced size is reserved before it is read; one of unknown size is stopped where the quota ends, unless it replaces a file: how much that
-// gives back is known at the end only. (A body below 256 KiB is read first and then charged in one go.) Faults: Unauthorized, Invalid, Forbidden, NotFound, AlreadyExists, QuotaExceeded, TooLarge (over 20 GiB),
+// announced size is reserved before it is read; one of unknown size is stopped where the quota ends. What replaces a file takes the room that this
+// gives back. (A body below 256 KiB is read first and then charged in one go.) Faults: Unauthorized, Invalid, Forbidden, NotFound, AlreadyExists, QuotaExceeded, TooLarge (over 20 GiB),
 // Unverified (longer or shorter than announced, or broken off), Unavailable.
 func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, error) {
 	if err := signedIn(a); err != nil {
@@ -63,7 +68,11 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	left, err := s.left(ctx, a.UserID, how, o.Size)
+	if o.Here && len(place.Missing) > 0 {
+		return Result{}, fault.New(fault.Conflict, "The folder that the file is meant for does not exist.")
+	}
+	place.Expect = o.Expect
+	left, err := s.left(ctx, a.UserID, place, o.Size)
 	if err != nil {
 		return Result{}, err
 	}
@@ -91,14 +100,18 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	return s.putLarge(ctx, a, o, place, head[:min(n, headSize)], left)
 }
 
-// left refuses what cannot fit, before any of it is read, and returns how many bytes fit. What replaces a file is measured against that
-// file, which the commit does. Fault: QuotaExceeded.
-func (s *Service) left(ctx context.Context, userID string, how files.Conflict, size int64) (int64, error) {
+// left refuses what cannot fit, before any of it is read, and returns how many bytes fit. What somebody else is to pay is left to the commit: who that is may
+// change meanwhile, as when a deleted account's files are handed over. Fault: QuotaExceeded.
+func (s *Service) left(ctx context.Context, userID string, place files.Place, size int64) (int64, error) {
+	if place.Payer != userID {
+		return MaxFileSize, nil
+	}
 	bytes, count, err := quota.Left(s.db.Read(ctx), userID)
 	if err != nil {
 		return 0, fmt.Errorf("read the quota: %w", err)
 	}
-	if how != files.Replace && (count < 1 || bytes < max(size, 0)) {
+	bytes += min(place.Freed, math.MaxInt64-bytes)
+	if !place.Replaces && count < 1 || bytes < max(size, 0) {
 		return 0, overQuota()
 	}
 	return bytes, nil
@@ -184,12 +197,20 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 		id: s.ids.UUID(), userID: a.UserID, place: place, size: o.Size, claim: claim(o.MimeType), oneShot: true,
 		bytes: max(o.Size, 0), files: 1, key: key, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
 	}
+	if place.Replaces { // no file comes into being; what another pays is asked for at the end
+		r.bytes, r.files = max(r.bytes-place.Freed, 0), 0
+		if place.Payer != r.userID {
+			r.bytes = 0
+		}
+	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(false); err != nil { // see files.Keyring
 			return err
 		}
-		if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {
-			return err
+		if r.bytes > 0 || r.files > 0 {
+			if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {
+				return err
+			}
 		}
 		if err := s.tree.Discard(tx, place.ProviderID, key, r.expiresAt+garbageSlip.Milliseconds()); err != nil {
 			return err
@@ -215,7 +236,7 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store blob.Store, r *row, head []byte, left int64) (Result, error) {
 	r.mimeType = settle(r.place.Name, head, r.claim)
 	opts := blob.PutOptions{Size: o.Size, Max: MaxFileSize, MimeType: r.mimeType}
-	if o.Size < 0 && o.Conflict != "replace" {
+	if o.Size < 0 {
 		opts.Max = min(left, MaxFileSize)
 	}
 	info, err := store.Put(ctx, r.key, &guardedReader{r: o.Body, guard: func() error { return s.keepAlive(ctx, r) }}, opts)

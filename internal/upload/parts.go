@@ -42,7 +42,7 @@ func (s *Service) begin(ctx context.Context, r *row) error {
 		return provider.Fault(err)
 	}
 	crash.Point("parts.begun")
-	r.uploadID, r.totalParts = u.ID, u.Parts()
+	r.uploadID, r.totalParts, r.recorded = u.ID, u.Parts(), r.mode == worker
 	return nil
 }
 
@@ -127,6 +127,12 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 	if err != nil {
 		return "", err
 	}
+	var known map[int][]string
+	if r.recorded {
+		if known, err = acknowledged(s.db.Read(ctx), r.id); err != nil {
+			return "", err
+		}
+	}
 	part, err := store.PutPart(ctx, u, number, s.watch(ctx, r, body))
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
@@ -135,13 +141,42 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 		return "", stored(err)
 	}
 	crash.Point("parts.stored")
-	if r, err = find(s.db.Read(ctx), a.UserID, sessionID); err == nil {
-		err = s.takesBytes(r)
+	if r.recorded {
+		err = s.acknowledge(ctx, r, part, known[number])
+	} else {
+		err = s.stillTakes(s.db.Read(ctx), r)
 	}
 	if err != nil { // the collector has the part, or the parts as a whole
 		return "", err
 	}
 	return part.ETag, nil
+}
+
+// acknowledge records a part that the store has, so that from now on none in its place counts that nobody has acknowledged, nor what was known of it
+// before; also for a client that went away as the last byte came. Faults: those of stillTakes.
+func (s *Service) acknowledge(ctx context.Context, r row, part blob.Part, before []string) error {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	err := s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := s.stillTakes(tx, r); err != nil {
+			return err
+		}
+		return acknowledge(tx, r.id, part, before)
+	})
+	if err != nil {
+		return fmt.Errorf("acknowledge a part: %w", err)
+	}
+	crash.Point("parts.acknowledged")
+	return nil
+}
+
+// stillTakes looks whether a session takes bytes as it did when r was read. Faults: those of find and takesBytes.
+func (s *Service) stillTakes(q db.Querier, r row) error {
+	now, err := find(q, r.userID, r.id)
+	if err != nil {
+		return err
+	}
+	return s.takesBytes(now)
 }
 
 // How often a body under way is held against its session: a part of 8 MiB some times, a slow one now and then.
@@ -171,13 +206,9 @@ func (s *Service) watch(ctx context.Context, r row, body io.Reader) io.Reader {
 }
 
 // gone says why the store does not know the parts of a session that seemed to be pending: it has ended meanwhile, a completion has put them together
-// and got no further, or they are lost. Faults: those of find and takesBytes, Conflict, Unavailable.
+// and got no further, or they are lost. Faults: those of stillTakes, Conflict, Unavailable.
 func (s *Service) gone(ctx context.Context, store blob.Store, r row) error {
-	now, err := find(s.db.Read(ctx), r.userID, r.id)
-	if err == nil {
-		err = s.takesBytes(now)
-	}
-	if err != nil {
+	if err := s.stillTakes(s.db.Read(ctx), r); err != nil {
 		return err
 	}
 	switch _, err := store.Stat(ctx, r.key); {
@@ -198,7 +229,7 @@ type Parts struct {
 	URLs     []PartURL // new ones for the missing, in mode presigned
 }
 
-// Parts asks the store what has come in of a pending session: the truth for whoever resumes it. Faults: NotFound, Conflict (not in parts,
+// Parts tells what has come in of a pending session: the truth for whoever resumes it. Faults: NotFound, Conflict (not in parts,
 // completed, aborted), UploadExpired, Unavailable.
 func (s *Service) Parts(ctx context.Context, a access.Actor, sessionID string) (Parts, error) {
 	r, err := find(s.db.Read(ctx), a.UserID, sessionID)
@@ -208,7 +239,7 @@ func (s *Service) Parts(ctx context.Context, a access.Actor, sessionID string) (
 	if err := s.takesParts(r); err != nil {
 		return Parts{}, err
 	}
-	received, err := s.received(ctx, r)
+	received, _, err := s.received(ctx, r)
 	if errors.Is(err, blob.ErrNotFound) {
 		store, err := s.store(ctx, r.place.ProviderID)
 		if err != nil {
@@ -228,51 +259,6 @@ func (s *Service) Parts(ctx context.Context, a access.Actor, sessionID string) (
 		}
 	}
 	return parts, nil
-}
-
-// missing lists the numbers that are not there.
-func missing(total int, received []blob.Part) []int {
-	there := make(map[int]bool, len(received))
-	for _, p := range received {
-		there[p.Number] = true
-	}
-	var numbers []int
-	for n := 1; n <= total; n++ {
-		if !there[n] {
-			numbers = append(numbers, n)
-		}
-	}
-	return numbers
-}
-
-// received lists the parts that the store has. When a completion has put them together and got no further, they are all there, by the etag of the
-// object. Error: blob.ErrNotFound when the store knows nothing of them. Fault: Unavailable.
-func (s *Service) received(ctx context.Context, r row) ([]blob.Part, error) {
-	store, err := s.store(ctx, r.place.ProviderID)
-	if err != nil {
-		return nil, err
-	}
-	u := s.upload(r)
-	parts, err := store.Parts(ctx, u)
-	if !errors.Is(err, blob.ErrNotFound) {
-		return parts, provider.Fault(err)
-	}
-	info, err := store.Stat(ctx, r.key)
-	if err != nil {
-		return nil, provider.Fault(err)
-	}
-	for n := 1; n <= r.totalParts; n++ {
-		parts = append(parts, blob.Part{Number: n, Size: u.PartLength(n), ETag: info.ETag})
-	}
-	return parts, nil
-}
-
-// length adds parts up, in bytes.
-func length(parts []blob.Part) (n int64) {
-	for _, p := range parts {
-		n += p.Size
-	}
-	return n
 }
 
 // Renew gives a pending session in parts another hour from now, up to a day after it was made, and its addresses anew. Faults: NotFound, Conflict (not in parts, completed,

@@ -164,8 +164,8 @@ type told struct {
 	finished, stat func(blob.Info) blob.Info
 }
 
-func (s told) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
-	info, err := s.Store.Finish(ctx, u)
+func (s told) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
+	info, err := s.Store.Finish(ctx, u, parts)
 	return s.finished(info), err
 }
 

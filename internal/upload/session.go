@@ -234,7 +234,10 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	begun := false
 	switch {
 	case old != nil && old.status == expired:
-		r.key, r.uploadID, r.totalParts, r.begunAt = old.key, old.uploadID, old.totalParts, old.begunAt
+		r.key, r.uploadID, r.totalParts, r.begunAt, r.recorded = old.key, old.uploadID, old.totalParts, old.begunAt, old.recorded
+		if r.recorded { // what lies there and was not acknowledged is not to count now
+			r.mode = worker
+		}
 	case n.inParts():
 		if err := s.begin(ctx, &r); err != nil {
 			return Session{}, err
@@ -278,6 +281,11 @@ func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	}
 	if err := insert(tx, r); err != nil {
 		return err
+	}
+	if old != nil && old.status == expired {
+		if err := inherit(tx, r.id, old.id); err != nil {
+			return err
+		}
 	}
 	switch {
 	case r.inParts():

@@ -37,6 +37,7 @@ type row struct {
 	key        blob.Key // of the bytes received, "" for none yet; of a session in parts: of the object they make, from the start; see also staged
 	totalParts int      // 0 for a session whose bytes come in one piece
 	uploadID   string   // what the store calls the parts
+	recorded   bool     // a part counts only as it was acknowledged, see received.go
 	begunAt    int64    // ms; when the store was told of the parts
 	keptUntil  int64    // ms; 0 unless the parts of an expired session are kept
 
@@ -82,7 +83,8 @@ func (r row) garbageAt() int64 {
 const columns = `
 	id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict,
 	idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, sha256, etag, content_type, entry_id,
-	created_at, expires_at, completed_at, upload_id, total_parts, kept_until, upload_mode, COALESCE(begun_at, created_at)`
+	created_at, expires_at, completed_at, upload_id, total_parts, kept_until, upload_mode, COALESCE(begun_at, created_at),
+	parts_recorded`
 
 func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	var (
@@ -94,7 +96,8 @@ func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	)
 	err := from.Scan(&r.id, &r.userID, &keyID, &r.place.MountID, &r.place.ProviderID, &target, &r.place.BaseID, &missing, &name, &r.size,
 		&r.claim, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256, &etag, &mimeType, &entryID,
-		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil, &r.mode, &r.begunAt)
+		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil, &r.mode, &r.begunAt,
+		&r.recorded)
 	if err != nil {
 		return row{}, err
 	}
@@ -124,13 +127,13 @@ func insert(tx *db.Tx, r row) error {
 	_, err := tx.Exec(`
 		INSERT INTO upload_sessions (id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size,
 			mime_type, conflict, idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, created_at, expires_at,
-			upload_id, total_parts, upload_mode, begun_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
+			upload_id, total_parts, upload_mode, begun_at, parts_recorded)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
 		r.id, r.userID, null(r.keyID), r.place.MountID, r.place.ProviderID, r.place.Dir.String(), r.place.BaseID,
 		strings.Join(missing, "/"), string(r.place.Name), r.size, r.claim, string(r.place.Conflict), null(r.idempotencyKey), r.oneShot,
 		r.bytes, r.files, null(string(r.key)), r.createdAt, r.expiresAt,
 		sql.NullString{String: r.uploadID, Valid: r.inParts()}, sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()}, cmp.Or(r.mode, worker),
-		sql.NullInt64{Int64: r.begunAt, Valid: r.inParts()})
+		sql.NullInt64{Int64: r.begunAt, Valid: r.inParts()}, r.recorded)
 	return err
 }
 
@@ -219,6 +222,42 @@ func abort(tx *db.Tx, userID, id string) (row, error) {
 		RETURNING `+columns, id, userID))
 }
 
+// abortAll is abort for all sessions of a user.
+func abortAll(tx *db.Tx, userID string) ([]row, error) {
+	rows, err := tx.Query(`
+		UPDATE upload_sessions
+		SET status = CASE WHEN status = 'pending' THEN 'aborted' ELSE status END, kept_until = NULL
+		WHERE user_id = $1 AND (status = 'pending' OR kept_until IS NOT NULL) AND NOT one_shot
+		RETURNING `+columns, userID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ended []row
+	for rows.Next() {
+		r, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		ended = append(ended, r)
+	}
+	return ended, rows.Err()
+}
+
+// unreserve takes their reservations from a user's uploads in one request, and returns what they were.
+func unreserve(tx *db.Tx, userID string) (bytes, files int64, err error) {
+	const theirs = "user_id = $1 AND status = 'pending' AND one_shot"
+	err = tx.QueryRow(`
+		SELECT CAST(COALESCE(SUM(reserved_storage), 0) AS BIGINT), CAST(COALESCE(SUM(reserved_files), 0) AS BIGINT)
+		FROM upload_sessions
+		WHERE `+theirs, userID).Scan(&bytes, &files)
+	if err != nil {
+		return 0, 0, err
+	}
+	_, err = tx.Exec("UPDATE upload_sessions SET reserved_storage = 0, reserved_files = 0 WHERE "+theirs, userID)
+	return bytes, files, err
+}
+
 // expire ends a pending session whose time is over; db.ErrNoRows when it is not so.
 func expire(tx *db.Tx, id string, now int64) (row, error) {
 	return scan(tx.QueryRow(`
@@ -285,6 +324,9 @@ func noSession() error { return fault.New(fault.NotFound, "There is no such uplo
 func Restored(tx *db.Tx) error {
 	if _, err := tx.Exec(`DELETE FROM upload_sessions WHERE status <> 'completed'`); err != nil {
 		return fmt.Errorf("drop uploads under way: %w", err)
+	}
+	if _, err := tx.Exec(`DELETE FROM upload_parts`); err != nil {
+		return fmt.Errorf("drop parts of uploads: %w", err)
 	}
 	return nil
 }

@@ -40,11 +40,17 @@ func unclaimed(q db.Querier, now int64, limit int) ([]row, error) {
 
 // forget deletes rows that nobody asks for any more.
 func forget(tx *db.Tx, now int64) error {
-	_, err := tx.Exec(`DELETE FROM upload_sessions WHERE status = 'completed' AND completed_at <= $1 AND expires_at <= $2`,
-		now-keepDone.Milliseconds(), now)
+	err := forgetThose(tx, `status = 'completed' AND completed_at <= $1 AND expires_at <= $2`, now-keepDone.Milliseconds(), now)
 	if err == nil {
-		_, err = tx.Exec(`DELETE FROM upload_sessions WHERE status IN ('aborted', 'expired') AND expires_at <= $1 AND kept_until IS NULL`,
-			now-keepOthers.Milliseconds())
+		err = forgetThose(tx, `status IN ('aborted', 'expired') AND expires_at <= $1 AND kept_until IS NULL`, now-keepOthers.Milliseconds())
+	}
+	return err
+}
+
+func forgetThose(tx *db.Tx, which string, args ...any) error {
+	_, err := tx.Exec(`DELETE FROM upload_parts WHERE session_id IN (SELECT id FROM upload_sessions WHERE `+which+`)`, args...)
+	if err == nil {
+		_, err = tx.Exec(`DELETE FROM upload_sessions WHERE `+which, args...)
 	}
 	return err
 }

@@ -10,9 +10,10 @@
 // An expired session is treated as such from the millisecond on, whether the sweep has met it or not. Rights are judged when a session is
 // made and again when it completes.
 //
-// The bytes of a session come in one piece, which may be repeated until it completes, or in parts. The store alone knows which parts it has:
-// nothing in the database could disagree with the bytes. Of a session in parts that expires, what came in is kept for a day for whoever comes
-// back with its idempotency key: a new session then takes over the key of its object, the parts and all.
+// The bytes of a session come in one piece, which may be repeated until it completes, or in parts. The store tells which parts it has, and where
+// all of them come through the service, the database which were acknowledged: a part counts where both say the same, and is sent again where they differ
+// (see received.go). Of a session in parts that expires, what came in is kept for a day for whoever comes back with its idempotency key: a new session
+// then takes over the key of its object, the parts and all.
 //
 // Where the store signs addresses, the bytes may also go straight to it. Parts end up in the same place either way. What comes in one piece goes
 // to a staging key, which is garbage from the start, for when its address has expired: nobody can take that address back, so no file is ever made

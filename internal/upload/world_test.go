@@ -71,12 +71,12 @@ func newWorld(t *testing.T, d *db.DB) *world {
 	w := &world{t: t, db: d, objects: filepath.Join(t.TempDir(), "objects")}
 	w.clock.Store(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC).UnixMilli())
 	ids, log := ident.New(rand.Reader), slog.New(slog.DiscardHandler)
-	settings := site.New(d)
 	keys, err := secret.New(ids.Bytes(32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	accounts := account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: keys, Now: w.now, Log: log})
+	settings := site.New(d, keys)
+	accounts := account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: keys, Now: w.now, Log: log, HashMemory: 64})
 	w.policies = access.NewStore(d, w.now, func(ctx context.Context, version int64) (bool, error) {
 		current, err := settings.Current(ctx, version)
 		return current.AllowGuestAccess, err
@@ -273,6 +273,7 @@ func (w *world) checkInvariants() {
 		"used files":     "SELECT count(*) FROM quotas q WHERE used_files <> (SELECT count(*) FROM entries WHERE owner_id = q.user_id AND kind = 1)",
 		"reserved bytes": "SELECT count(*) FROM quotas q WHERE reserved_storage <> (SELECT COALESCE(sum(reserved_storage), 0) FROM upload_sessions WHERE user_id = q.user_id AND (status = 'pending' OR kept_until IS NOT NULL))",
 		"reserved files": "SELECT count(*) FROM quotas q WHERE reserved_files <> (SELECT COALESCE(sum(reserved_files), 0) FROM upload_sessions WHERE user_id = q.user_id AND (status = 'pending' OR kept_until IS NOT NULL))",
+		"parts":          "SELECT count(*) FROM upload_parts WHERE session_id NOT IN (SELECT id FROM upload_sessions)",
 		"live garbage":   "SELECT count(*) FROM garbage g JOIN objects o ON o.provider_id = g.provider_id AND o.key = g.key WHERE o.refs > 0",
 	} {
 		if n := w.number(query); n != 0 {

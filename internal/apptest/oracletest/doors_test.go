@@ -1,6 +1,7 @@
 package oracletest
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ const (
 	signInFirst = "401 UNAUTHORIZED"
 	forbidden   = "403 FORBIDDEN"
 	askPassword = "403 PASSWORD_REQUIRED"
+	wrong       = "401 INVALID_PASSWORD"
+	revoked     = "410 SHARE_REVOKED"
 	notFound    = "404 NOT_FOUND"
 	taken       = "409 ALREADY_EXISTS"
 	conflict    = "409 OPERATION_FAILED"
@@ -33,7 +36,7 @@ func (c caller) keyAdmitted(permissions ...string) answer {
 	if c.key == nil {
 		return nil
 	}
-	if !slices.Contains(c.key.protocols, "api") || !fromThere(c.ip, c.key.ips) {
+	if !slices.Contains(c.key.protocols, cmp.Or(c.protocol, "api")) || !fromThere(c.ip, c.key.ips) {
 		return answer{forbidden}
 	}
 	for _, p := range permissions {
@@ -182,6 +185,28 @@ func (w *world) permanent(e *entry) answer {
 	}
 	if len(guest) > 0 {
 		return answer{notFound}
+	}
+	return answer{done}
+}
+
+// shared is GET of a download address at a share of a file, by a visitor who comes from where the caller does and has given the share what the caller
+// has. The caller made it, without a password of its own.
+func (w *world) shared(c caller, e *entry) answer {
+	download, asks := w.has(c, "download", e.place()), w.locked(c, e.place()) != nil
+	for _, permission := range []string{"read", "share", "download"} {
+		verdict := w.has(c, permission, e.place())
+		if !w.hidden(e) && verdict == deny && permission != "download" {
+			return answer{revoked}
+		}
+		asks = asks || verdict == needsPassword
+	}
+	switch {
+	case w.hidden(e):
+		return answer{notFound}
+	case download == deny:
+		return answer{forbidden}
+	case asks:
+		return answer{wrong}
 	}
 	return answer{done}
 }

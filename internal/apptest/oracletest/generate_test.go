@@ -135,13 +135,13 @@ func (w *world) addHomes(d dice) {
 func (w *world) addKey(d dice, i int) {
 	k := &key{
 		id: fmt.Sprintf("pk_%024d", i), secret: fmt.Sprintf("sk_%048d", i), owner: pick(d, w.users),
-		permissions: []string{"read", "write", "delete"}, protocols: []string{"api"}, root: w.anyPath(d), rootOnly: d.chance(30),
+		permissions: []string{"read", "write", "delete"}, protocols: []string{"api", "webdav"}, root: w.anyPath(d), rootOnly: d.chance(30),
 	}
 	if d.chance(40) {
 		k.permissions = some(d, k.permissions)
 	}
-	if d.chance(5) {
-		k.protocols = []string{"webdav"}
+	if d.chance(8) {
+		k.protocols = []string{pick(d, k.protocols)}
 	}
 	if d.chance(15) {
 		k.ips = some(d, networks)

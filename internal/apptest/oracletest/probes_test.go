@@ -1,6 +1,7 @@
 package oracletest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -20,8 +21,11 @@ func (b *bench) probe() {
 		{20, "list", b.askList}, {12, "search", b.askSearch}, {5, "details", b.askDetails}, {7, "download", b.askDownload}, {10, "public", b.askPublic},
 		{3, "link", b.askPermanent}, {3, "make link", b.askMakeLink}, {9, "explain", b.askExplain}, {6, "folder", b.askFolder}, {6, "upload", b.askUpload},
 		{6, "rename", b.askRename}, {8, "move", b.askMove}, {7, "delete", b.askDelete},
+		{5, "share", b.askShared},
+		{9, "dav list", b.askDAVList}, {5, "dav get", b.askDAVGet}, {6, "dav put", b.askDAVPut}, {4, "dav folder", b.askDAVFolder}, {4, "dav delete", b.askDAVDelete},
+		{9, "dav transfer", b.askDAVTransfer},
 	}
-	c, n := b.caller(), b.d.IntN(102)
+	c, n := b.caller(), b.d.IntN(144)
 	for _, at := range weighted {
 		if n -= at.weight; n < 0 {
 			if c.user == nil && at.name != "public" && at.name != "explain" && b.d.chance(80) { // it would just be asked to sign in
@@ -237,6 +241,28 @@ func (b *bench) askMakeLink(c caller) {
 	if e := b.file(); e != nil {
 		b.compare("make link", c, "POST link of "+e.place(), told(b.send(c, "POST", "/api/files/"+e.id+"/link", apptest.M{})), b.w.makeLink(c, e))
 	}
+}
+
+func (b *bench) askShared(c caller) {
+	e := b.file()
+	if e == nil || c.user == nil {
+		return
+	}
+	c.key = nil
+	id := strings.ReplaceAll(e.id, "-", "")[:12]
+	if err := b.w.share(context.Background(), b.l.Apps[0].DB, id, e, c.user, b.now()); err != nil {
+		b.t.Fatalf("seed %d: %v", b.seed, err)
+	}
+	visitor := b.clients[""]
+	if c.given != nil {
+		visitor.Cookies["share_auth_"+id] = b.secrets.Sign("share", []byte(id+";"+b.proofs(c)))
+	}
+	r := b.send(caller{ip: c.ip}, "GET", "/api/shares/"+id+"/download", nil)
+	delete(visitor.Cookies, "share_auth_"+id)
+	if !b.compare("share", c, "GET download of a share of "+e.place()+" by "+c.user.name, told(r), b.w.shared(c, e)) || r.Status != 200 {
+		return
+	}
+	b.compare("gateway", c, "GET gateway for the share of "+e.place(), told(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)), answer{done})
 }
 
 func (b *bench) askExplain(c caller) {

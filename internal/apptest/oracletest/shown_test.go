@@ -70,12 +70,17 @@ func (w *world) canMatchBelow(r *rule, folder string) bool {
 }
 
 // shows tells whether a folder shows to a caller: read or write in it, or something of theirs below it. A key that may read nothing outside its
-// upload root still finds the way to it.
+// upload root still finds the way to it. It is open whether a folder shows that may only be written in, where a password is in the way of that.
 func (w *world) shows(c caller, folder string) sight {
-	if w.has(c, "read", folder) == allow || w.has(c, "write", folder) == allow {
+	writes := w.has(c, "write", folder) == allow
+	if w.has(c, "read", folder) == allow || writes && w.opens(c, folder) {
 		return yes
 	}
-	return w.reaches(c, folder)
+	reaches := w.reaches(c, folder)
+	if writes {
+		return max(reaches, open)
+	}
+	return reaches
 }
 
 // seen tells whether what is at a path appears to a caller.

@@ -88,6 +88,16 @@ func (r *rule) put(x *script, now int64) {
 		strings.Join(r.permissions, ","), r.password, hash, strings.Join(networksOf(r.ips), ","), r.priority, now+r.created, now)
 }
 
+// share makes a share of a file, in place of the one before.
+func (w *world) share(ctx context.Context, d *db.DB, id string, e *entry, creator *user, now int64) error {
+	return d.Write(ctx, func(tx *db.Tx) error {
+		x := script{tx: tx}
+		x.do(`DELETE FROM shares`)
+		x.do(`INSERT INTO shares (id, entry_id, creator_id, allow_preview, allow_download, created_at, updated_at) VALUES ($1, $2, $3, TRUE, TRUE, $4, $4)`, id, e.id, creator.id, now)
+		return x.err
+	})
+}
+
 // restore puts the entries back as they were.
 func (w *world) restore(ctx context.Context, d *db.DB, object string, now int64) error {
 	return d.Write(ctx, func(tx *db.Tx) error {

@@ -73,6 +73,8 @@ type caller struct {
 	key   *key
 	ip    string
 	given []string // ids of the entries and rules whose password the cookie says was given
+
+	protocol string // that a key speaks, "" for api
 }
 
 // gave reports whether a caller has given the password of an entry or rule; a key cannot.

@@ -1,5 +1,6 @@
 // Package racetest has two replicas on one PostgreSQL asked the same thing at the same moment, round after round: what may happen once happens once,
-// whichever replica was asked, and nothing is lost (abuse cases C84 to C91, as far as their endpoints exist).
+// whichever replica was asked, and nothing is lost (abuse cases C49 to C51, C54 and C84 to C91). What concerns accounts and shares is asked of one
+// process on SQLite too.
 //
 // The cases run side by side in one service, each as a user of its own; what they leave behind is checked as a whole at the end.
 package racetest
@@ -27,11 +28,19 @@ func TestRaces(t *testing.T) {
 		t.Fatalf("%d replicas", len(l.Apps))
 	}
 	w := &world{Larder: l, admin: l.Admin(t)}
+	w.run(t, cases{
+		"C84 a token gives the file once": oneToken, "C86 what a token stood for is gone": deadTokens, "C87 a session completes once": oneCompletion,
+		"C88 the quota is reserved once": oneReservation, "C89 twenty keys": twentyKeys, "C90 a name is given once": oneName, "C91 folders cross": crossingFolders,
+	})
+}
+
+// cases are what is raced for, by name.
+type cases map[string]func(t *testing.T, w *world)
+
+// run runs cases side by side and then looks at what they have left behind.
+func (w *world) run(t *testing.T, all cases) {
 	t.Run("cases", func(t *testing.T) {
-		for name, test := range map[string]func(t *testing.T, w *world){
-			"C84 a token gives the file once": oneToken, "C86 what a token stood for is gone": deadTokens, "C87 a session completes once": oneCompletion,
-			"C88 the quota is reserved once": oneReservation, "C89 twenty keys": twentyKeys, "C90 a name is given once": oneName, "C91 folders cross": crossingFolders,
-		} {
+		for name, test := range all {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				test(t, w)
@@ -45,6 +54,7 @@ func TestRaces(t *testing.T) {
 type world struct {
 	*apptest.Larder
 	admin *apptest.Client
+	box   *apptest.Mailbox // of the mails, where there are any
 }
 
 // whole checks that everything the cases have left behind is as it should be: no circle, no counter that is not the sum, no object too much or too few.
@@ -73,6 +83,15 @@ func (w *world) change(t *testing.T, statement string, args ...any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// count returns the one number that a query finds.
+func (w *world) count(t *testing.T, query string, args ...any) (n int) {
+	t.Helper()
+	if err := w.Apps[0].DB.Read(t.Context()).QueryRow(query, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // member is a user with a session and a key, and a home at /home/<name>.
@@ -166,6 +185,15 @@ func volley(t *testing.T, asks ...ask) []*apptest.Reply {
 		}
 	}
 	return replies
+}
+
+// tally counts answers by their status.
+func tally(replies []*apptest.Reply) map[int]int {
+	count := map[int]int{}
+	for _, r := range replies {
+		count[r.Status]++
+	}
+	return count
 }
 
 // ends waits until a job has ended.

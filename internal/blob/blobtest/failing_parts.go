@@ -53,12 +53,12 @@ func (f *Failing) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error)
 }
 
 // Finish finishes, unless told otherwise.
-func (f *Failing) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
+func (f *Failing) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	fault, err := f.begin(ctx, Finish)
 	if err != nil {
 		return blob.Info{}, err
 	}
-	info, err := f.inner.Finish(ctx, u)
+	info, err := f.inner.Finish(ctx, u, parts)
 	if err == nil && fault.Err != nil {
 		return blob.Info{}, fault.Err
 	}

@@ -80,7 +80,7 @@ func partsWrongBodies(t *testing.T, s blob.Store) {
 			t.Errorf("%s: Parts = %+v, %v, want part 2 as it was or missing", wrong.name, parts, err)
 		}
 		if len(parts) < 2 {
-			if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrPart) {
+			if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrPart) {
 				t.Errorf("%s: Finish without the part = %v, want ErrPart", wrong.name, err)
 			}
 			old, _ = part(t, s, u, 2, 2)
@@ -125,11 +125,11 @@ func underWay(t *testing.T, s blob.Store, u blob.Upload, number int, body []byte
 
 func partsDuringFinish(t *testing.T, s blob.Store) {
 	u := begin(t, s, 1, lastSize)
-	_, b1 := part(t, s, u, 1, 1)
-	_, b2 := part(t, s, u, 2, 2)
+	p1, b1 := part(t, s, u, 1, 1)
+	p2, b2 := part(t, s, u, 2, 2)
 	other := content(partSize, 3)
 	var finished error
-	late := underWay(t, s, u, 1, other, func() { _, finished = s.Finish(t.Context(), u) })
+	late := underWay(t, s, u, 1, other, func() { _, finished = s.Finish(t.Context(), u, []blob.Part{p1, p2}) })
 	switch {
 	case finished == nil: // with what was there before
 		if late == nil {

@@ -21,27 +21,28 @@ const (
 
 // partTests are the part of the suite for uploads in parts.
 var partTests = map[string]func(*testing.T, blob.Store){
-	"parts_in_any_order_make_the_object":                partsInAnyOrder,
-	"parts_side_by_side_make_the_object":                partsSideBySide,
-	"one_part_suffices":                                 partsJustOne,
-	"of_ten_bodies_for_one_part_one_counts":             partsTenBodies,
-	"part_put_again_replaces_the_first":                 partsReplaced,
-	"part_with_a_wrong_body_is_missing_or_as_it_was":    partsWrongBodies,
-	"part_whose_body_panics_is_missing_or_as_it_was":    partsPanic,
-	"part_numbers_out_of_range_are_refused":             partsOutOfRange,
-	"uploads_that_cannot_be_are_refused":                partsBadBegin,
-	"upload_with_a_part_missing_is_not_finished":        partsMissing,
-	"finished_upload_takes_nothing_more":                partsAfterFinish,
-	"part_under_way_while_finishing_changes_no_object":  partsDuringFinish,
-	"aborted_upload_is_gone":                            partsAborted,
-	"part_under_way_while_aborting_is_dropped":          partsDuringAbort,
-	"abort_leaves_a_finished_object":                    partsAbortFinished,
-	"upload_that_was_never_begun_is_not_found":          partsUnknown,
-	"deleted_key_has_no_parts":                          partsDeleted,
-	"key_begun_again_is_finished_without_the_other":     partsBegunAgain,
-	"uploads_of_two_keys_keep_their_parts_apart":        partsOfTwoKeys,
-	"cancelled_operations_on_uploads_say_so":            partsCancelled,
-	"object_put_at_the_key_meanwhile_is_never_replaced": partsNeverReplace,
+	"parts_in_any_order_make_the_object":                   partsInAnyOrder,
+	"parts_side_by_side_make_the_object":                   partsSideBySide,
+	"one_part_suffices":                                    partsJustOne,
+	"of_ten_bodies_for_one_part_one_counts":                partsTenBodies,
+	"part_put_again_replaces_the_first":                    partsReplaced,
+	"part_replaced_since_it_was_named_is_not_put_together": partsNamed,
+	"part_with_a_wrong_body_is_missing_or_as_it_was":       partsWrongBodies,
+	"part_whose_body_panics_is_missing_or_as_it_was":       partsPanic,
+	"part_numbers_out_of_range_are_refused":                partsOutOfRange,
+	"uploads_that_cannot_be_are_refused":                   partsBadBegin,
+	"upload_with_a_part_missing_is_not_finished":           partsMissing,
+	"finished_upload_takes_nothing_more":                   partsAfterFinish,
+	"part_under_way_while_finishing_changes_no_object":     partsDuringFinish,
+	"aborted_upload_is_gone":                               partsAborted,
+	"part_under_way_while_aborting_is_dropped":             partsDuringAbort,
+	"abort_leaves_a_finished_object":                       partsAbortFinished,
+	"upload_that_was_never_begun_is_not_found":             partsUnknown,
+	"deleted_key_has_no_parts":                             partsDeleted,
+	"key_begun_again_is_finished_without_the_other":        partsBegunAgain,
+	"uploads_of_two_keys_keep_their_parts_apart":           partsOfTwoKeys,
+	"cancelled_operations_on_uploads_say_so":               partsCancelled,
+	"object_put_at_the_key_meanwhile_is_never_replaced":    partsNeverReplace,
 }
 
 // content returns n bytes that differ from those of every other seed at each place.
@@ -86,10 +87,19 @@ func holds(t *testing.T, s blob.Store, u blob.Upload, want ...blob.Part) {
 	}
 }
 
+// FinishListed finishes an upload with whatever parts the store lists.
+func FinishListed(ctx context.Context, s blob.PartStore, u blob.Upload) (blob.Info, error) {
+	parts, err := s.Parts(ctx, u)
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+		return blob.Info{}, err
+	}
+	return s.Finish(ctx, u, parts)
+}
+
 // finish finishes and compares the object.
 func finish(t *testing.T, s blob.Store, u blob.Upload, want []byte) {
 	t.Helper()
-	info, err := s.Finish(t.Context(), u)
+	info, err := FinishListed(t.Context(), s, u)
 	if err != nil || info.Size != u.Size || info.SHA256 != nil {
 		t.Fatalf("Finish = %+v, %v, want %d bytes and no hash", info, err, u.Size)
 	}
@@ -186,6 +196,34 @@ func partsReplaced(t *testing.T, s blob.Store) {
 	finish(t, s, u, slices.Concat(body, b2))
 }
 
+func partsNamed(t *testing.T, s blob.Store) {
+	u := begin(t, s, 1, lastSize)
+	first, _ := part(t, s, u, 1, 1)
+	p2, b2 := part(t, s, u, 2, 2)
+	second, body := part(t, s, u, 1, 3)
+	shorter, elsewhere := second, p2
+	shorter.Size--
+	elsewhere.Number = 3
+	for what, named := range map[string][]blob.Part{
+		"one that was replaced": {first, p2}, "one ETag for two parts": {second, {Number: 2, Size: p2.Size, ETag: second.ETag}},
+		"none": nil, "the first alone": {second}, "the last alone": {p2}, "one twice": {second, second, p2}, "the wrong order": {p2, second},
+		"another length": {shorter, p2}, "one that cannot be": {second, p2, elsewhere},
+	} {
+		if _, err := s.Finish(t.Context(), u, named); !errors.Is(err, blob.ErrPart) {
+			t.Errorf("Finish with %s = %v, want ErrPart", what, err)
+		}
+		Absent(t, s, u.Key)
+	}
+	holds(t, s, u, second, p2)
+	if _, err := s.Finish(t.Context(), u, []blob.Part{second, p2}); err != nil {
+		t.Fatalf("Finish with what is there = %v", err)
+	}
+	if _, err := s.Finish(t.Context(), u, []blob.Part{first, p2}); err != nil {
+		t.Errorf("Finish again, with what was replaced = %v", err)
+	}
+	same(t, s, u.Key, slices.Concat(body, b2))
+}
+
 func partsOutOfRange(t *testing.T, s blob.Store) { // abuse case C100
 	u := begin(t, s, 1, lastSize)
 	for _, number := range []int{0, -1, 3, 10_001, -1 << 62, 1 << 62} {
@@ -218,7 +256,7 @@ func partsMissing(t *testing.T, s blob.Store) {
 	u := begin(t, s, 2, lastSize)
 	var bodies [3][]byte
 	for _, number := range []int{3, 1, 2} {
-		if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrPart) {
+		if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrPart) {
 			t.Errorf("Finish before part %d = %v, want ErrPart", number, err)
 		}
 		Absent(t, s, u.Key)
@@ -247,7 +285,7 @@ func partsAfterFinish(t *testing.T, s blob.Store) {
 		t.Error(err)
 	}
 	Absent(t, s, u.Key)
-	if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Finish of an object that was deleted = %v, want ErrNotFound", err)
 	}
 }
@@ -260,7 +298,7 @@ func partsAborted(t *testing.T, s blob.Store) {
 			t.Fatalf("Abort = %v", err)
 		}
 		gone(t, s, u)
-		if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
+		if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("Finish of an aborted upload = %v, want ErrNotFound", err)
 		}
 		Absent(t, s, u.Key)
@@ -284,7 +322,7 @@ func partsUnknown(t *testing.T, s blob.Store) {
 	stranger := u
 	stranger.Key = NewKey()
 	gone(t, s, stranger)
-	if _, err := s.Finish(t.Context(), stranger); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := FinishListed(t.Context(), s, stranger); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Finish = %v, want ErrNotFound", err)
 	}
 	if err := s.Abort(t.Context(), stranger); err != nil {
@@ -306,7 +344,7 @@ func partsDeleted(t *testing.T, s blob.Store) {
 		t.Fatalf("Delete = %v", err)
 	}
 	gone(t, s, u)
-	if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Finish = %v, want ErrNotFound", err)
 	}
 }
@@ -349,7 +387,7 @@ func partsCancelled(t *testing.T, s blob.Store) {
 	unread := &endless{}
 	_, putErr := s.PutPart(ctx, u, 1, unread)
 	_, partsErr := s.Parts(ctx, u)
-	_, finishErr := s.Finish(ctx, u)
+	_, finishErr := s.Finish(ctx, u, []blob.Part{p})
 	for name, err := range map[string]error{"Begin": beginErr, "PutPart": putErr, "Parts": partsErr, "Finish": finishErr, "Abort": s.Abort(ctx, u)} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s = %v, want the context's error", name, err)
@@ -368,14 +406,14 @@ func partsNeverReplace(t *testing.T, s blob.Store) {
 	if _, err := s.Put(t.Context(), u.Key, strings.NewReader("first"), unknown); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Finish(t.Context(), u); err == nil {
+	if _, err := FinishListed(t.Context(), s, u); err == nil {
 		t.Error("Finish over another object succeeded")
 	}
 	same(t, s, u.Key, []byte("first"))
 	if err := s.Abort(t.Context(), u); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Finish(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Finish when the object at the key is of another size = %v, want ErrNotFound", err)
 	}
 	same(t, s, u.Key, []byte("first"))

@@ -235,7 +235,7 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 }
 
 // Finish implements blob.PartStore. It also answers blob.ErrExists, when another object has taken the key.
-func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
+func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	v, err := s.upload(ctx, u)
 	if err != nil {
 		return blob.Info{}, err
@@ -262,7 +262,7 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	if !here {
 		return v.finished(u)
 	}
-	if err := p.complete(u); err != nil {
+	if err := p.complete(u, parts); err != nil {
 		return blob.Info{}, err
 	}
 	dir, name := u.Key.Split()
@@ -275,18 +275,21 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	return blob.Info{Size: u.Size}, removeUpload(p.dir, p.name)
 }
 
-// complete makes sure that all parts are there and durable. Error: blob.ErrPart, blob.ErrUnavailable.
-func (p *pending) complete(u blob.Upload) error {
-	parts, err := p.parts(u)
+// complete makes sure that these parts are all, there and durable. Error: blob.ErrPart, blob.ErrUnavailable.
+func (p *pending) complete(u blob.Upload, parts []blob.Part) error {
+	listed, err := p.parts(u)
 	if err != nil {
 		return err
+	}
+	if err := u.Agree(parts, listed); err != nil {
+		return fmt.Errorf("finish upload: %w", err)
 	}
 	size, err := p.size()
 	if err != nil {
 		return err
 	}
-	if len(parts) != u.Parts() || size != u.Size {
-		return fmt.Errorf("finish upload: %w: %d of %d are there, %d bytes of %d", blob.ErrPart, len(parts), u.Parts(), size, u.Size)
+	if size != u.Size {
+		return fmt.Errorf("finish upload: %w: %d bytes of %d are there", blob.ErrPart, size, u.Size)
 	}
 	if err := p.data.Sync(); err != nil {
 		return failed("sync upload", err)

@@ -51,7 +51,7 @@ func mustHold(t *testing.T, s *Store, u blob.Upload, want ...blob.Part) {
 
 func mustFinish(t *testing.T, s *Store, u blob.Upload, want ...[]byte) {
 	t.Helper()
-	if info, err := s.Finish(t.Context(), u); err != nil || info.Size != u.Size {
+	if info, err := blobtest.FinishListed(t.Context(), s, u); err != nil || info.Size != u.Size {
 		t.Fatalf("Finish = %+v, %v", info, err)
 	}
 	if !bytes.Equal(blobtest.Content(t, s, u.Key), slices.Concat(want...)) {
@@ -103,7 +103,7 @@ func TestJournalTornAtAnyByteLosesOnlyTheTornPart(t *testing.T) { // abuse case 
 		if want == nil && !errors.Is(err, blob.ErrNotFound) || want != nil && (err != nil || !slices.Equal(got, want)) {
 			t.Errorf("%s at byte %d: Parts = %v, %v, want %v", what, at, got, err, want)
 		}
-		if _, err := s.Finish(t.Context(), u); err == nil {
+		if _, err := blobtest.FinishListed(t.Context(), s, u); err == nil {
 			t.Fatalf("%s at byte %d: finished without part 2", what, at)
 		}
 	}
@@ -163,7 +163,7 @@ func TestCrashWhileAPartIsOverwritten(t *testing.T) {
 	mustFinish(t, before, u, b1, bytes.Repeat([]byte("b"), length))
 	for _, torn := range []*Store{amid, end} {
 		mustHold(t, torn, u, p1)
-		if _, err := torn.Finish(t.Context(), u); !errors.Is(err, blob.ErrPart) {
+		if _, err := blobtest.FinishListed(t.Context(), torn, u); !errors.Is(err, blob.ErrPart) {
 			t.Errorf("Finish over a torn part = %v, want ErrPart", err)
 		}
 		_, again := mustPart(t, torn, u, 2, 'd')
@@ -376,7 +376,7 @@ func TestTwoStoresOnOneDirectory(t *testing.T) { // as two processes are: the lo
 	}
 	winner := string(rune('a' + slices.Index(tags, parts[0].ETag)))
 	var busy error
-	_, err = two.PutPart(t.Context(), u, 1, io.MultiReader(call0(func() { _, busy = one.Finish(t.Context(), u) }), strings.NewReader("short")))
+	_, err = two.PutPart(t.Context(), u, 1, io.MultiReader(call0(func() { _, busy = blobtest.FinishListed(t.Context(), one, u) }), strings.NewReader("short")))
 	if wrong := (blob.ErrSize{}); !errors.As(err, &wrong) || !errors.Is(busy, blob.ErrBusy) {
 		t.Errorf("Finish in one store while the other takes a part = %v, the part = %v", busy, err)
 	}
@@ -518,7 +518,7 @@ func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse ca
 	_, beginErr := s.Begin(t.Context(), blobtest.NewKey(), 1, 1, "")
 	_, putErr := s.PutPart(t.Context(), u, 1, bytes.NewReader(body))
 	_, partsErr := s.Parts(t.Context(), u)
-	_, finishErr := s.Finish(t.Context(), u)
+	_, finishErr := s.Finish(t.Context(), u, []blob.Part{p1})
 	for name, err := range map[string]error{"Begin": beginErr, "PutPart": putErr, "Parts": partsErr, "Finish": finishErr, "Abort": s.Abort(t.Context(), u)} {
 		if !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("%s without the marker = %v, want ErrUnavailable", name, err)

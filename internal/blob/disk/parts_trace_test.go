@@ -34,7 +34,7 @@ func putParts(s *Store) error {
 			return err
 		}
 	}
-	_, err = s.Finish(ctx, u)
+	_, err = blobtest.FinishListed(ctx, s, u)
 	return err
 }
 

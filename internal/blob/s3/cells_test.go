@@ -136,7 +136,7 @@ func (c *cell) do(op s3test.Operation) (err error) {
 		}
 	case s3test.Complete:
 		var info blob.Info
-		info, err = c.store.Finish(c.Context(), c.upload)
+		info, err = blobtest.FinishListed(c.Context(), c.store, c.upload)
 		if err == nil && info.Size != int64(len(small)) {
 			c.Errorf("Finish = %+v", info)
 		}
@@ -202,7 +202,7 @@ func (c *cell) try(op s3test.Operation, fault s3test.Fault, times int, want stri
 		c.Errorf("healed: %v", again)
 	}
 	if op == s3test.Part {
-		if _, err := c.store.Finish(c.Context(), c.upload); err != nil {
+		if _, err := blobtest.FinishListed(c.Context(), c.store, c.upload); err != nil {
 			c.Error(err)
 		}
 	}

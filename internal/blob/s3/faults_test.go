@@ -296,7 +296,7 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 		"list of parts: 404 of proxy": {"GET upload", answer(404, ""), blob.ErrUnavailable, 0},
 		"list of parts: no bucket":    {"GET upload", answer(404, "NoSuchBucket"), blob.ErrUnavailable, 0},
 		"list of parts: 503":          {"GET upload", answer(503, "SlowDown"), blob.ErrUnavailable, tries},
-		"part replaced meanwhile":     {"POST upload", answer(400, "InvalidPart"), blob.ErrBusy, 0},
+		"part replaced meanwhile":     {"POST upload", answer(400, "InvalidPart"), blob.ErrPart, 0},
 		"HEAD says 404 too early":     {"HEAD", answer(404, ""), nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -306,15 +306,16 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small)); err != nil {
+			part, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small))
+			if err != nil {
 				t.Fatal(err)
 			}
 			p.next(c.call, slices.Repeat([]spoiling{c.fault}, max(1, c.times))...)
-			if _, err := s.Finish(t.Context(), u); !errors.Is(err, c.want) || errors.Is(err, blob.ErrNotFound) {
+			if _, err := s.Finish(t.Context(), u, []blob.Part{part}); !errors.Is(err, c.want) || errors.Is(err, blob.ErrNotFound) {
 				t.Errorf("Finish = %v, want %v", err, c.want)
 			}
 			for range 2 {
-				if info, err := s.Finish(t.Context(), u); err != nil || info.Size != u.Size {
+				if info, err := s.Finish(t.Context(), u, []blob.Part{part}); err != nil || info.Size != u.Size {
 					t.Errorf("Finish again = %+v, %v", info, err)
 				}
 			}

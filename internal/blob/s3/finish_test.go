@@ -28,13 +28,14 @@ func TestFinishMeetsAnother(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small)); err != nil {
+			part, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small))
+			if err != nil {
 				t.Fatal(err)
 			}
 			p.next("HEAD", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 				var err error
 				if c.own {
-					_, err = other.Finish(t.Context(), u)
+					_, err = other.Finish(t.Context(), u, []blob.Part{part})
 				} else {
 					err = put(t, other, u.Key)
 				}
@@ -43,7 +44,7 @@ func TestFinishMeetsAnother(t *testing.T) {
 				}
 				return send()
 			})
-			info, err := s.Finish(t.Context(), u)
+			info, err := s.Finish(t.Context(), u, []blob.Part{part})
 			if !errors.Is(err, c.want) || c.want == nil && (err != nil || info.Size != u.Size) {
 				t.Errorf("Finish = %+v, %v, want %v", info, err, c.want)
 			}
@@ -53,4 +54,42 @@ func TestFinishMeetsAnother(t *testing.T) {
 			noUploads(t, opts)
 		})
 	}
+}
+
+// A part that is replaced behind the look at the list, by a torn body that the server took for a whole one say, goes into no object: the server
+// knows what was asked for.
+func TestFinishRefusesAPartReplacedAtTheLastMoment(t *testing.T) {
+	t.Parallel()
+	s, p, opts := behindProxy(t)
+	opts.Client = nil
+	other := open(t, opts) // as of another process
+	u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.next("POST upload", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		if _, err := other.PutPart(t.Context(), u, 1, strings.NewReader(strings.ToUpper(small))); err != nil {
+			t.Error(err)
+		}
+		return send()
+	})
+	if _, err := s.Finish(t.Context(), u, []blob.Part{wanted}); !errors.Is(err, blob.ErrPart) {
+		t.Errorf("Finish = %v, want ErrPart", err)
+	}
+	blobtest.Absent(t, s, u.Key)
+	again, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Finish(t.Context(), u, []blob.Part{again}); err != nil {
+		t.Errorf("Finish once it was sent again = %v", err)
+	}
+	if got := string(blobtest.Content(t, s, u.Key)); got != small {
+		t.Errorf("the object is %q", got)
+	}
+	noUploads(t, opts)
 }

@@ -34,11 +34,12 @@ func TestServerWithoutConditionsTakesParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := fresh.PutPart(t.Context(), u, 1, strings.NewReader("abc")); err != nil {
+			part, err := fresh.PutPart(t.Context(), u, 1, strings.NewReader("abc"))
+			if err != nil {
 				t.Fatal(err)
 			}
 			p.next("POST upload", answer(status, "NotImplemented"))
-			if info, err := fresh.Finish(t.Context(), u); err != nil || info.Size != 3 {
+			if info, err := fresh.Finish(t.Context(), u, []blob.Part{part}); err != nil || info.Size != 3 {
 				t.Errorf("Finish = %+v, %v", info, err)
 			}
 			noUploads(t, opts)

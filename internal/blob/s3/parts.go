@@ -157,7 +157,11 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 }
 
 // Finish implements blob.PartStore. It also answers blob.ErrExists, when another object has taken the key.
-func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
+//
+// What the server lists may have changed by the time it makes the object: a body that was cut in its middle and answered by nobody may be kept
+// as a whole part, by servers that take the end of a connection for that of a body, in the place of one that came whole meanwhile. So the server
+// is told the ETags of the parts that the caller wants, and refuses others.
+func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	name, err := s.upload(ctx, u)
 	if err != nil {
 		return blob.Info{}, err
@@ -167,22 +171,19 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
 		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrBusy)
 	}
 	defer leave()
-	parts, err := s.Parts(ctx, u)
+	listed, err := s.Parts(ctx, u)
 	if errors.Is(err, blob.ErrNotFound) {
 		return s.finished(ctx, u)
 	}
 	if err != nil {
 		return blob.Info{}, err
 	}
-	var list []types.CompletedPart
-	for i, p := range parts {
-		if p.Number != i+1 || p.Size != u.PartLength(p.Number) {
-			return blob.Info{}, fmt.Errorf("finish upload: %w: part %d has %d bytes", blob.ErrPart, p.Number, p.Size)
-		}
-		list = append(list, types.CompletedPart{ETag: &p.ETag, PartNumber: aws.Int32(int32(p.Number))})
+	if err := u.Agree(parts, listed); err != nil {
+		return blob.Info{}, fmt.Errorf("finish upload: %w", err)
 	}
-	if len(list) != u.Parts() {
-		return blob.Info{}, fmt.Errorf("finish upload: %w: %d of %d are there", blob.ErrPart, len(list), u.Parts())
+	var list []types.CompletedPart
+	for _, p := range parts {
+		list = append(list, types.CompletedPart{ETag: &p.ETag, PartNumber: aws.Int32(int32(p.Number))})
 	}
 	err = s.complete(ctx, name, &u.ID, list)
 	switch {
@@ -193,7 +194,7 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	case taken(err), errors.Is(err, blob.ErrExists):
 		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrExists)
 	case code(err) == "InvalidPart":
-		return blob.Info{}, fmt.Errorf("finish upload: %w: one was replaced meanwhile", blob.ErrBusy)
+		return blob.Info{}, fmt.Errorf("finish upload: %w: one was replaced meanwhile", blob.ErrPart)
 	}
 	return blob.Info{}, failed(ctx, "finish upload", err)
 }

@@ -104,10 +104,27 @@ func (s *Store) put(ctx context.Context, name string, body []byte, mimeType, mar
 		return s.put(ctx, name, body, mimeType, mark)
 	}
 	info, err := s.settle(ctx, name, mark, int64(len(body)), "put object", err)
-	if err == nil && put != nil && sameTag(info.ETag, aws.ToString(put.ETag)) {
+	switch {
+	case err != nil || s.fits(info.ETag, sum[:]):
+		return info, err
+	case put != nil && sameTag(info.ETag, aws.ToString(put.ETag)):
 		s.oddTags.Store(true) // it says so twice, of bytes that it has checked
+		return info, nil
 	}
-	return info, err
+	return s.whole(context.WithoutCancel(ctx), name, info)
+}
+
+// whole returns what is known of an object that this store has made, of which the server has told by its ETag alone that it holds something else, unless
+// that is so: a body that was cut in its middle may have been kept, and even be as long as it was to be. Then it is removed.
+func (s *Store) whole(ctx context.Context, name string, info blob.Info) (blob.Info, error) {
+	err := s.tryTags(ctx)
+	if err == nil && s.oddTags.Load() {
+		return info, nil
+	}
+	if err == nil {
+		err = blob.Unavailable("put object", errTag)
+	}
+	return blob.Info{}, errors.Join(err, s.remove(ctx, &name))
 }
 
 // typed is the type that the server is to keep, as the protocol wants it.

@@ -161,7 +161,7 @@ func faults(t *testing.T, s *Store) {
 	_, begun := s.Begin(t.Context(), u.Key, 3, 3, "")
 	_, part := s.PutPart(t.Context(), u, 1, strings.NewReader("abc"))
 	_, parts := s.Parts(t.Context(), u)
-	_, finish := s.Finish(t.Context(), u)
+	_, finish := s.Finish(t.Context(), u, nil)
 	for name, err := range map[string]error{
 		"Put": put, "Put of parts": long, "Open": opened, "Stat": stat, "Begin": begun, "PutPart": part, "Parts": parts, "Finish": finish,
 		"Abort": s.Abort(t.Context(), u), "Delete": s.Delete(t.Context(), u.Key), "Check": s.Check(t.Context()),

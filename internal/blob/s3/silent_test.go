@@ -57,8 +57,8 @@ func TestPagesInTheServersPlace(t *testing.T) {
 				do   func() error
 			}{
 				"Parts":             {"GET upload", func() error { _, err := s.Parts(t.Context(), u); return err }},
-				"Finish":            {"GET upload", func() error { _, err := s.Finish(t.Context(), u); return err }},
-				"Finish, completed": {"POST upload", func() error { _, err := s.Finish(t.Context(), u); return err }},
+				"Finish":            {"GET upload", func() error { _, err := s.Finish(t.Context(), u, []blob.Part{part}); return err }},
+				"Finish, completed": {"POST upload", func() error { _, err := s.Finish(t.Context(), u, []blob.Part{part}); return err }},
 				"Walk":              {"GET list", func() error { return s.Walk(t.Context(), never) }},
 				"Sweep, uploads":    {"GET uploads", func() error { _, err := s.Sweep(t.Context(), time.Now()); return err }},
 				"Sweep, objects":    {"GET list", func() error { _, err := s.Sweep(t.Context(), time.Unix(0, 0)); return err }},

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"larder/internal/blob"
 	"larder/internal/blob/blobtest"
@@ -185,7 +186,7 @@ func TestGarbledBodies(t *testing.T) {
 	if _, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small)); err != nil {
 		t.Errorf("PutPart again = %v", err)
 	}
-	if _, err := s.Finish(t.Context(), u); err != nil {
+	if _, err := blobtest.FinishListed(t.Context(), s, u); err != nil {
 		t.Errorf("Finish = %v", err)
 	}
 	if got := string(blobtest.Content(t, s, u.Key)); got != small {
@@ -235,7 +236,7 @@ func TestTypes(t *testing.T) {
 		if _, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Finish(t.Context(), u); err != nil {
+		if _, err := blobtest.FinishListed(t.Context(), s, u); err != nil {
 			t.Fatal(err)
 		}
 		for i, key := range keys {
@@ -245,4 +246,27 @@ func TestTypes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A body that was cut in its middle, of which the server keeps an object as long as it was to be, with the mark and all, is not what was put.
+func TestPutOfATornBodyIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	s, p, opts := behindProxy(t)
+	opts.Client = nil
+	past, key := open(t, opts), blobtest.NewKey()
+	p.next("PUT", func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+		_, err := past.client.PutObject(t.Context(), &sdk.PutObjectInput{
+			Bucket: &opts.Bucket, Key: aws.String(string(key)), Body: strings.NewReader(small[:len(small)/2] + strings.Repeat("\x00", len(small)-len(small)/2)),
+			Metadata: map[string]string{markName: r.Header.Get("X-Amz-Meta-" + markName)},
+		})
+		return nil, errors.Join(err, errTimeout)
+	})
+	if info, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: int64(len(small))}); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Put = %+v, %v, want ErrUnavailable", info, err)
+	}
+	blobtest.Absent(t, s, key)
+	if err := put(t, s, key); err != nil {
+		t.Errorf("Put again = %v", err)
+	}
+	noUploads(t, opts)
 }

@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T, now func() time.Time) kv.Store) {
 		"bucket_refills_evenly":                     refills,
 		"cost_0_looks_and_does_not_spend":           looks,
 		"cost_is_taken_whole_or_not_at_all":         costs,
+		"what_is_given_back_can_be_taken_again":     givesBack,
 		"keys_do_not_touch_each_other":              keys,
 		"parallel_takes_never_exceed_the_limit":     parallel,
 		"clock_that_is_put_back_locks_nobody_out":   clockBack,
@@ -132,6 +133,24 @@ func costs(b *bench) {
 	b.want(b.take("fresh", 10, 10*time.Second, 10), kv.Result{Allowed: true, Limit: 10, Reset: 10 * time.Second})
 }
 
+func givesBack(b *bench) {
+	b.want(b.take("fresh", 5, time.Minute, -1), kv.Result{Allowed: true, Limit: 5, Remaining: 5}) // no more than full
+	b.want(b.take("fresh", 5, time.Minute, 5), kv.Result{Allowed: true, Limit: 5, Reset: time.Minute})
+	b.want(b.take("fresh", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
+
+	b.take("k", 5, time.Minute, 5)
+	b.want(b.take("k", 5, time.Minute, -2), kv.Result{Allowed: true, Limit: 5, Remaining: 2, Reset: 36 * time.Second})
+	b.want(b.take("k", 5, time.Minute, 3), kv.Result{Limit: 5, Remaining: 2, Reset: 36 * time.Second, RetryAfter: 12 * time.Second})
+	b.want(b.take("k", 5, time.Minute, 2), kv.Result{Allowed: true, Limit: 5, Reset: time.Minute})
+	b.want(b.take("k", 5, time.Minute, -5), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
+	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
+	b.take("k", 5, time.Minute, 1)
+	b.clock.Advance(6 * time.Second) // half of it has come back by itself
+	b.want(b.take("k", 5, time.Minute, -1), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
+	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
+	b.take("huge", 5_000_000, time.Second, -5_000_000)
+}
+
 func keys(b *bench) {
 	long := strings.Repeat("a", 5000)
 	for _, key := range []string{"k", "k2", "", "with space\r\n", "é\x00", long, long + "b", long[1:]} {
@@ -206,7 +225,7 @@ func impossible(b *bench) {
 		limit  int
 		period time.Duration
 		cost   int
-	}{{0, time.Minute, 1}, {-1, time.Minute, 1}, {1, 0, 1}, {1, -time.Minute, 1}, {1, time.Nanosecond, 1}, {1, time.Minute, -1}} {
+	}{{0, time.Minute, 1}, {-1, time.Minute, 1}, {1, 0, 1}, {1, -time.Minute, 1}, {1, time.Nanosecond, 1}, {1, time.Minute, -2}, {5, time.Minute, -6}} {
 		if r, err := b.store.Take(b.Context(), "k", c.limit, c.period, c.cost); !errors.Is(err, kv.ErrArguments) || r.Allowed {
 			b.Errorf("Take of %+v = %+v, %v, want ErrArguments", c, r, err)
 		}

@@ -7,6 +7,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -25,8 +26,8 @@ import (
 )
 
 const (
-	patience = 200 * time.Millisecond // for one Take, connecting included
-	pause    = time.Second            // between tries while the server is down
+	defaultPatience = 200 * time.Millisecond
+	pause           = time.Second // between tries while the server is down
 )
 
 //go:embed take.lua
@@ -40,6 +41,8 @@ type Options struct {
 
 	// OwnClock makes buckets follow Now instead of the server's clock. For tests that move the time.
 	OwnClock bool
+	// Patience is how long one Take waits for the server, connecting included; 0 for 200 ms.
+	Patience time.Duration
 }
 
 // Store is a kv.Store on a Redis-compatible server.
@@ -66,7 +69,8 @@ func New(url string, opts Options) (*Store, error) {
 	if opts.Prefix == "" {
 		opts.Prefix = "larder:rate:"
 	}
-	settings.DialTimeout, settings.ReadTimeout, settings.WriteTimeout, settings.PoolTimeout = patience, patience, patience, patience
+	opts.Patience = cmp.Or(opts.Patience, defaultPatience)
+	settings.DialTimeout, settings.ReadTimeout, settings.WriteTimeout, settings.PoolTimeout = opts.Patience, opts.Patience, opts.Patience, opts.Patience
 	settings.ContextTimeoutEnabled = true
 	settings.MaxRetries, settings.DialerRetries = -1, 1
 	settings.DisableIdentity = true
@@ -118,13 +122,17 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 // ask runs the script, which knows the rule and leaves the wording to kv.Spend.
 func (s *Store) ask(ctx context.Context, key string, spend kv.Spend) (kv.Result, error) {
 	caller := ctx
-	ctx, cancel := context.WithTimeout(caller, patience)
+	ctx, cancel := context.WithTimeout(caller, s.opts.Patience)
 	defer cancel()
 	now := int64(-1)
 	if s.opts.OwnClock {
 		now = s.opts.Now().UnixMicro()
 	}
-	reply, err := s.script.Run(ctx, s.client, []string{s.opts.Prefix + key}, spend.Burst, spend.Need, min(spend.Cost, 1), now).Int64Slice()
+	moves := 0
+	if spend.Cost != 0 {
+		moves = 1
+	}
+	reply, err := s.script.Run(ctx, s.client, []string{s.opts.Prefix + key}, spend.Burst, spend.Need, moves, now).Int64Slice()
 	if err != nil {
 		waitIfDue(caller, ctx, err)
 		return kv.Result{}, fmt.Errorf("run script: %w", err)

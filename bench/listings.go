@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// propfinds is how many listings a round of W5 takes.
+const propfinds = 10
+
+// asRclone is what rclone asks of a folder.
+const asRclone = `<?xml version="1.0" encoding="utf-8"?>
+<d:propfind xmlns:d="DAV:" xmlns:oc="http://owncloud.org/ns" xmlns:nc="http://nextcloud.org/ns">
+ <d:prop>
+  <d:displayname />
+  <d:getlastmodified />
+  <d:getcontentlength />
+  <d:resourcetype />
+  <d:getcontenttype />
+  <oc:checksums />
+  <oc:permissions />
+ </d:prop>
+</d:propfind>`
+
+// listings is W5: a folder of 10,000 files by PROPFIND, as rclone asks for it and with all properties.
+func (b *bench) listings(ctx context.Context, _ addresses) error {
+	if !b.wants("W5") {
+		return nil
+	}
+	if len(b.firsts) == 0 {
+		if _, err := b.fillFolders(ctx, "listed", 1); err != nil {
+			return err
+		}
+	}
+	for _, each := range []struct{ name, body string }{{"as rclone asks", asRclone}, {"all properties", ""}} {
+		there := request{method: "PROPFIND", path: "/listed-0/", text: each.body, headers: []string{"Depth: 1"}}
+		here := request{method: "PROPFIND", path: "/webdav/public/listed-0/", text: each.body, headers: []string{"Depth: 1", b.davHeader}}
+		p := pair{id: "W5", name: "PROPFIND of 10,000 files, " + each.name, cpuGoal: 0.25, rateGoal: 4, growthGoal: 8 << 20}
+		if err := b.add(ctx, p, 1, propfinds, same(there), same(here)); err != nil {
+			return err
+		}
+		for range propfinds {
+			first, err := firstByte(b.larder, here)
+			if err != nil {
+				return err
+			}
+			b.firsts = append(b.firsts, first)
+		}
+	}
+	return nil
+}
+
+// listingFigures are those of W5 that have no reference.
+func (b *bench) listingFigures() {
+	if len(b.firsts) > 0 {
+		b.limit("W5", "first byte of a PROPFIND of 10,000 files", median(b.firsts), 10, milliseconds)
+	}
+}
+
+// firstByte returns how long it takes until an answer begins, in ms.
+func firstByte(p *server, r request) (float64, error) {
+	c, err := connect(p)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	begin := time.Now()
+	if _, err := c.conn.Write(r.head(c.host)); err != nil {
+		return 0, err
+	}
+	status, err := c.reader.Peek(len("HTTP/1.1 207"))
+	if err != nil {
+		return 0, err
+	}
+	if string(status) != "HTTP/1.1 207" {
+		return 0, fmt.Errorf("PROPFIND answered %s", status)
+	}
+	return ms(time.Since(begin)), nil
+}

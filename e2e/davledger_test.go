@@ -1,0 +1,297 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// mostLocked is how many locks a drive has at a time.
+const mostLocked = 12
+
+// drive is a worker that speaks WebDAV, and its account of what it asked for below a folder of its own: contents, folders, properties and locks. Like a
+// ledger it has one request under way at a time, so after a crash the service must show exactly `before` or exactly `after`.
+type drive struct {
+	root   string // /uploads/d0
+	random *rand.Rand
+	client *client
+	sent   *sent
+	serial int
+
+	mu            sync.Mutex // guards before and after, which readers look at
+	before, after things
+	between       things // nil unless the request is one of two changes, the first of which may stand alone
+}
+
+// errand is a request of a drive and what there is once it succeeded.
+type errand struct {
+	method, path string // relative
+	body         []byte
+	headers      []string
+	status       int
+	after        things
+	between      things
+}
+
+// step does one random request, see ledger.step.
+func (d *drive) step() (acknowledged bool, err error) {
+	e := d.choose()
+	d.mu.Lock()
+	d.after, d.between = e.after, e.between
+	d.mu.Unlock()
+	headers := append(e.headers, ifHeader(d.root, d.before)...)
+	r, err := d.client.send(e.method, dav(d.root+"/"+e.path), e.body, headers...)
+	if err != nil {
+		return false, nil
+	}
+	if r.status != e.status || r.status == 207 && strings.Count(string(r.body), "<D:status>HTTP/1.1 200 OK") != 2 {
+		return true, fmt.Errorf("%s of %s below %s %v answered %d, want %d: %s", e.method, e.path, d.root, headers, r.status, e.status, tail(string(r.body), 300))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e.method == "LOCK" {
+		is := e.after[e.path]
+		if is.lock = strings.Trim(r.header.Get("Lock-Token"), "<>"); is.lock == "" {
+			return true, fmt.Errorf("the LOCK of %s below %s gave no token", e.path, d.root)
+		}
+		e.after[e.path] = is
+	}
+	d.before = e.after
+	return true, nil
+}
+
+func (d *drive) choose() errand {
+	d.serial++
+	files, folders, locked := d.paths(false), d.paths(true), []string{}
+	for path, is := range d.before {
+		if is.lock != "" {
+			locked = append(locked, path)
+		}
+	}
+	slices.Sort(locked)
+	dice := d.random.IntN(100)
+	switch {
+	case len(folders) < 2 || dice < 5 && len(folders) < 6:
+		return d.mkcol()
+	case len(files) < 4 || dice < 20:
+		return d.put(d.fresh())
+	case dice < 34:
+		return d.put(d.pick(files))
+	case dice < 40:
+		return d.remove(d.pick(files))
+	case dice < 43:
+		return d.remove(d.pick(folders))
+	case dice < 72:
+		return d.transfer([]string{"MOVE", "COPY"}[d.random.IntN(2)], files, folders)
+	case dice < 82 && len(locked) < mostLocked:
+		return d.lock(files)
+	case dice < 88 && len(locked) > 0:
+		return d.unlock(d.pick(locked))
+	}
+	return d.proppatch(d.pick(append(files, folders...)))
+}
+
+// paths lists the folders that there are, or the files.
+func (d *drive) paths(folders bool) (list []string) {
+	for path, is := range d.before {
+		if path != "" && is.folder == folders {
+			list = append(list, path)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (d *drive) pick(from []string) string { return from[d.random.IntN(len(from))] }
+
+// fresh is the path of a file that never was, in one of the folders.
+func (d *drive) fresh() string { return fmt.Sprintf("%s/f%05d.bin", d.pick(d.paths(true)), d.serial) }
+
+func (d *drive) put(path string) errand {
+	content := make([]byte, 1+d.random.IntN(30_000))
+	if d.random.IntN(8) == 0 {
+		content = make([]byte, 300_000+d.random.IntN(1<<20))
+	}
+	for i := 0; i < len(content); i += 97 {
+		content[i] = byte(d.random.Uint32())
+	}
+	d.sent.add(hash(content))
+	is, existed := d.before[path]
+	is.hash, is.size = hash(content), int64(len(content))
+	return errand{method: "PUT", path: path, body: content, status: settled(existed), after: with(d.before, path, is)}
+}
+
+func settled(existed bool) int {
+	if existed {
+		return 204
+	}
+	return 201
+}
+
+func (d *drive) mkcol() errand {
+	path := fmt.Sprintf("d%05d", d.serial)
+	return errand{method: "MKCOL", path: path, status: 201, after: with(d.before, path, thing{folder: true})}
+}
+
+func (d *drive) remove(path string) errand {
+	return errand{method: "DELETE", path: path, status: 204, after: without(d.before, path)}
+}
+
+func (d *drive) proppatch(path string) errand {
+	value := fmt.Sprintf("v%d", d.serial)
+	is := d.before[path]
+	is.properties = bothAre(value)
+	return errand{method: "PROPPATCH", path: path, body: setBoth(value), status: 207, after: with(d.before, path, is)}
+}
+
+// lock locks a file, or what is not there, which makes an empty one first.
+func (d *drive) lock(files []string) errand {
+	path := d.pick(files)
+	if d.random.IntN(3) == 0 {
+		path = d.fresh()
+	}
+	is, existed := d.before[path]
+	if is.lock != "" {
+		return d.unlock(path)
+	}
+	e := errand{method: "LOCK", path: path, body: []byte(lockIt), headers: []string{"Depth", "0", "Timeout", "Second-3600"}, status: 200}
+	if !existed {
+		is.hash, e.status = hash(nil), 201
+		e.between = with(d.before, path, is)
+	}
+	is.lock = unknownToken
+	e.after = with(d.before, path, is)
+	return e
+}
+
+// unknownToken stands for that of a lock whose answer is not known.
+const unknownToken = "?"
+
+func (d *drive) unlock(path string) errand {
+	is := d.before[path]
+	headers := []string{"Lock-Token", "<" + is.lock + ">"}
+	is.lock = ""
+	return errand{method: "UNLOCK", path: path, headers: headers, status: 204, after: with(d.before, path, is)}
+}
+
+// transfer moves or copies a file or a folder, to a new name or over another of its kind that nothing in is locked: who may keep the lock of what is
+// replaced is open.
+func (d *drive) transfer(method string, files, folders []string) errand {
+	from, to := d.pick(files), d.fresh()
+	if d.random.IntN(4) == 0 {
+		from, to = d.pick(folders), fmt.Sprintf("e%05d", d.serial)
+		files = folders
+	}
+	if over := d.pick(files); d.random.IntN(2) == 0 && over != from && ifHeader(d.root, under(d.before, over)) == nil {
+		to = over
+	}
+	_, existed := d.before[to]
+	after := without(d.before, to)
+	if method == "MOVE" {
+		after = without(after, from)
+	}
+	for path, is := range under(d.before, from) {
+		is.lock = "" // stays with the address
+		after[to+strings.TrimPrefix(path, from)] = is
+	}
+	return errand{method: method, path: from, headers: []string{"Destination", dav(d.root + "/" + to)}, status: settled(existed), after: after}
+}
+
+// under is what lies at a path and below it.
+func under(all things, top string) things {
+	some := maps.Clone(all)
+	maps.DeleteFunc(some, func(path string, _ thing) bool { return path != top && !strings.HasPrefix(path, top+"/") })
+	return some
+}
+
+func without(all things, top string) things {
+	left := maps.Clone(all)
+	for path := range under(all, top) {
+		delete(left, path)
+	}
+	return left
+}
+
+func with(all things, path string, is thing) things {
+	more := maps.Clone(all)
+	more[path] = is
+	return more
+}
+
+// readOne reads a random file while others change it, see ledger.readOne.
+func (d *drive) readOne(random *rand.Rand) (acknowledged bool, err error) {
+	d.mu.Lock()
+	var paths []string
+	for path, is := range d.after {
+		if !is.folder {
+			paths = append(paths, path)
+		}
+	}
+	d.mu.Unlock()
+	if len(paths) == 0 {
+		paths = []string{"nothing"} // asked for as well, or nobody would notice that the service is dead
+	}
+	path := paths[random.IntN(len(paths))]
+	r, err := d.client.send("GET", dav(d.root+"/"+path), nil)
+	switch {
+	case err != nil:
+		return false, nil
+	case r.status == 404:
+		return true, nil
+	case r.status != 200 || !d.sent.has(hash(r.body)):
+		return true, fmt.Errorf("reading %s below %s answered %d with %d bytes that nobody sent", path, d.root, r.status, len(r.body))
+	}
+	return true, nil
+}
+
+// compare holds what the restarted service shows against the account, and takes it over; it returns how much there is.
+func (d *drive) compare(t *testing.T) (size, files int64) {
+	t.Helper()
+	seen := d.client.things(t, d.root)
+	differences := map[string]string{"what was acknowledged": unlike(d.before, seen), "that with the request under way": unlike(d.after, seen)}
+	if d.between != nil {
+		differences["half of that"] = unlike(d.between, seen)
+	}
+	for _, text := range differences {
+		if text == "" {
+			differences = nil
+			break
+		}
+	}
+	if differences != nil {
+		t.Errorf("%s holds none of these: %v", d.root, differences)
+	}
+	d.before, d.after, d.between = seen, seen, nil
+	for path, is := range seen {
+		if !is.folder {
+			size, files = size+is.size, files+1
+		}
+		if is.lock != "" { // and it does what a lock is for
+			d.client.do(t, "PROPPATCH", dav(d.root+"/"+path), setBoth("no token")).want(t, 423)
+		}
+	}
+	return size, files
+}
+
+// unlike lists what differs.
+func unlike(want, seen things) (text string) {
+	for path, w := range want {
+		s, there := seen[path]
+		if w.lock == unknownToken && s.lock != "" {
+			w.lock = s.lock
+		}
+		if !there || s != w {
+			text += fmt.Sprintf("\n  %s is %+v, want %+v", path, s, w)
+		}
+	}
+	for path := range seen {
+		if _, known := want[path]; !known {
+			text += "\n  unknown " + path
+		}
+	}
+	return text
+}

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/xml"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// driveKey makes an API key for WebDAV that may change everything below /uploads, and returns it as id.secret.
+func driveKey(t testing.TB, admin *client) string {
+	t.Helper()
+	var made struct{ Key struct{ FullToken string } }
+	admin.do(t, "POST", "/api/keys/", object{
+		"name": "drive", "permissions": []string{"read", "write", "delete"}, "protocols": []string{"webdav"}, "uploadPath": "/uploads",
+	}).data(t, 201, &made)
+	return made.Key.FullToken
+}
+
+// withDAV returns a client that sends an API key as WebDAV programs do: the id as the user, the secret as the password.
+func withDAV(token string, bases ...string) *client {
+	c := newClient(bases...)
+	id, secret, _ := strings.Cut(token, ".")
+	c.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(id+":"+secret)))
+	return c
+}
+
+// dav is the address of a path.
+func dav(path string) string { return "/webdav" + (&url.URL{Path: path}).EscapedPath() }
+
+// thing is what lies at an address, as a PROPFIND and a GET show it.
+type thing struct {
+	folder     bool
+	hash       string // "" of a folder
+	size       int64
+	properties string // the values of the two that askAbout names
+	lock       string // token, "" for none
+}
+
+// things is what lies below a folder, by relative paths.
+type things map[string]thing
+
+const askAbout = `<?xml version="1.0"?><propfind xmlns="DAV:" xmlns:c="urn:crash"><prop><resourcetype/><getcontentlength/><lockdiscovery/><c:one/><c:two/></prop></propfind>`
+
+// setBoth is a PROPPATCH of both.
+func setBoth(value string) []byte {
+	return fmt.Appendf(nil, `<propertyupdate xmlns="DAV:" xmlns:c="urn:crash"><set><prop><c:one>%s</c:one><c:two>%[1]s</c:two></prop></set></propertyupdate>`, value)
+}
+
+// bothAre is what thing.properties is after setBoth.
+func bothAre(value string) string { return value + "|" + value }
+
+const lockIt = `<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype><owner>crash</owner></lockinfo>`
+
+type driveListing struct {
+	Responses []struct {
+		Href      string `xml:"DAV: href"`
+		Propstats []struct {
+			Status string `xml:"DAV: status"`
+			Prop   struct {
+				Collection *struct{} `xml:"DAV: resourcetype>collection"`
+				Size       int64     `xml:"DAV: getcontentlength"`
+				Tokens     []string  `xml:"DAV: lockdiscovery>activelock>locktoken>href"`
+				One        string    `xml:"urn:crash one"`
+				Two        string    `xml:"urn:crash two"`
+			} `xml:"DAV: prop"`
+		} `xml:"DAV: propstat"`
+	} `xml:"DAV: response"`
+}
+
+// things walks through a folder, reads every file, and returns its own lock and properties as those of "".
+func (c *client) things(t testing.TB, folder string) things {
+	t.Helper()
+	found := things{}
+	c.walkThings(t, folder, "", found, func(path string) []byte { return c.do(t, "GET", dav(path), nil).want(t, 200).body })
+	return found
+}
+
+func (c *client) walkThings(t testing.TB, top, at string, found things, read func(path string) []byte) {
+	t.Helper()
+	folder := strings.TrimSuffix(top+"/"+at, "/")
+	for path, is := range c.propfind(t, folder) {
+		relative := strings.TrimPrefix(strings.TrimPrefix(path, top), "/")
+		if relative != at && is.folder {
+			c.walkThings(t, top, relative, found, read)
+			continue
+		}
+		if !is.folder {
+			body := read(path)
+			if int64(len(body)) != is.size {
+				t.Errorf("%s is listed with %d bytes and has %d", path, is.size, len(body))
+			}
+			is.hash = hash(body)
+		}
+		found[relative] = is
+	}
+}
+
+// propfind asks about something and what is in it, and returns that by whole paths.
+func (c *client) propfind(t testing.TB, path string) map[string]thing {
+	t.Helper()
+	r := c.do(t, "PROPFIND", dav(path), []byte(askAbout), "Depth", "1").want(t, 207)
+	var m driveListing
+	if err := xml.Unmarshal(r.body, &m); err != nil {
+		t.Fatalf("PROPFIND %s: %v in %s", path, err, r.body)
+	}
+	all := map[string]thing{}
+	for _, response := range m.Responses {
+		at, err := url.PathUnescape(strings.TrimPrefix(response.Href, "/webdav"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = strings.TrimSuffix(at, "/")
+		if _, twice := all[at]; twice {
+			t.Errorf("PROPFIND %s tells of %s twice", path, at)
+		}
+		all[at] = thing{}
+		for _, s := range response.Propstats {
+			if s.Status != "HTTP/1.1 200 OK" {
+				continue
+			}
+			is := thing{folder: s.Prop.Collection != nil, size: s.Prop.Size, lock: strings.Join(s.Prop.Tokens, " ")}
+			if s.Prop.One+s.Prop.Two != "" {
+				is.properties = s.Prop.One + "|" + s.Prop.Two
+			}
+			all[at] = is
+		}
+	}
+	return all
+}
+
+// ifHeader shows the tokens of all locks below a folder, each with what it is on.
+func ifHeader(top string, locked things) []string {
+	var lists []string
+	for path, is := range locked {
+		if is.lock != "" {
+			lists = append(lists, fmt.Sprintf("<%s> (<%s>)", dav(top+"/"+path), is.lock))
+		}
+	}
+	if lists == nil {
+		return nil
+	}
+	slices.Sort(lists)
+	return []string{"If", strings.Join(lists, " ")}
+}

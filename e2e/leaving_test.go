@@ -1,0 +1,245 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What the crash points around accounts, mails and shares are run into with.
+
+// dying asks on until nobody answers any more.
+func (w *wreck) dying(r reply, err error) (reply, error) {
+	for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); {
+		r, err = w.admin.send("GET", "/api/auth/me", nil)
+	}
+	return r, err
+}
+
+// until asks until condition holds.
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline, tick := time.After(patience), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not %s after %v", what, patience)
+		}
+	}
+}
+
+// anybody is a client without an account, of the process that runs now.
+func (w *wreck) anybody() *client { return newClient(w.admin.bases...) }
+
+// resident is somebody with files whose account is about to go. All files have the same content.
+type resident struct {
+	id, name, content  string
+	file, link, share  string
+	files              int
+	adminSize, adminOf int64 // what the administrator was charged for before
+	keyed              *client
+}
+
+// moveIn makes an account with some files; with many, more than are handed over within a request.
+func (w *wreck) moveIn(t *testing.T, many bool) *resident {
+	t.Helper()
+	w.serial++
+	r := &resident{name: fmt.Sprintf("ann%d", w.serial), content: w.content(small(w) % 5000), files: 5}
+	r.id = w.account(t, r.name)
+	ann, home := login(t, r.name, firstPassword, w.admin.bases...), "/home/"+r.name
+	if many {
+		r.files = 30
+	}
+	folder := ann.mkdir(t, home, "few")
+	for i := range r.files {
+		r.file = ann.upload(t, home+"/few", fmt.Sprintf("f%d.bin", i), []byte(r.content), nil).ID
+	}
+	if many {
+		more := ann.mkdir(t, home, "more")
+		for i := range 20 {
+			ann.do(t, "POST", "/api/files/"+folder+"/copy", object{"targetPath": home + "/more", "newName": fmt.Sprint(i)}).want(t, 200)
+		}
+		for i := range 5 {
+			ann.do(t, "POST", "/api/files/"+more+"/copy", object{"targetPath": home, "newName": fmt.Sprint(i)}).want(t, 200)
+		}
+		r.files *= 1 + 20 + 5*20
+	}
+	if _, files := ann.usage(t); files != int64(r.files) {
+		t.Fatalf("%s has %d files, want %d", r.name, files, r.files)
+	}
+	var linked struct{ Link struct{ URL string } }
+	ann.do(t, "POST", "/api/files/"+r.file+"/link", nil).data(t, 200, &linked)
+	r.link = at(t, linked.Link.URL)
+	var made struct{ Share struct{ ID string } }
+	ann.do(t, "POST", "/api/shares/", object{"fileId": folder}).data(t, 201, &made)
+	r.share = made.Share.ID
+	r.keyed = withKey(w.site.key(t, r.name))
+	r.adminSize, r.adminOf = w.admin.usage(t)
+	return r
+}
+
+// account has the administrator make one.
+func (w *wreck) account(t *testing.T, name string) (id string) {
+	t.Helper()
+	var made struct{ User struct{ ID string } }
+	w.admin.do(t, "POST", "/api/admin/users", object{"username": name, "email": name + "@example.org", "password": firstPassword}).data(t, 201, &made)
+	return made.User.ID
+}
+
+// leaving deletes an account; leavingMuch one whose files a job goes on to hand over.
+func leaving(t *testing.T, w *wreck) attempt     { return w.leaving(t, false) }
+func leavingMuch(t *testing.T, w *wreck) attempt { return w.leaving(t, true) }
+
+func (w *wreck) leaving(t *testing.T, many bool) attempt {
+	t.Helper()
+	ann := w.moveIn(t, many)
+	run := func() (reply, error) {
+		r, err := w.admin.send("DELETE", "/api/admin/users/"+ann.id, nil)
+		if err == nil && r.status == 200 {
+			return w.dying(r, err)
+		}
+		return r, err
+	}
+	first := func(t *testing.T) { // while things are handed over
+		w.gone(t, ann)
+		until(t, "all of "+ann.name+"'s with the administrator", func() bool {
+			size, files := w.admin.usage(t)
+			return size == ann.adminSize+int64(ann.files*len(ann.content)) && files == ann.adminOf+int64(ann.files)
+		})
+	}
+	again := func(t *testing.T) {
+		w.admin.do(t, "DELETE", "/api/admin/users/"+ann.id, nil).fails(t, 404, "NOT_FOUND")
+		w.gone(t, ann)
+		w.account(t, ann.name)
+		anew := login(t, ann.name, firstPassword, w.admin.bases...)
+		if lie := anew.list(t, "/home/"+ann.name); len(lie) != 0 {
+			t.Errorf("whoever has the name now has %d entries in their home", len(lie))
+		}
+		anew.do(t, "GET", "/api/files/"+ann.file, nil).fails(t, 403, "FORBIDDEN")
+		for _, home := range w.admin.list(t, "/home") {
+			if strings.HasPrefix(home.Name, ann.name+".deleted-") {
+				w.admin.do(t, "DELETE", "/api/files/"+home.ID, nil).want(t, 200)
+			}
+		}
+	}
+	return attempt{run: run, first: first, again: again}
+}
+
+// gone checks that nothing of an account goes on but what its files are.
+func (w *wreck) gone(t *testing.T, ann *resident) {
+	t.Helper()
+	anybody := w.anybody()
+	anybody.do(t, "POST", "/api/auth/login", object{"username": ann.name, "password": firstPassword}).fails(t, 401, "INVALID_CREDENTIALS")
+	anybody.do(t, "GET", "/api/shares/"+ann.share, nil).fails(t, 410, "SHARE_REVOKED")
+	ann.keyed.bases = w.admin.bases
+	ann.keyed.do(t, "GET", "/api/files?path=/", nil).fails(t, 401, "INVALID_TOKEN")
+	anybody.reads(t, ann.link, []byte(ann.content))
+	if r := w.admin.do(t, "GET", "/api/files/"+ann.file, nil).want(t, 200); bytes.Contains(r.body, []byte(ann.id)) && ann.files < 1000 {
+		t.Errorf("a file is still theirs: %s", r.body)
+	}
+}
+
+// inherited is what lies in homes: whoever lived there is gone, and the administrator is charged for it.
+func (w *wreck) inherited(t *testing.T) (size, files int64) {
+	t.Helper()
+	for _, e := range w.admin.walk(t, "/home") {
+		size, files = size+e.Size, files+1
+	}
+	return size, files
+}
+
+// posted has the site mail to a server of the test, and register whoever comes.
+func (w *wreck) posted(t *testing.T) *post {
+	t.Helper()
+	p := newPost(t)
+	settings := p.settings(t)
+	maps.Copy(settings, object{"allowRegistration": true, "requireEmailVerification": true})
+	w.admin.do(t, "PATCH", "/api/admin/settings", settings).want(t, 200)
+	return p
+}
+
+// registering is killed between an account and the mail that verifies its address: both are there in the end. With one more mail where it
+// was killed after sending; each of the links works.
+func registering(mails int) func(*testing.T, *wreck) attempt {
+	return func(t *testing.T, w *wreck) attempt {
+		p := w.posted(t)
+		w.serial++
+		name := fmt.Sprintf("ann%d", w.serial)
+		ann := object{"username": name, "password": firstPassword, "email": name + "@example.org"}
+		first := func(t *testing.T) {
+			w.anybody().do(t, "POST", "/api/auth/register", ann).fails(t, 409, "ALREADY_EXISTS")
+			w.anybody().do(t, "POST", "/api/auth/login", object{"username": name, "password": firstPassword}).fails(t, 403, "EMAIL_NOT_VERIFIED")
+			var links []string
+			for range mails {
+				address, _ := link(t, p.mail(t, name+"@example.org"))
+				links = append(links, address)
+			}
+			for _, address := range links { // none is mailed to whoever has followed one
+				w.anybody().do(t, "GET", at(t, address), nil).want(t, 200)
+			}
+			login(t, name, firstPassword, w.admin.bases...)
+		}
+		return attempt{first: first, run: func() (reply, error) { return w.dying(w.anybody().send("POST", "/api/auth/register", ann)) }}
+	}
+}
+
+// forgetting is killed while a link to set a new password is mailed. The last one works, and those before don't.
+func forgetting(mails int) func(*testing.T, *wreck) attempt {
+	return func(t *testing.T, w *wreck) attempt {
+		p := w.posted(t)
+		w.serial++
+		name := fmt.Sprintf("ann%d", w.serial)
+		w.account(t, name)
+		first := func(t *testing.T) {
+			var tokens []string
+			for range mails {
+				_, token := link(t, p.mail(t, name+"@example.org"))
+				tokens = append(tokens, token)
+			}
+			for i, token := range tokens {
+				r := w.anybody().do(t, "POST", "/api/auth/reset-password", object{"token": token, "password": secondPassword})
+				if i < len(tokens)-1 {
+					r.fails(t, 400, "VALIDATION_ERROR")
+				} else {
+					r.want(t, 200)
+				}
+			}
+			login(t, name, secondPassword, w.admin.bases...)
+		}
+		forgot := object{"email": name + "@example.org"}
+		return attempt{first: first, run: func() (reply, error) { return w.dying(w.anybody().send("POST", "/api/auth/forgot-password", forgot)) }}
+	}
+}
+
+// redeeming loses the bytes that a download address was used up for. It counts, and there is no second.
+func redeeming(t *testing.T, w *wreck) attempt {
+	content := w.content(small(w))
+	path, id := w.put(t, w.fresh(), content)
+	var made struct{ Share struct{ ID string } }
+	w.admin.do(t, "POST", "/api/shares/", object{"fileId": id, "maxDownloads": 1}).data(t, 201, &made)
+	share := "/api/shares/" + made.Share.ID
+	var issued struct{ URL string }
+	w.anybody().do(t, "GET", share+"/download", nil).data(t, 200, &issued)
+	door := at(t, issued.URL)
+	again := func(t *testing.T) {
+		w.anybody().do(t, "GET", door, nil).fails(t, 401, "INVALID_TOKEN")
+		w.anybody().do(t, "GET", share+"/download", nil).fails(t, 410, "SHARE_LIMIT_REACHED")
+		var changed struct{ Share struct{ DownloadCount int } }
+		w.admin.do(t, "PATCH", share, object{"maxDownloads": 2}).data(t, 200, &changed)
+		if changed.Share.DownloadCount != 1 {
+			t.Errorf("%d downloads were counted, want 1", changed.Share.DownloadCount)
+		}
+		w.anybody().do(t, "GET", share+"/download", nil).data(t, 200, &issued)
+		w.anybody().reads(t, at(t, issued.URL), []byte(content))
+	}
+	return attempt{
+		run:   func() (reply, error) { return w.anybody().send("GET", door, nil) },
+		may:   map[string][]string{path: {content}},
+		again: again,
+	}
+}

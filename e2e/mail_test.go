@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"larder/internal/apptest"
+)
+
+const smtpUser, smtpPassword = "larder", "canary-smtp-password-5"
+
+// post is a real mail server that speaks STARTTLS and wants a password, behind a door that can be shut: then nobody answers at its address.
+type post struct {
+	*apptest.Mailbox
+	address string
+
+	mu     sync.Mutex // guards door and passed
+	door   net.Listener
+	passed []net.Conn // what goes through it
+}
+
+// newPost starts one that ends with the test.
+func newPost(t *testing.T) *post {
+	t.Helper()
+	p := &post{Mailbox: apptest.NewMailbox(t, apptest.StartTLS, smtpUser, smtpPassword), address: freeAddress(t)}
+	p.open(t)
+	t.Cleanup(p.shut)
+	return p
+}
+
+// settings has a service send its mails there.
+func (p *post) settings(t *testing.T) object {
+	t.Helper()
+	host, port, err := net.SplitHostPort(p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object{
+		"smtpHost": host, "smtpPort": number, "smtpSecure": false, "smtpUser": smtpUser, "smtpPassword": smtpPassword, "smtpFromEmail": "larder@example.org",
+		"emailEnabled": true,
+	}
+}
+
+func (p *post) open(t *testing.T) {
+	t.Helper()
+	door, err := net.Listen("tcp", p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	p.door = door
+	p.mu.Unlock()
+	go func() {
+		for {
+			outside, err := door.Accept()
+			if err != nil {
+				return // it is shut
+			}
+			go p.pass(outside)
+		}
+	}()
+}
+
+// pass brings together who came in and the mail server.
+func (p *post) pass(outside net.Conn) {
+	inside, err := net.Dial("tcp", net.JoinHostPort(p.Host, strconv.Itoa(p.Port)))
+	if err != nil {
+		outside.Close()
+		return
+	}
+	p.mu.Lock()
+	p.passed = append(p.passed, outside, inside)
+	p.mu.Unlock()
+	go func() {
+		_, _ = io.Copy(inside, outside) // until either side ends
+		inside.Close()
+	}()
+	_, _ = io.Copy(outside, inside)
+	outside.Close()
+}
+
+func (p *post) shut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.door.Close()
+	for _, c := range p.passed {
+		c.Close()
+	}
+	p.passed = nil
+}
+
+// mailRoots is a file with what services have to trust to send mails there, for the variable SSL_CERT_FILE.
+func mailRoots(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "roots.pem")
+	if err := os.WriteFile(path, apptest.MailRootsPEM(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// mail waits for the next message to an address.
+func (p *post) mail(t *testing.T, to string) apptest.Mail {
+	t.Helper()
+	until(t, "a mail to "+to, func() bool { return p.Len() > 0 })
+	m := p.Next(to)
+	if m.User != smtpUser || !m.TLS || m.From != "larder@example.org" {
+		t.Errorf("the mail %q came from %s as %q, over TLS: %v", m.Subject, m.From, m.User, m.TLS)
+	}
+	return m
+}
+
+var (
+	mailedLink = regexp.MustCompile(`https?://\S+[?&]token=([0-9A-Za-z_-]{20,})`)
+	mailedCode = regexp.MustCompile(`(?m)(?:^|\s)([0-9]{6})(?:\s|$)`)
+)
+
+// link takes the link and its token out of a mail.
+func link(t *testing.T, m apptest.Mail) (address, token string) {
+	t.Helper()
+	found := mailedLink.FindStringSubmatch(m.Text)
+	if found == nil || !strings.Contains(m.HTML, found[1]) {
+		t.Fatalf("no link in both forms of %q:\n%s", m.Subject, m.Text)
+	}
+	return found[0], found[1]
+}

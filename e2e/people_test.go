@@ -1,0 +1,281 @@
+package e2e
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	firstPassword  = "canary-first-password-1"
+	secondPassword = "canary-second-password-2"
+	sharePassword  = "canary-share-password-3"
+	wrongPassword  = "canary-wrong-password-4"
+)
+
+// story is what happens to the account ann on a service, told from outside.
+type story struct {
+	*setUp
+	post     *post
+	invite   string
+	ann      *client // signed in
+	annID    string
+	keyed    *client             // with ann's key
+	folder   string              // id of /home/ann/trip
+	pictures map[string][]byte   // in it, by their paths there
+	ids      map[string]string   // of them
+	link     string              // permanent, of the first
+	guest    *client             // who knows the password of the folder's share
+	shares   map[string]string   // ids: folder, file
+	tokens   map[string]string   // download addresses that were not used
+	secrets  map[string][]string // what no log may hold
+	ended    []*process
+}
+
+// An account from its invite to its end, with every set-up: mails by a real server that is down for a while, restarts in the middle, shares, a new
+// password, another address, a ban, and the deletion that leaves the files to the administrator. Specification: Authentication, Shares, Users.
+func TestAnAccountFromInviteToDeletion(t *testing.T) {
+	t.Parallel()
+	everySetUp(t, func(t *testing.T, s *setUp) {
+		p := &story{setUp: s, post: newPost(t), pictures: map[string][]byte{}, ids: map[string]string{}, shares: map[string]string{}, tokens: map[string]string{}}
+		p.secrets = map[string][]string{"password": {adminPassword, firstPassword, secondPassword, sharePassword, wrongPassword, smtpPassword}}
+		p.setsUpMail(t)
+		p.registers(t)
+		p.uploads(t)
+		p.sharesWithVisitors(t)
+		p.forgetsThePassword(t)
+		p.movesToAnotherAddress(t)
+		p.isBannedForAWhile(t)
+		p.isDeleted(t)
+		p.comesAgain(t)
+		p.logsHoldNoSecret(t)
+	}, "LARDER_LOG_LEVEL", "debug", "SSL_CERT_FILE", mailRoots(t))
+}
+
+// secret takes note of something that no log may hold.
+func (s *story) secret(kind, value string) { s.secrets[kind] = append(s.secrets[kind], value) }
+
+// cookies takes note of a client's cookies and CSRF token.
+func (s *story) cookies(t *testing.T, c *client, paths ...string) {
+	t.Helper()
+	for _, path := range append(paths, "/") {
+		u, err := url.Parse(c.bases[0] + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cookie := range c.http.Jar.Cookies(u) {
+			s.secret("cookie "+cookie.Name, cookie.Value)
+		}
+	}
+	if token := c.header.Get("X-CSRF-Token"); token != "" {
+		s.secret("CSRF token", token)
+	}
+}
+
+func (s *story) setsUpMail(t *testing.T) {
+	var settings struct {
+		SMTPPassword      string
+		AllowRegistration bool
+	}
+	s.admin.do(t, "POST", "/api/admin/settings/test-email", object{"to": "operator@example.org"}).fails(t, 400, "VALIDATION_ERROR")
+	mail := s.post.settings(t)
+	maps.Copy(mail, object{"requireInviteCode": true, "requireEmailVerification": true})
+	s.admin.do(t, "PATCH", "/api/admin/settings", mail).data(t, 200, &settings)
+	if settings.SMTPPassword != "******" || settings.AllowRegistration {
+		t.Errorf("the settings are %+v", settings)
+	}
+	s.admin.do(t, "POST", "/api/admin/settings/test-email", object{"to": "operator@example.org"}).want(t, 200)
+	if m := s.post.mail(t, "operator@example.org"); !strings.Contains(m.Text, "admin") {
+		t.Errorf("the test message says %q", m.Text)
+	}
+	var made struct{ Invite struct{ Code string } }
+	s.admin.do(t, "POST", "/api/admin/invites", object{"maxUses": 2, "note": "for ann"}).data(t, 201, &made)
+	s.invite = made.Invite.Code
+	s.secret("invite code", s.invite)
+}
+
+// registers ann while the mail server is down and the service is restarted.
+func (s *story) registers(t *testing.T) {
+	visitor := s.visitor()
+	ann := object{"username": "ann", "password": firstPassword, "email": "ann@example.org"}
+	visitor.do(t, "POST", "/api/auth/register", ann).fails(t, 400, "VALIDATION_ERROR")
+	ann["inviteCode"] = s.invite
+	s.post.shut()
+	var made struct {
+		User struct {
+			ID, Role      string
+			EmailVerified bool
+		}
+	}
+	visitor.do(t, "POST", "/api/auth/register", ann).data(t, 201, &made)
+	if made.User.Role != "user" || made.User.EmailVerified {
+		t.Errorf("whoever registered is %+v", made.User)
+	}
+	s.annID = made.User.ID
+	visitor.do(t, "POST", "/api/auth/register", ann).fails(t, 409, "ALREADY_EXISTS")
+	s.processes[0].await(t, "trying to send the mail", func() bool {
+		return slices.ContainsFunc(s.processes, func(p *process) bool { return strings.Contains(p.stderr.String(), "a job is tried again later") })
+	})
+	s.ended = append(s.ended, s.restart(t)...)
+	credentials := object{"username": "ann", "password": firstPassword}
+	visitor.do(t, "POST", "/api/auth/login", credentials).fails(t, 403, "EMAIL_NOT_VERIFIED")
+	s.post.open(t)
+	s.verifies(t, "ann@example.org")
+	visitor.do(t, "POST", "/api/auth/login", object{"username": "ann", "password": wrongPassword}).fails(t, 401, "INVALID_CREDENTIALS")
+	s.ann = login(t, "ann", firstPassword, s.admin.bases...)
+	s.cookies(t, s.ann)
+}
+
+// verifies follows the link out of the mail to an address. Looking at it verifies nothing (abuse case C44).
+func (s *story) verifies(t *testing.T, email string) {
+	t.Helper()
+	address, token := link(t, s.post.mail(t, email))
+	s.secret("verification token", token)
+	visitor := s.visitor()
+	visitor.do(t, "HEAD", at(t, address), nil).want(t, 200)
+	visitor.do(t, "POST", "/api/auth/login", object{"username": "ann", "password": firstPassword}).fails(t, 403, "EMAIL_NOT_VERIFIED")
+	for range 2 {
+		if page := visitor.do(t, "GET", at(t, address), nil).want(t, 200); !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") {
+			t.Errorf("following the link answers %v", page.header)
+		}
+	}
+	visitor.do(t, "GET", "/api/auth/me", nil).fails(t, 401, "UNAUTHORIZED")
+}
+
+func (s *story) uploads(t *testing.T) {
+	s.folder = s.ann.mkdir(t, "/home/ann", "trip")
+	s.ann.mkdir(t, "/home/ann/trip", "day two")
+	photo := photograph(t)
+	for i, path := range []string{"beach.jpg", "day two/ä hill.jpg", "day two/" + strings.TrimSuffix(oddName, ".txt") + ".jpg"} {
+		s.pictures[path] = append(slices.Clone(photo), contentOf(path, 1000*(i+1))...)
+		file := s.ann.upload(t, filepath.Dir("/home/ann/trip/"+path), filepath.Base(path), s.pictures[path], nil)
+		s.ids[path] = file.ID
+	}
+	var linked struct{ Link struct{ URL string } }
+	s.ann.do(t, "POST", "/api/files/"+s.ids["beach.jpg"]+"/link", nil).data(t, 200, &linked)
+	s.link = at(t, linked.Link.URL)
+	token := s.key(t, "ann")
+	s.secret("key", token)
+	s.keyed = withKey(token, s.admin.bases...)
+	s.opens(t, "session", "key", "link")
+}
+
+// share makes a share and returns its id.
+func (s *story) share(t *testing.T, body object) string {
+	t.Helper()
+	var made struct{ Share struct{ ID, URL string } }
+	s.ann.do(t, "POST", "/api/shares/", body).data(t, 201, &made)
+	if !strings.HasSuffix(made.Share.URL, "/share/"+made.Share.ID) {
+		t.Errorf("the share lies at %s", made.Share.URL)
+	}
+	return made.Share.ID
+}
+
+// download asks for a download address.
+func (s *story) download(t *testing.T, c *client, path string) string {
+	t.Helper()
+	var issued struct{ URL string }
+	c.do(t, "GET", path, nil).data(t, 200, &issued)
+	s.secret("download token", issued.URL[strings.LastIndex(issued.URL, "/")+1:])
+	return at(t, issued.URL)
+}
+
+// listed are the names in a folder of a share.
+func listed(t *testing.T, c *client, share, path string) (names []string) {
+	t.Helper()
+	var page struct{ Items []entry }
+	c.do(t, "GET", "/api/shares/"+share+"/files?path="+url.QueryEscape(path), nil).data(t, 200, &page)
+	for _, e := range page.Items {
+		names = append(names, e.Type+" "+e.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *story) sharesWithVisitors(t *testing.T) {
+	s.shares["folder"] = s.share(t, object{"fileId": s.folder, "password": sharePassword, "maxDownloads": 1})
+	s.shares["file"] = s.share(t, object{"fileId": s.ids["beach.jpg"]})
+	address := "/api/shares/" + s.shares["folder"]
+	visitor := s.visitor()
+	var seen struct {
+		Share struct {
+			CreatorName      string
+			RequiresPassword bool
+			File             *entry
+		}
+	}
+	visitor.do(t, "GET", address, nil).data(t, 200, &seen)
+	if !seen.Share.RequiresPassword || seen.Share.File != nil {
+		t.Errorf("without the password: %+v", seen.Share)
+	}
+	for _, door := range []string{"/files", "/download", "/preview?file=" + s.ids["beach.jpg"]} {
+		visitor.do(t, "GET", address+door, nil).fails(t, 401, "INVALID_PASSWORD")
+	}
+	visitor.do(t, "POST", address+"/verify", object{"password": wrongPassword}).fails(t, 401, "INVALID_PASSWORD")
+	visitor.do(t, "POST", address+"/verify", object{"password": sharePassword}).want(t, 200)
+	s.visitor().do(t, "GET", address+"/files", nil).fails(t, 401, "INVALID_PASSWORD") // who gave none
+	s.cookies(t, visitor, address)
+	used, spare := s.download(t, visitor, address+"/download"), s.download(t, visitor, address+"/download")
+
+	s.ended = append(s.ended, s.restart(t)...) // what was given, begun and signed in stays
+	s.ann.do(t, "GET", "/api/auth/me", nil).want(t, 200)
+	if got := listed(t, visitor, s.shares["folder"], "/"); !slices.Equal(got, []string{"file beach.jpg", "folder day two"}) {
+		t.Errorf("the share lists %q", got)
+	}
+	if got := listed(t, visitor, s.shares["folder"], "/day two"); len(got) != 2 {
+		t.Errorf("its folder lists %q", got)
+	}
+	shown := visitor.do(t, "GET", address+"/preview?file="+s.ids["day two/ä hill.jpg"], nil).want(t, 200)
+	if !bytes.Equal(shown.body, s.pictures["day two/ä hill.jpg"]) || shown.header.Get("Content-Type") != "image/jpeg" {
+		t.Errorf("the preview is %d bytes of %s", len(shown.body), shown.header.Get("Content-Type"))
+	}
+	s.visitor().do(t, "HEAD", used, nil).want(t, 200)
+	s.unpacks(t, s.visitor().do(t, "GET", used, nil).want(t, 200).body) // whoever holds the address has the right to it
+	s.visitor().do(t, "GET", used, nil).fails(t, 401, "INVALID_TOKEN")
+	s.visitor().do(t, "GET", spare, nil).fails(t, 410, "SHARE_LIMIT_REACHED")
+	visitor.do(t, "GET", address+"/download", nil).fails(t, 410, "SHARE_LIMIT_REACHED")
+	s.ann.do(t, "PATCH", address, object{"maxDownloads": 3}).want(t, 200)
+	single := "/api/shares/" + s.shares["file"] + "/download"
+	s.visitor().reads(t, s.download(t, s.visitor(), single), s.pictures["beach.jpg"])
+	s.visitor().do(t, "GET", single+"?file="+s.ids["day two/ä hill.jpg"], nil).fails(t, 404, "NOT_FOUND")
+	s.tokens["of the folder's share"], s.tokens["of the file's share"] = s.download(t, visitor, address+"/download"), s.download(t, s.visitor(), single)
+	s.tokens["ann's own"] = s.download(t, s.ann, "/api/files/"+s.ids["beach.jpg"]+"/download")
+	s.guest = visitor
+}
+
+// unpacks compares an archive with what was uploaded.
+func (s *story) unpacks(t *testing.T, archive []byte) {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := map[string]string{}, map[string]string{}
+	for _, member := range z.File {
+		if strings.HasSuffix(member.Name, "/") {
+			continue
+		}
+		opened, err := member.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(opened)
+		opened.Close()
+		if err != nil {
+			t.Errorf("%s in the archive: %v", member.Name, err)
+		}
+		got[member.Name] = hash(content)
+	}
+	for path, content := range s.pictures {
+		want[path] = hash(content)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the archive holds %v, want %v", got, want)
+	}
+}

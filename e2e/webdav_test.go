@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/xml"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// davWorld is a service that WebDAV clients are let loose on.
+type davWorld struct {
+	*setUp
+	url                         string // where clients reach it, by turns each replica
+	adminKey, annaKey, bertaKey davKey // the administrator's writes everywhere, those of the others below their homes
+	sharedKey                   davKey // another of anna's, for /shared
+}
+
+// TestWebDAV lets the programs that people have work with both databases and both stores: one process on SQLite whose objects lie on the disk, with a
+// bucket mounted beside it, and two replicas on PostgreSQL with a bucket, between which the requests of every program alternate.
+func TestWebDAV(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		engine, store string
+		parts, files  int // that rclone carries: so many files in each part
+	}{{"sqlite", onDisk, 4, 250}, {"postgres", onBucket, 1, 200}} {
+		t.Run(c.engine+"/"+c.store, func(t *testing.T) {
+			t.Parallel()
+			w := newDAVWorld(t, c.engine, c.store)
+			t.Run("at once", func(t *testing.T) {
+				for name, client := range map[string]func(t *testing.T){
+					"litmus":         func(t *testing.T) { litmus(t, w.url+"/webdav/", w.adminKey) },
+					"litmus at home": func(t *testing.T) { litmus(t, w.url+"/webdav/home/anna", w.annaKey) },
+					"cadaver":        w.cadaver,
+					"rclone":         func(t *testing.T) { w.rclone(t, c.parts, c.files) },
+					"curl":           w.curl,
+					"Finder":         w.finder,
+					"Windows":        w.windows,
+				} {
+					t.Run(name, func(t *testing.T) {
+						t.Parallel()
+						client(t)
+					})
+				}
+			})
+			w.cutShort(t)
+			w.locksLast(t)
+			w.fsck(t)
+		})
+	}
+}
+
+func newDAVWorld(t *testing.T, engine, store string) *davWorld {
+	t.Helper()
+	w := &davWorld{setUp: newSetUp(t, engine, store)}
+	if w.url = w.processes[0].url; len(w.processes) > 1 {
+		w.url = balancer(t, w.admin.bases)
+	}
+	for _, name := range []string{"anna", "berta"} {
+		w.admin.do(t, "POST", "/api/admin/users", object{"username": name, "email": name + "@example.org", "password": "a long password"}).want(t, 201)
+	}
+	w.admin.mkdir(t, "/", "shared")
+	w.admin.do(t, "POST", "/api/admin/rules", object{"pathPattern": "/shared/**", "effect": "allow", "role": "user"}).want(t, 201)
+	w.adminKey, w.annaKey, w.bertaKey = w.davKey(t, "admin"), w.davKey(t, "anna"), w.davKey(t, "berta")
+	w.sharedKey = w.davKey(t, "anna", "--path", "/shared")
+	return w
+}
+
+// davKey is an API key as WebDAV clients are given it.
+type davKey struct{ user, password string }
+
+var davLines = regexp.MustCompile(`^address   (http://\S+)/webdav\nuser name (pk_\w{24})\npassword  (sk_\w{48})\n$`)
+
+// davKey makes a key with the command line.
+func (s *site) davKey(t testing.TB, user string, more ...string) davKey {
+	t.Helper()
+	args := append([]string{"key", "create"}, more...)
+	out := s.mustRun(t, append(args, "--for", "webdav", user)...)
+	m := davLines.FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("no configuration for WebDAV in %q", out)
+	}
+	return davKey{m[2], m[3]}
+}
+
+// client returns a client that sends the key with every request.
+func (k davKey) client(bases ...string) *client {
+	c := newClient(bases...)
+	c.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(k.user+":"+k.password)))
+	return c
+}
+
+// balancer stands before replicas and sends each request to another one than the request before. It returns its address.
+func balancer(t *testing.T, bases []string) string {
+	t.Helper()
+	var targets []*url.URL
+	for _, base := range bases {
+		target, err := url.Parse(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		targets = append(targets, target)
+	}
+	var turn atomic.Int64
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 64
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(targets[int(turn.Add(1))%len(targets)])
+			r.Out.Host = r.In.Host
+		},
+	})
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// program runs a program in a directory that is its home as well, to its end.
+func program(t *testing.T, dir, stdin, name string, args ...string) (out string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute) // cleanups run programs too
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C.UTF-8"}
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && (ctx.Err() != nil || !errors.As(err, &exit)) {
+		t.Errorf("%s %q: %v\n%s", name, args, err, text) // not Fatalf: programs run side by side
+		return string(text), -1
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// writeFile writes a file that a program finds, with the folders above it.
+func writeFile(t *testing.T, content []byte, path ...string) {
+	t.Helper()
+	name := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// multistatus is the body of a 207.
+type multistatus struct {
+	XMLName   xml.Name `xml:"DAV: multistatus"`
+	Responses []struct {
+		Href      string `xml:"DAV: href"`
+		Propstats []struct {
+			Status string `xml:"DAV: status"`
+			Prop   struct {
+				Inner string `xml:",innerxml"`
+			} `xml:"DAV: prop"`
+		} `xml:"DAV: propstat"`
+	} `xml:"DAV: response"`
+}
+
+// multi checks that an answer is a 207 and returns its body.
+func (r reply) multi(t *testing.T) (m multistatus) {
+	t.Helper()
+	r.want(t, 207)
+	if err := xml.Unmarshal(r.body, &m); err != nil {
+		t.Fatalf("%v in %s", err, r.body)
+	}
+	return m
+}
+
+// hrefs are what a multistatus tells of.
+func (m multistatus) hrefs() (all []string) {
+	for _, r := range m.Responses {
+		all = append(all, r.Href)
+	}
+	return all
+}

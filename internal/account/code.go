@@ -1,0 +1,195 @@
+package account
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+const (
+	// CodeLifetime is how long a code holds that is mailed to a new address.
+	CodeLifetime = 5 * time.Minute
+	codeDigits   = 6
+	// A user may be wrong wrongAtMost times in wrongWithin, whatever the codes; five times for each code, see tryCode. An address that turns out to be
+	// another's counts as well, or anybody could ask who is here.
+	wrongAtMost = 20
+	wrongWithin = time.Hour
+)
+
+var codePattern = regexp.MustCompile(`^[0-9]{6}$`)
+
+// SendCode mails a code to an address that a user wants to have, while the caller waits, and voids the one before. It may be the present address, which
+// is verified so. At most three go out in 15 minutes to the wishes of a user, and to an address whoever wishes it; one that was handed in but failed
+// counts, since it may have arrived, and is good for nothing. That an address is another's counts as a wrong code, and is told neither where mail is
+// off nor to who has used up what they may ask for. Where mail is off nothing counts.
+// Faults: Invalid for what is no address or another account's, RateLimited, MailFailed.
+func (s *Service) SendCode(ctx context.Context, userID, email string) error {
+	if err := CheckEmail(email); err != nil {
+		return err
+	}
+	on, err := s.letters.On(ctx)
+	if err != nil {
+		return err
+	}
+	if !on {
+		return fault.New(fault.MailFailed, "E-mail is not set up here.")
+	}
+	code := s.ids.Digits(codeDigits)
+	c := emailCode{id: s.ids.UUID(), userID: userID, email: email, emailFold: vpath.Fold(email)}
+	c.mac = s.codeMAC(c, code)
+	var u User
+	var taken bool
+	if err := s.db.Write(ctx, func(tx *db.Tx) (err error) { u, taken, err = s.makeCode(tx, c); return err }); err != nil {
+		return fmt.Errorf("make a code: %w", err)
+	}
+	if taken {
+		return addressTaken()
+	}
+	sent := s.letters.Code(ctx, mailTo(u, email), code)
+	if sent == nil {
+		return nil
+	}
+	err = s.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return voidCode(tx, c.id, s.now().UnixMilli()) })
+	return errors.Join(sent, err)
+}
+
+// makeCode stores a code in place of the one before, unless the address is taken. That it is, is no error: it must be remembered. What the user may
+// ask for is looked at before the address. Faults: RateLimited, SessionRevoked.
+func (s *Service) makeCode(tx *db.Tx, c emailCode) (u User, taken bool, err error) {
+	if err := tx.LockMailed(); err != nil {
+		return User{}, false, err
+	}
+	if u, err = s.lockActive(tx, c.userID); err != nil {
+		return User{}, false, err
+	}
+	now := s.now()
+	if err := mayTry(tx, c.userID, now); err != nil {
+		return User{}, false, err
+	}
+	if err := mayMail(tx, codesOfUser, c.userID, now); err != nil {
+		return User{}, false, err
+	}
+	other, _, err := readUser(tx, byEmail, c.emailFold)
+	switch {
+	case err == nil && other.ID != c.userID:
+		return User{}, true, insertWrongCode(tx, s.ids.UUID(), c.userID, now.UnixMilli())
+	case err != nil && !fault.Is(err, fault.NotFound):
+		return User{}, false, err
+	}
+	if err := mayMail(tx, codesOfAddress, c.emailFold, now); err != nil {
+		return User{}, false, err
+	}
+	c.createdAt, c.expiresAt = now.UnixMilli(), now.Add(CodeLifetime).UnixMilli()
+	return u, false, errors.Join(voidCodes(tx, c.userID, now.UnixMilli()), insertCode(tx, c))
+}
+
+// mayMail refuses another code to the wishes of a user, or to an address. Fault: RateLimited.
+func mayMail(tx *db.Tx, rows, value string, now time.Time) error {
+	last, err := nthNewest(tx, rows, value, mailedAtMost, now.Add(-mailedWithin).UnixMilli(), now.UnixMilli())
+	if err == nil && last > 0 {
+		err = tooMany("Enough codes were mailed for now. Please wait before you ask for another.", last, mailedWithin, now)
+	}
+	return err
+}
+
+// mayTry refuses a user who was wrong too often. Fault: RateLimited.
+func mayTry(tx *db.Tx, userID string, now time.Time) error {
+	last, err := nthNewest(tx, wrongOfUser, userID, wrongAtMost, now.Add(-wrongWithin).UnixMilli(), now.UnixMilli())
+	if err == nil && last > 0 {
+		err = tooMany("Too many wrong codes or addresses. Please wait before you try again.", last, wrongWithin, now)
+	}
+	return err
+}
+
+// ConfirmCode gives a user the address that a code was mailed to, which is verified thereby. A code can be tried five times, and a user be wrong twenty
+// times in an hour; tries at no code, or at one that is dead, count as wrong ones. What is not six digits is none. A try is counted before it is
+// compared, so that any number at once get no more (abuse case C50).
+// Faults: Invalid, also where another account has got the address meanwhile; RateLimited.
+func (s *Service) ConfirmCode(ctx context.Context, userID, email, code string) error {
+	if err := CheckEmail(email); err != nil {
+		return err
+	}
+	if !codePattern.MatchString(code) {
+		return fault.New(fault.Invalid, "A code has 6 digits.")
+	}
+	var right bool
+	err := s.db.Write(ctx, func(tx *db.Tx) (err error) {
+		right, err = s.tryCode(tx, userID, vpath.Fold(email), code)
+		return err
+	})
+	var unique *db.ErrUnique
+	switch {
+	case errors.As(err, &unique):
+		return addressTaken()
+	case err != nil:
+		return err
+	case !right:
+		return fault.New(fault.Invalid, "This code is wrong, or does not count any more.")
+	}
+	return nil
+}
+
+// tryCode is one try. That it was wrong is no error: it must be remembered. Faults: Invalid for an address that is taken, RateLimited, SessionRevoked.
+func (s *Service) tryCode(tx *db.Tx, userID, emailFold, code string) (right bool, err error) {
+	if _, err := s.lockActive(tx, userID); err != nil { // one after the other, else each would see the count before it
+		return false, err
+	}
+	now := s.now()
+	if err := mayTry(tx, userID, now); err != nil {
+		return false, err
+	}
+	c, err := tryCode(tx, userID, emailFold, now.UnixMilli())
+	switch {
+	case errors.Is(err, db.ErrNoRows):
+	case err != nil:
+		return false, err
+	default:
+		right = hmac.Equal([]byte(c.mac), []byte(s.codeMAC(c, code)))
+	}
+	if !right {
+		return false, insertWrongCode(tx, s.ids.UUID(), userID, now.UnixMilli())
+	}
+	return true, s.setEmail(tx, userID, c.email, now.UnixMilli())
+}
+
+// setEmail gives a user an address that they have proven to be theirs, and voids what was mailed to the one before. Fault: Invalid.
+func (s *Service) setEmail(tx *db.Tx, userID, email string, now int64) error {
+	if err := updateEmail(tx, userID, email, now); err != nil {
+		return err
+	}
+	return errors.Join(s.VoidMailed(tx, userID), deleteTokensOf(tx, userID, verifyPurpose), tx.BumpConfig())
+}
+
+// lockActive holds an active user until tx ends. Fault: SessionRevoked, since whoever asks was signed in a moment ago.
+func (s *Service) lockActive(tx *db.Tx, userID string) (User, error) {
+	u, err := lockUser(tx, userID)
+	if fault.Is(err, fault.NotFound) || err == nil && u.Status != Active {
+		return User{}, sessionEnded()
+	}
+	return u, err
+}
+
+// codeMAC binds a code to its row, which names the user and the address. A mere digest of six digits would tell them to whoever reads the table.
+func (s *Service) codeMAC(c emailCode, code string) string {
+	mac := hmac.New(sha256.New, s.codeKey)
+	fmt.Fprintf(mac, "%s\x00%s\x00%s\x00%s", c.id, c.userID, c.emailFold, code)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// tooMany tells when the row of that time stops counting.
+func tooMany(message string, at int64, within time.Duration, now time.Time) error {
+	return &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: time.UnixMilli(at).Add(within).Sub(now)}
+}
+
+func addressTaken() error {
+	return fault.New(fault.Invalid, "This e-mail address belongs to another account.")
+}

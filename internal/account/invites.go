@@ -1,0 +1,105 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+const (
+	inviteRunes = 20 // of base 62: 119 bits
+	// maxInvites bounds the list of all, which is told whole.
+	maxInvites        = 1000
+	maxInviteUses     = 10000
+	minInviteLifetime = time.Minute
+	maxInviteLifetime = 10 * 365 * 24 * time.Hour
+	maxNoteRunes      = 200
+)
+
+// Invite lets some people register. Each registration with its code is one use.
+type Invite struct {
+	ID, Code           string
+	MaxUses, UsedCount int64
+	ExpiresAt          *int64 // ms, nil for never
+	Note               string
+	CreatedBy          string // user
+	CreatedAt          int64  // ms
+}
+
+// NewInvite is an invite to be made.
+type NewInvite struct {
+	MaxUses   int64
+	Lifetime  time.Duration // 0 for no end
+	Note      string        // kept in NFC
+	CreatedBy string        // user
+}
+
+func (n NewInvite) check() error {
+	switch {
+	case n.MaxUses < 1 || n.MaxUses > maxInviteUses:
+		return fault.Newf(fault.Invalid, "An invite is good for 1 to %d registrations.", maxInviteUses)
+	case n.Lifetime != 0 && (n.Lifetime < minInviteLifetime || n.Lifetime > maxInviteLifetime):
+		return fault.New(fault.Invalid, "An invite lasts for a minute at least, and ten years at most.")
+	case utf8.RuneCountInString(n.Note) > maxNoteRunes:
+		return fault.Newf(fault.Invalid, "A note has at most %d characters.", maxNoteRunes)
+	}
+	return nil
+}
+
+// CreateInvite makes an invite with a code that nobody can guess. Faults: Invalid, Conflict when there are too many.
+func (s *Service) CreateInvite(ctx context.Context, n NewInvite) (Invite, error) {
+	n.Note = norm.NFC.String(n.Note)
+	if err := n.check(); err != nil {
+		return Invite{}, err
+	}
+	now := s.now()
+	i := Invite{
+		ID: s.ids.UUID(), Code: s.ids.Base62(inviteRunes), MaxUses: n.MaxUses, Note: n.Note, CreatedBy: n.CreatedBy, CreatedAt: now.UnixMilli(),
+	}
+	if n.Lifetime != 0 {
+		end := now.Add(n.Lifetime).UnixMilli()
+		i.ExpiresAt = &end
+	}
+	err := s.db.Write(ctx, func(tx *db.Tx) error {
+		there, err := countInvites(tx)
+		if err != nil {
+			return err
+		}
+		if there >= maxInvites { // of several at a time some may get in beyond: it is there against heaps
+			return fault.Newf(fault.Conflict, "There are %d invites already. Delete some that are used up first.", maxInvites)
+		}
+		return insertInvite(tx, i)
+	})
+	if err != nil {
+		return Invite{}, fmt.Errorf("create invite: %w", err)
+	}
+	return i, nil
+}
+
+// Invites lists all invites, newest first, those that are used up or expired included.
+func (s *Service) Invites(ctx context.Context) ([]Invite, error) { return readInvites(s.db.Read(ctx)) }
+
+// DeleteInvite ends an invite. Who has registered with it stays. Fault: NotFound.
+func (s *Service) DeleteInvite(ctx context.Context, id string) error {
+	return s.db.Write(ctx, func(tx *db.Tx) error { return deleteInvite(tx, id) })
+}
+
+// InviteHolds reports whether a code can be used now. By the time that it is used it may not any more.
+func (s *Service) InviteHolds(ctx context.Context, code string) (bool, error) {
+	return inviteHolds(s.db.Read(ctx), code, s.now().UnixMilli())
+}
+
+// UseInvite counts one registration with a code, as part of the transaction that makes it, and reports whether the code had one left.
+func (s *Service) UseInvite(tx *db.Tx, code string) (bool, error) {
+	used, err := useInvite(tx, code, s.now().UnixMilli())
+	if err != nil {
+		return false, fmt.Errorf("use an invite: %w", err)
+	}
+	return used, nil
+}

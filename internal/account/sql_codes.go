@@ -1,0 +1,97 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+
+	"larder/internal/db"
+)
+
+// emailCode is the row of a code that was mailed to a new address. The code itself is in the mail alone.
+type emailCode struct {
+	id, userID           string
+	email, emailFold     string
+	mac                  string
+	expiresAt, createdAt int64 // ms
+}
+
+func insertCode(tx *db.Tx, c emailCode) error {
+	_, err := tx.Exec(`
+		INSERT INTO email_codes (id, user_id, email, email_fold, code_mac, attempts, expires_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, 0, $6, $7)`, c.id, c.userID, c.email, c.emailFold, c.mac, c.expiresAt, c.createdAt)
+	if err != nil {
+		return fmt.Errorf("insert a code: %w", err)
+	}
+	return nil
+}
+
+// Of which rows the n-th newest is asked for.
+const (
+	codesOfUser    = "email_codes WHERE user_id = $1"
+	codesOfAddress = "email_codes WHERE email_fold = $1"
+	wrongOfUser    = "wrong_codes WHERE user_id = $1"
+)
+
+// nthNewest returns when the n-th newest row was made that came after a time, 0 when there are fewer.
+func nthNewest(q db.Querier, rows, value string, n int, after, now int64) (at int64, err error) {
+	err = q.QueryRow("SELECT created_at FROM "+rows+" AND created_at > $2 AND created_at <= $3 ORDER BY created_at DESC LIMIT 1 OFFSET $4",
+		value, after, latest(now, 0), n-1).Scan(&at)
+	if errors.Is(err, db.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("count codes: %w", err)
+	}
+	return at, nil
+}
+
+// tryCode counts a try at the code that a user was mailed to an address, and returns it to be compared: none has more than five, however many
+// come at once. Error: db.ErrNoRows where no code is left to try.
+func tryCode(tx *db.Tx, userID, emailFold string, now int64) (c emailCode, err error) {
+	err = tx.QueryRow(`
+		UPDATE email_codes
+		SET attempts = attempts + 1
+		WHERE user_id = $1 AND email_fold = $2 AND used_at IS NULL AND attempts < 5 AND expires_at > $3 AND expires_at <= $4
+		RETURNING id, user_id, email, email_fold, code_mac`, userID, emailFold, now, latest(now, CodeLifetime),
+	).Scan(&c.id, &c.userID, &c.email, &c.emailFold, &c.mac)
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		err = fmt.Errorf("try a code: %w", err)
+	}
+	return c, err
+}
+
+// voidCodes ends the codes that a user was mailed. Their rows stay: they count as mails that were sent.
+func voidCodes(tx *db.Tx, userID string, now int64) error {
+	if _, err := tx.Exec("UPDATE email_codes SET used_at = $2 WHERE user_id = $1 AND used_at IS NULL", userID, now); err != nil {
+		return fmt.Errorf("void codes: %w", err)
+	}
+	return nil
+}
+
+func voidCode(tx *db.Tx, id string, now int64) error {
+	if _, err := tx.Exec("UPDATE email_codes SET used_at = $2 WHERE id = $1", id, now); err != nil {
+		return fmt.Errorf("void a code: %w", err)
+	}
+	return nil
+}
+
+func insertWrongCode(tx *db.Tx, id, userID string, now int64) error {
+	if _, err := tx.Exec("INSERT INTO wrong_codes (id, user_id, created_at) VALUES ($1, $2, $3)", id, userID, now); err != nil {
+		return fmt.Errorf("count a wrong code: %w", err)
+	}
+	return nil
+}
+
+func deleteOldCodes(tx *db.Tx, sentBefore, now int64) error {
+	if _, err := tx.Exec("DELETE FROM email_codes WHERE created_at <= $1 AND expires_at <= $2", sentBefore, now); err != nil {
+		return fmt.Errorf("delete old codes: %w", err)
+	}
+	return nil
+}
+
+func deleteOldWrongCodes(tx *db.Tx, before int64) error {
+	if _, err := tx.Exec("DELETE FROM wrong_codes WHERE created_at <= $1", before); err != nil {
+		return fmt.Errorf("delete old wrong codes: %w", err)
+	}
+	return nil
+}

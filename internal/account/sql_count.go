@@ -1,0 +1,38 @@
+package account
+
+import (
+	"fmt"
+
+	"larder/internal/db"
+)
+
+// Count is how many accounts there are, whatever their role and status.
+func Count(q db.Querier) (n int64, err error) {
+	if err = q.QueryRow("SELECT COUNT(*) FROM users").Scan(&n); err != nil {
+		return 0, fmt.Errorf("count users: %w", err)
+	}
+	return n, nil
+}
+
+// Series counts the accounts that there are by when they were made: for each step of a span from a time on, up to but without another (ms), by the
+// step's number from 0.
+func Series(q db.Querier, from, to, step int64) (map[int64]int64, error) {
+	rows, err := q.Query(`
+		SELECT (created_at - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, COUNT(*)
+		FROM users
+		WHERE created_at >= CAST($1 AS BIGINT) AND created_at < CAST($2 AS BIGINT)
+		GROUP BY 1`, from, to, step)
+	if err != nil {
+		return nil, fmt.Errorf("count new users: %w", err)
+	}
+	defer rows.Close()
+	counts := map[int64]int64{}
+	for rows.Next() {
+		var n, users int64
+		if err := rows.Scan(&n, &users); err != nil {
+			return nil, fmt.Errorf("count new users: %w", err)
+		}
+		counts[n] = users
+	}
+	return counts, rows.Err()
+}

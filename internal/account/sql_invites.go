@@ -1,0 +1,74 @@
+package account
+
+import (
+	"fmt"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+func countInvites(q db.Querier) (n int, err error) {
+	if err := q.QueryRow("SELECT COUNT(*) FROM invites").Scan(&n); err != nil {
+		return 0, fmt.Errorf("count invites: %w", err)
+	}
+	return n, nil
+}
+
+func insertInvite(tx *db.Tx, i Invite) error {
+	_, err := tx.Exec(`
+		INSERT INTO invites (id, code, max_uses, used_count, expires_at, note, created_by, created_at)
+		VALUES ($1, $2, $3, 0, $4, $5, $6, $7)`, i.ID, i.Code, i.MaxUses, i.ExpiresAt, i.Note, i.CreatedBy, i.CreatedAt)
+	if err != nil {
+		return fmt.Errorf("insert invite: %w", err)
+	}
+	return nil
+}
+
+func readInvites(q db.Querier) ([]Invite, error) {
+	rows, err := q.Query(`
+		SELECT id, code, max_uses, used_count, expires_at, note, created_by, created_at
+		FROM invites
+		ORDER BY created_at DESC, id`)
+	if err != nil {
+		return nil, fmt.Errorf("list invites: %w", err)
+	}
+	defer rows.Close()
+	var list []Invite
+	for rows.Next() {
+		var i Invite
+		if err := rows.Scan(&i.ID, &i.Code, &i.MaxUses, &i.UsedCount, &i.ExpiresAt, &i.Note, &i.CreatedBy, &i.CreatedAt); err != nil {
+			return nil, fmt.Errorf("list invites: %w", err)
+		}
+		list = append(list, i)
+	}
+	return list, rows.Err()
+}
+
+func deleteInvite(tx *db.Tx, id string) error {
+	n, err := tx.Exec("DELETE FROM invites WHERE id = $1", id)
+	if err != nil {
+		return fmt.Errorf("delete invite: %w", err)
+	}
+	if n == 0 {
+		return fault.New(fault.NotFound, "There is no such invite.")
+	}
+	return nil
+}
+
+// open is the condition under which a code ($1) can be used at a moment ($2, ms): whoever made it must be an active administrator still.
+const open = "code = $1 AND used_count < max_uses AND (expires_at IS NULL OR expires_at > $2) " +
+	"AND EXISTS (SELECT 1 FROM users WHERE users.id = invites.created_by AND role = 'admin' AND status = 'active')"
+
+func inviteHolds(q db.Querier, code string, now int64) (bool, error) {
+	var n int
+	if err := q.QueryRow("SELECT COUNT(*) FROM invites WHERE "+open, code, now).Scan(&n); err != nil {
+		return false, fmt.Errorf("look up an invite: %w", err)
+	}
+	return n > 0, nil
+}
+
+// useInvite counts one use where there is one left, and reports whether there was.
+func useInvite(tx *db.Tx, code string, now int64) (bool, error) {
+	n, err := tx.Exec("UPDATE invites SET used_count = used_count + 1 WHERE "+open, code, now)
+	return n == 1, err
+}

@@ -1,0 +1,109 @@
+package account
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"larder/internal/db"
+	"larder/internal/vpath"
+)
+
+// picked is the condition for a Filter without its search.
+const picked = "(role = $1 OR $1 = '') AND (status = $2 OR $2 = '')"
+
+func countUsers(q db.Querier, f Filter) (n int64, err error) {
+	if err := q.QueryRow("SELECT COUNT(*) FROM users WHERE "+picked, string(f.Role), string(f.Status)).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count users: %w", err)
+	}
+	return n, nil
+}
+
+func pageOfUsers(q db.Querier, f Filter, limit, offset int64) ([]User, error) {
+	return usersOf(q.Query(`
+		SELECT `+userColumns+`
+		FROM users
+		WHERE `+picked+`
+		ORDER BY username_fold
+		LIMIT $3 OFFSET $4`, string(f.Role), string(f.Status), limit, offset))
+}
+
+// searchUsers goes through all accounts, since no engine folds what people call themselves; there are not so many.
+func searchUsers(q db.Querier, f Filter, limit, offset int64) (ids []string, total int64, err error) {
+	rows, err := q.Query(`
+		SELECT id, username_fold, email_fold, COALESCE(display_name, '')
+		FROM users
+		WHERE `+picked+`
+		ORDER BY username_fold`, string(f.Role), string(f.Status))
+	if err != nil {
+		return nil, 0, fmt.Errorf("search users: %w", err)
+	}
+	defer rows.Close()
+	search := vpath.Fold(f.Search)
+	for rows.Next() {
+		var id, username, email, display string
+		if err := rows.Scan(&id, &username, &email, &display); err != nil {
+			return nil, 0, fmt.Errorf("search users: %w", err)
+		}
+		if !matches(search, username, email, display) {
+			continue
+		}
+		if total >= offset && total < offset+limit {
+			ids = append(ids, id)
+		}
+		total++
+	}
+	return ids, total, rows.Err()
+}
+
+func usersByIDs(q db.Querier, ids []string) ([]User, error) {
+	marks, args := make([]string, len(ids)), make([]any, len(ids))
+	for i, id := range ids {
+		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
+	}
+	return usersOf(q.Query(`
+		SELECT `+userColumns+`
+		FROM users
+		WHERE id IN (`+strings.Join(marks, ", ")+`)
+		ORDER BY username_fold`, args...))
+}
+
+func usersOf(rows *sql.Rows, err error) ([]User, error) {
+	if err != nil {
+		return nil, fmt.Errorf("list users: %w", err)
+	}
+	defer rows.Close()
+	var users []User
+	for rows.Next() {
+		u, _, err := scanUser(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list users: %w", err)
+		}
+		users = append(users, u)
+	}
+	return users, rows.Err()
+}
+
+func otherAdmin(q db.Querier, userID string) (there bool, err error) {
+	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM users WHERE role = 'admin' AND status = 'active' AND id <> $1)", userID).Scan(&there)
+	if err != nil {
+		return false, fmt.Errorf("look for another administrator: %w", err)
+	}
+	return there, nil
+}
+
+func activeUser(q db.Querier, userID string) (there bool, err error) {
+	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM users WHERE id = $1 AND status = 'active')", userID).Scan(&there)
+	if err != nil {
+		return false, fmt.Errorf("look whether an account is active: %w", err)
+	}
+	return there, nil
+}
+
+func updateDefaultPath(tx *db.Tx, userID, path string, now int64) error {
+	return updated(tx.Exec("UPDATE users SET default_path = $2, updated_at = $3 WHERE id = $1", userID, path, now))
+}
+
+func deleteUser(tx *db.Tx, userID string) error {
+	return updated(tx.Exec("DELETE FROM users WHERE id = $1", userID))
+}

@@ -1,0 +1,63 @@
+package account
+
+import (
+	"fmt"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// lockUser holds the user's row until tx ends, so that what is counted for a user and what is added to it cannot be parted, and returns the user as
+// they are then. Fault: NotFound.
+func lockUser(tx *db.Tx, userID string) (User, error) {
+	if err := updated(tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)); err != nil {
+		return User{}, err
+	}
+	u, _, err := readUser(tx, byID, userID)
+	return u, err
+}
+
+func updateProfile(tx *db.Tx, userID string, p Profile, now int64) error {
+	return updated(tx.Exec(`
+		UPDATE users
+		SET display_name = CASE WHEN $2 THEN $3 ELSE display_name END,
+			avatar_url = CASE WHEN $4 THEN $5 ELSE avatar_url END,
+			locale = COALESCE($6, locale),
+			theme = COALESCE($7, theme),
+			accent_color = COALESCE($8, accent_color),
+			default_path = COALESCE($9, default_path),
+			enable_blur = COALESCE($10, enable_blur),
+			updated_at = $11
+		WHERE id = $1`, userID, p.DisplayName.Given, p.DisplayName.Value, p.AvatarURL.Given, p.AvatarURL.Value, p.Locale, p.Theme, p.AccentColor,
+		p.DefaultPath, p.EnableBlur, now))
+}
+
+// replacePassword puts a password in the place of the one that was verified, unless that one, or the session that asks, has ended since.
+func replacePassword(tx *db.Tx, u User, stored, fresh string, now int64) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE users
+		SET password_hash = $4, session_version = session_version + 1, updated_at = $5
+		WHERE id = $1 AND password_hash = $2 AND session_version = $3 AND role_version = $6 AND status = 'active'`,
+		u.ID, stored, u.SessionVersion, fresh, now, u.RoleVersion)
+	if err != nil {
+		return false, fmt.Errorf("replace a password: %w", err)
+	}
+	return n == 1, nil
+}
+
+func updateVerified(tx *db.Tx, userID string, now int64) error {
+	return updated(tx.Exec("UPDATE users SET email_verified = TRUE, updated_at = $2 WHERE id = $1", userID, now))
+}
+
+// updateEmail sets an address that was verified. Fault: Invalid when another account has it; two that take it at once meet at the unique index.
+func updateEmail(tx *db.Tx, userID, email string, now int64) error {
+	err := updated(tx.Exec(`
+		UPDATE users
+		SET email = $2, email_fold = $3, email_verified = TRUE, updated_at = $4
+		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM users other WHERE other.email_fold = $3 AND other.id <> $1)`, userID, email, vpath.Fold(email), now))
+	if fault.Is(err, fault.NotFound) {
+		return addressTaken()
+	}
+	return err
+}

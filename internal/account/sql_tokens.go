@@ -1,0 +1,119 @@
+package account
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"larder/internal/db"
+)
+
+// What a mailed token is for.
+const (
+	verifyPurpose = "verify"
+	resetPurpose  = "reset"
+)
+
+// tokenRunes of base 62 are 262 bits: nothing that anybody guesses.
+const tokenRunes = 44
+
+// mailedToken is the row of a token that was mailed. The token itself is in the mail alone.
+type mailedToken struct {
+	hash                 string
+	userID, emailFold    string // whose it is, and the address it was mailed to
+	expiresAt, createdAt int64  // ms
+}
+
+// tokenHash is what is kept of a token.
+func tokenHash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+func insertToken(tx *db.Tx, purpose string, t mailedToken) error {
+	_, err := tx.Exec(`
+		INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6)`, t.hash, t.userID, purpose, t.emailFold, t.expiresAt, t.createdAt)
+	if err != nil {
+		return fmt.Errorf("insert a mailed token: %w", err)
+	}
+	return nil
+}
+
+// stillGood is the condition for a token that can be spent; $3 is now, and $4 the latest time until which one can hold that was not made by a clock that
+// has gone back since.
+const stillGood = "hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 AND expires_at <= $4"
+
+// findToken returns a token that can be spent. Error: db.ErrNoRows.
+func findToken(q db.Querier, purpose, hash string, now int64, lifetime time.Duration) (mailedToken, error) {
+	t := mailedToken{hash: hash}
+	err := q.QueryRow(`
+		SELECT user_id, email_fold, expires_at, created_at
+		FROM mailed_tokens
+		WHERE `+stillGood, hash, purpose, now, latest(now, lifetime),
+	).Scan(&t.userID, &t.emailFold, &t.expiresAt, &t.createdAt)
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		err = fmt.Errorf("find a mailed token: %w", err)
+	}
+	return t, err
+}
+
+// spendToken uses a token up, and reports whether it was still there to be spent: of many at once one does it.
+func spendToken(tx *db.Tx, purpose, hash string, now int64, lifetime time.Duration) (bool, error) {
+	n, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE "+stillGood, hash, purpose, now, latest(now, lifetime))
+	if err != nil {
+		return false, fmt.Errorf("spend a mailed token: %w", err)
+	}
+	return n == 1, nil
+}
+
+// voidTokens uses up a user's tokens of a purpose. Their rows stay: they count as mails that were sent.
+func voidTokens(tx *db.Tx, userID, purpose string, now int64) error {
+	_, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE user_id = $1 AND purpose = $2 AND used_at IS NULL", userID, purpose, now)
+	if err != nil {
+		return fmt.Errorf("void mailed tokens: %w", err)
+	}
+	return nil
+}
+
+// countTokens counts those of a user that were mailed after a time.
+func countTokens(q db.Querier, userID, purpose string, after, now int64) (n int, err error) {
+	err = q.QueryRow(`
+		SELECT COUNT(*)
+		FROM mailed_tokens
+		WHERE user_id = $1 AND purpose = $2 AND created_at > $3 AND created_at <= $4`, userID, purpose, after, latest(now, 0)).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count mailed tokens: %w", err)
+	}
+	return n, nil
+}
+
+// deleteToken forgets a token whose mail could not be sent.
+func deleteToken(tx *db.Tx, hash string) error {
+	if _, err := tx.Exec("DELETE FROM mailed_tokens WHERE hash = $1", hash); err != nil {
+		return fmt.Errorf("delete a mailed token: %w", err)
+	}
+	return nil
+}
+
+// deleteTokensOf forgets all tokens of a purpose that a user was mailed.
+func deleteTokensOf(tx *db.Tx, userID, purpose string) error {
+	if _, err := tx.Exec("DELETE FROM mailed_tokens WHERE user_id = $1 AND purpose = $2", userID, purpose); err != nil {
+		return fmt.Errorf("delete mailed tokens: %w", err)
+	}
+	return nil
+}
+
+func deleteExpiredTokens(tx *db.Tx, now int64) error {
+	if _, err := tx.Exec("DELETE FROM mailed_tokens WHERE expires_at <= $1", now); err != nil {
+		return fmt.Errorf("delete expired mailed tokens: %w", err)
+	}
+	return nil
+}
+
+// latest is the latest time (ms) at which something can end that was made with that lifetime, unless by a clock that has gone back since.
+func latest(now int64, lifetime time.Duration) int64 {
+	return now + (lifetime + clockSlack).Milliseconds()
+}

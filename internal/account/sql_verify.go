@@ -1,0 +1,39 @@
+package account
+
+import (
+	"fmt"
+
+	"larder/internal/db"
+)
+
+// uncountVerification has a link not count among those that were mailed.
+func uncountVerification(tx *db.Tx, hash string) error {
+	if _, err := tx.Exec("UPDATE mailed_tokens SET created_at = 0 WHERE hash = $1 AND purpose = 'verify'", hash); err != nil {
+		return fmt.Errorf("take back a verification mail: %w", err)
+	}
+	return nil
+}
+
+// readVerification returns the active user whose present address a link verifies. Error: db.ErrNoRows.
+func readVerification(q db.Querier, hash string, now, latest int64) (userID string, err error) {
+	err = q.QueryRow(`
+		SELECT u.id
+		FROM mailed_tokens t
+		JOIN users u ON u.id = t.user_id AND u.email_fold = t.email_fold
+		WHERE t.hash = $1 AND t.purpose = 'verify' AND t.expires_at > $2 AND t.expires_at <= $3 AND u.status = 'active'`, hash, now, latest,
+	).Scan(&userID)
+	return userID, err
+}
+
+// confirmEmail marks the address as verified that the link was mailed to, and reports whether it was the user's, and not verified yet.
+func confirmEmail(tx *db.Tx, userID, hash string, now, latest int64) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE users
+		SET email_verified = TRUE, updated_at = $3
+		WHERE id = $1 AND NOT email_verified AND status = 'active' AND email_fold = (
+			SELECT email_fold
+			FROM mailed_tokens
+			WHERE hash = $2 AND user_id = $1 AND purpose = 'verify' AND expires_at > $3 AND expires_at <= $4
+		)`, userID, hash, now, latest)
+	return n == 1, err
+}

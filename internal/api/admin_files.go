@@ -1,0 +1,50 @@
+package api
+
+import "larder/internal/files"
+
+// adminFileReply is a file or folder as administrators find it (specification: Admin endpoints, with additions).
+type adminFileReply struct {
+	ID          string  `json:"id" required:"true"`
+	Name        string  `json:"name" required:"true"`
+	Path        string  `json:"path" required:"true" description:"The folder it is in."`
+	Type        string  `json:"type" required:"true" enum:"file,folder"`
+	Size        int64   `json:"size" required:"true" description:"Bytes."`
+	MimeType    string  `json:"mimeType,omitempty"`
+	HasPassword bool    `json:"hasPassword" required:"true"`
+	OwnerID     *string `json:"ownerId" required:"true" description:"null for a folder that is there only because a mount lies below it."`
+	Username    *string `json:"username" required:"true" description:"The owner's; null when the account is gone."`
+	CreatedAt   int64   `json:"createdAt" required:"true"`
+	UpdatedAt   int64   `json:"updatedAt" required:"true"`
+}
+
+type adminFilesInput struct {
+	Page   *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
+	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"100" default:"20"`
+	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of a name, without case; of all files and folders unless given."`
+}
+
+type adminFilesReply struct {
+	Items      []adminFileReply `json:"items" required:"true"`
+	Pagination pagination       `json:"pagination" required:"true"`
+}
+
+func (a *API) adminFiles(c *call, in adminFilesInput) (adminFilesReply, error) {
+	page, limit := or(in.Page, 1), or(in.Limit, 20)
+	found, total, err := a.Tree.Everything(c.ctx(), c.actor, files.ListQuery{Page: int(page), Limit: int(limit), Search: or(in.Search, "")})
+	reply := adminFilesReply{Items: []adminFileReply{}, Pagination: paginate(int64(total), page, limit)}
+	for _, e := range found {
+		owner, err := c.userNamed(e.OwnerID)
+		if err != nil {
+			return reply, err
+		}
+		item := adminFileReply{
+			ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size, MimeType: e.MimeType, HasPassword: e.HasPassword,
+			OwnerID: present(e.OwnerID), Username: present(owner.Username), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		}
+		if e.Folder {
+			item.Type, item.MimeType = "folder", ""
+		}
+		reply.Items = append(reply.Items, item)
+	}
+	return reply, err
+}

@@ -1,0 +1,130 @@
+package api
+
+import (
+	"larder/internal/account"
+	"larder/internal/fault"
+	"larder/internal/letter"
+	"larder/internal/secret"
+	"larder/internal/site"
+)
+
+// hiddenPassword stands for a password that is set. Sent back, it means that one.
+const hiddenPassword = "******"
+
+// settingsReply is the record of the site settings (specification: Site settings), with those that we add.
+type settingsReply struct {
+	SiteTitle                  string `json:"siteTitle" required:"true"`
+	SiteLogo                   string `json:"siteLogo" required:"true"`
+	SiteFavicon                string `json:"siteFavicon" required:"true"`
+	AllowRegistration          bool   `json:"allowRegistration" required:"true"`
+	AllowGuestAccess           bool   `json:"allowGuestAccess" required:"true"`
+	RequireEmailVerification   bool   `json:"requireEmailVerification" required:"true"`
+	EnableCaptcha              bool   `json:"enableCaptcha" required:"true"`
+	CaptchaSiteKey             string `json:"captchaSiteKey" required:"true"`
+	RateLimitEnabled           bool   `json:"rateLimitEnabled" required:"true"`
+	RateLimitRequestsPerMinute int    `json:"rateLimitRequestsPerMinute" required:"true"`
+	SMTPHost                   string `json:"smtpHost" required:"true"`
+	SMTPPort                   int    `json:"smtpPort" required:"true"`
+	SMTPSecure                 bool   `json:"smtpSecure" required:"true"`
+	SMTPUser                   string `json:"smtpUser" required:"true"`
+	SMTPPassword               string `json:"smtpPassword" required:"true" description:"****** when one is set, else empty."`
+	SMTPFromName               string `json:"smtpFromName" required:"true"`
+	SMTPFromEmail              string `json:"smtpFromEmail" required:"true"`
+	EmailEnabled               bool   `json:"emailEnabled" required:"true"`
+	RequireInviteCode          bool   `json:"requireInviteCode" required:"true"`
+	EnableFreeMode             bool   `json:"enableFreeMode" required:"true"`
+}
+
+func viewSettings(s site.Settings) settingsReply {
+	reply := settingsReply{
+		SiteTitle: s.SiteTitle, SiteLogo: s.SiteLogo, SiteFavicon: s.SiteFavicon, AllowRegistration: s.AllowRegistration, AllowGuestAccess: s.AllowGuestAccess,
+		RequireEmailVerification: s.RequireEmailVerification, EnableCaptcha: s.EnableCaptcha, CaptchaSiteKey: s.CaptchaSiteKey,
+		RateLimitEnabled: s.RateLimitEnabled, RateLimitRequestsPerMinute: s.RateLimitRequestsPerMinute,
+		SMTPHost: s.SMTPHost, SMTPPort: s.SMTPPort, SMTPSecure: s.SMTPSecure, SMTPUser: s.SMTPUser, SMTPFromName: s.SMTPFromName, SMTPFromEmail: s.SMTPFromEmail,
+		EmailEnabled: s.EmailEnabled, RequireInviteCode: s.RequireInviteCode, EnableFreeMode: s.EnableFreeMode,
+	}
+	if s.SMTPPassword != "" {
+		reply.SMTPPassword = hiddenPassword
+	}
+	return reply
+}
+
+func (a *API) siteSettings(c *call, _ struct{}) (settingsReply, error) {
+	settings, err := c.settings()
+	return viewSettings(settings), err
+}
+
+// changeSettingsInput is any of the settings; what is left out, or null, stays as it is. Texts are judged by package site.
+type changeSettingsInput struct {
+	SiteTitle                  *string `json:"siteTitle" maxLength:"200"`
+	SiteLogo                   *string `json:"siteLogo" maxLength:"2000" description:"An http(s) address, a path of this site, or empty for none."`
+	SiteFavicon                *string `json:"siteFavicon" maxLength:"2000" description:"An http(s) address, a path of this site, or empty for none."`
+	AllowRegistration          *bool   `json:"allowRegistration"`
+	AllowGuestAccess           *bool   `json:"allowGuestAccess"`
+	RequireEmailVerification   *bool   `json:"requireEmailVerification"`
+	EnableCaptcha              *bool   `json:"enableCaptcha" description:"Needs a configured verify address."`
+	CaptchaSiteKey             *string `json:"captchaSiteKey" maxLength:"500"`
+	RateLimitEnabled           *bool   `json:"rateLimitEnabled"`
+	RateLimitRequestsPerMinute *int64  `json:"rateLimitRequestsPerMinute" minimum:"1" maximum:"10000"`
+	SMTPHost                   *string `json:"smtpHost" maxLength:"253" description:"A host name or IP address; empty for none."`
+	SMTPPort                   *int64  `json:"smtpPort" minimum:"1" maximum:"65535"`
+	SMTPSecure                 *bool   `json:"smtpSecure" description:"TLS from the first byte on; else STARTTLS where the server offers it."`
+	SMTPUser                   *string `json:"smtpUser" maxLength:"320" description:"Empty for no sign-in."`
+	SMTPPassword               *string `json:"smtpPassword" maxLength:"1000" description:"****** or empty keeps the one that is set."`
+	SMTPFromName               *string `json:"smtpFromName" maxLength:"200" description:"Empty for the site's title."`
+	SMTPFromEmail              *string `json:"smtpFromEmail" maxLength:"254"`
+	EmailEnabled               *bool   `json:"emailEnabled"`
+	RequireInviteCode          *bool   `json:"requireInviteCode"`
+	EnableFreeMode             *bool   `json:"enableFreeMode"`
+}
+
+func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, error) {
+	if or(in.EnableCaptcha, false) && !a.CaptchaReady {
+		return settingsReply{}, fault.New(fault.Invalid, "The bot check needs LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET before it can be switched on.")
+	}
+	settings, err := a.Site.Update(c.ctx(), in.apply)
+	return viewSettings(settings), err
+}
+
+// apply puts what was given into the settings; the whole is checked by whoever stores it.
+func (in changeSettingsInput) apply(s *site.Settings) error {
+	s.SiteTitle = or(in.SiteTitle, s.SiteTitle)
+	s.SiteLogo = or(in.SiteLogo, s.SiteLogo)
+	s.SiteFavicon = or(in.SiteFavicon, s.SiteFavicon)
+	s.AllowRegistration = or(in.AllowRegistration, s.AllowRegistration)
+	s.AllowGuestAccess = or(in.AllowGuestAccess, s.AllowGuestAccess)
+	s.RequireEmailVerification = or(in.RequireEmailVerification, s.RequireEmailVerification)
+	s.EnableCaptcha = or(in.EnableCaptcha, s.EnableCaptcha)
+	s.CaptchaSiteKey = or(in.CaptchaSiteKey, s.CaptchaSiteKey)
+	s.RateLimitEnabled = or(in.RateLimitEnabled, s.RateLimitEnabled)
+	s.RateLimitRequestsPerMinute = int(or(in.RateLimitRequestsPerMinute, int64(s.RateLimitRequestsPerMinute)))
+	s.SMTPHost = or(in.SMTPHost, s.SMTPHost)
+	s.SMTPPort = int(or(in.SMTPPort, int64(s.SMTPPort)))
+	s.SMTPSecure = or(in.SMTPSecure, s.SMTPSecure)
+	s.SMTPUser = or(in.SMTPUser, s.SMTPUser)
+	if password := or(in.SMTPPassword, ""); password != "" && password != hiddenPassword {
+		s.SMTPPassword = secret.Text(password)
+	}
+	s.SMTPFromName = or(in.SMTPFromName, s.SMTPFromName)
+	s.SMTPFromEmail = or(in.SMTPFromEmail, s.SMTPFromEmail)
+	s.EmailEnabled = or(in.EmailEnabled, s.EmailEnabled)
+	s.RequireInviteCode = or(in.RequireInviteCode, s.RequireInviteCode)
+	s.EnableFreeMode = or(in.EnableFreeMode, s.EnableFreeMode)
+	return nil
+}
+
+type testEmailInput struct {
+	To *string `json:"to" required:"true" maxLength:"254"`
+}
+
+type testEmailReply struct {
+	Message string `json:"message" required:"true"`
+}
+
+func (a *API) testEmail(c *call, in testEmailInput) (testEmailReply, error) {
+	if err := account.CheckEmail(*in.To); err != nil {
+		return testEmailReply{}, err
+	}
+	err := a.Letters.Test(c.ctx(), letter.To{Email: *in.To, Name: c.user.Username, Locale: c.user.Locale})
+	return testEmailReply{"The mail server has taken the test message."}, err
+}

@@ -1,0 +1,253 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"larder/internal/apptest"
+	"larder/internal/config"
+)
+
+// defaults are the settings of a service that nobody has set up, as the specification names them and DECISIONS 3 fills them.
+func defaultSettings() M {
+	return M{
+		"siteTitle": "Larder", "siteLogo": "", "siteFavicon": "", "allowRegistration": false, "allowGuestAccess": true, "requireEmailVerification": false,
+		"enableCaptcha": false, "captchaSiteKey": "", "rateLimitEnabled": true, "rateLimitRequestsPerMinute": 10000.0, // as apptest configures it
+		"smtpHost": "", "smtpPort": 587.0, "smtpSecure": false, "smtpUser": "", "smtpPassword": "", "smtpFromName": "", "smtpFromEmail": "", "emailEnabled": false,
+		"requireInviteCode": false, "enableFreeMode": true,
+	}
+}
+
+const settingsPath = "/api/admin/settings"
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		want := defaultSettings()
+		see := func(what string, reply *apptest.Reply) {
+			t.Helper()
+			equal(t, what, object(t, reply.OK(200).Body)["data"], want)
+		}
+		see("defaults", admin.Get(settingsPath))
+		for _, change := range []M{
+			{"siteTitle": "Our Photos", "siteLogo": "https://example.org/logo.svg", "siteFavicon": "/public/favicon.png"},
+			{"allowRegistration": true, "allowGuestAccess": false, "requireEmailVerification": true, "captchaSiteKey": "site-key"},
+			{"rateLimitEnabled": false, "rateLimitRequestsPerMinute": 1},
+			{"rateLimitRequestsPerMinute": 10000},
+			{"smtpHost": "mail.example.org", "smtpPort": 1, "smtpSecure": true, "smtpUser": "bob", "smtpFromName": "Übergabe", "smtpFromEmail": "larder@example.org"},
+			{"smtpHost": "2001:db8::1", "smtpPort": 65535, "emailEnabled": true},
+			{"smtpHost": "192.0.2.1"}, {"smtpHost": "localhost"}, {"smtpHost": ""},
+			{"requireInviteCode": true, "enableFreeMode": false, "enableCaptcha": false},
+			{"captchaSiteKey": strings.Repeat("x", 500), "smtpUser": strings.Repeat("x", 320), "smtpFromName": strings.Repeat("x", 200)},
+			{"smtpFromEmail": strings.Repeat("a", 250) + "@b.c", "smtpHost": strings.Repeat("a.", 126) + "a", "siteLogo": "https://example.org/" + strings.Repeat("x", 1980)},
+			{"siteTitle": strings.Repeat("ü", 200)}, {"siteTitle": "", "siteLogo": "", "siteFavicon": "", "smtpFromEmail": ""},
+			{"unknown": 1, "SITETITLE": "no"}, {"siteTitle": nil, "smtpPort": nil, "emailEnabled": nil}, {},
+		} {
+			reply := admin.Patch(settingsPath, change)
+			for name, value := range change {
+				if _, known := want[name]; !known || value == nil {
+					continue
+				}
+				if n, ok := value.(int); ok {
+					value = float64(n)
+				}
+				want[name] = value
+			}
+			see(fmt.Sprint(change), reply)
+			see("then", admin.Get(settingsPath)) // of the other replica
+		}
+	})
+}
+
+func TestBadSettings(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		bad := map[string][]any{
+			"siteTitle":                  {1, true, []string{}, strings.Repeat("ü", 201), "a\r\nBcc: eve@example.org", "a\nb", "a\tb", "a\u2028b", "a\x7f"},
+			"siteLogo":                   {1, "javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)", "java\tscript:alert(1)", "data:image/png;base64,AAAA", "DATA:text/html,x", "vbscript:x", "file:///etc/passwd", "ftp://example.org/a", "//example.org/a.png", "/\\example.org", "\\\\example.org", "logo.png", "http://", "https:example.org", "https://user:pass@example.org/a", "https://example.org/a b", "https://example.org/" + strings.Repeat("x", 1981)},
+			"siteFavicon":                {"javascript:alert(1)", "data:image/png;base64,AAAA", "//example.org/a.png", "favicon.ico", false},
+			"captchaSiteKey":             {1, strings.Repeat("x", 501), "a\nb"},
+			"rateLimitRequestsPerMinute": {0, -1, 10001, "600", 1.5, true, 1e30},
+			"smtpPort":                   {0, -1, 65536, "587", 1.5},
+			"smtpHost":                   {1, "http://mail.example.org", "mail.example.org:25", "mail example.org", "-a.example.org", "a..b", "[::1]", "fe80::1%eth0", "a\r\nb", "mail.example.org/", "user@mail.example.org", strings.Repeat("a.", 126) + "aa"},
+			"smtpUser":                   {1, "a\r\nb", strings.Repeat("x", 321)},
+			"smtpPassword":               {1, "a\nb", strings.Repeat("x", 1001)},
+			"smtpFromName":               {1, "a\r\nBcc: eve@example.org", strings.Repeat("x", 201)},
+			"smtpFromEmail":              {1, "nobody", "a@b\r\nBcc: eve@example.org", "Ann <ann@example.org>", "a@b, c@d", "a b@c", strings.Repeat("a", 251) + "@b.c"},
+			"allowRegistration":          {"true", 1}, "allowGuestAccess": {"false"}, "requireEmailVerification": {0}, "enableCaptcha": {"on", true}, "rateLimitEnabled": {1},
+			"smtpSecure": {"true"}, "emailEnabled": {"true"}, "requireInviteCode": {1}, "enableFreeMode": {"x"},
+		}
+		for name, values := range bad {
+			for _, value := range values {
+				body := M{"siteTitle": "changed", name: value}
+				status(t, fmt.Sprintf("%s: %v", name, value), admin.Patch(settingsPath, body), 400, "VALIDATION_ERROR")
+			}
+		}
+		status(t, "no object", admin.Patch(settingsPath, "[]", "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
+		equal(t, "afterwards", object(t, admin.Get(settingsPath).OK(200).Body)["data"], defaultSettings())
+	})
+}
+
+// The bot check can be switched on where somebody is configured who judges it.
+func TestCaptchaNeedsAVerifyAddress(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		equal(t, "enableCaptcha", admin.Patch(settingsPath, M{"enableCaptcha": true}).OK(200).Value("enableCaptcha"), true)
+		equal(t, "enableCaptcha", admin.Patch(settingsPath, M{"enableCaptcha": false}).OK(200).Value("enableCaptcha"), false)
+	}, func(cfg *config.Config) {
+		cfg.CaptchaVerifyURL, cfg.CaptchaSecret, cfg.CaptchaProvider = "https://captcha.example.org/siteverify", "secret", "turnstile"
+	})
+}
+
+// Abuse case C115.
+func TestTheMailPasswordIsKeptAndNeverShown(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		box := apptest.NewMailbox(t, apptest.NoTLS, "bob", "the first canary")
+		works := func(want int) {
+			t.Helper()
+			status(t, "test mail", admin.Post(settingsPath+"/test-email", M{"to": "ann@example.org"}), want, map[int]string{500: "MAIL_ERROR"}[want])
+		}
+		patch := func(body M, shown string) {
+			t.Helper()
+			reply := admin.Patch(settingsPath, body).OK(200)
+			equal(t, fmt.Sprint(body), reply.Value("smtpPassword"), shown)
+			if again := admin.Get(settingsPath).OK(200); again.Value("smtpPassword") != shown || bytes.Contains(append(again.Body, reply.Body...), []byte("canary")) {
+				t.Errorf("%v: %s %s", body, reply.Body, again.Body)
+			}
+		}
+		patch(M{"smtpHost": box.Host, "smtpPort": box.Port, "smtpUser": "bob", "smtpFromEmail": "larder@example.org"}, "")
+		patch(M{"smtpPassword": ""}, "")
+		patch(M{"smtpPassword": "******"}, "")
+		works(500)
+		patch(M{"smtpPassword": "the first canary"}, "******")
+		works(200)
+		for _, keep := range []M{{"smtpPassword": "******"}, {"smtpPassword": ""}, {"smtpPassword": nil}, {"smtpFromName": "x"}, {"smtpHost": "localhost", "smtpPassword": "******"}, {"smtpHost": box.Host}} {
+			patch(keep, "******")
+		}
+		works(200)
+		patch(M{"smtpPassword": strings.Repeat("x", 1000)}, "******")
+		patch(M{"smtpPassword": "the second canary"}, "******")
+		works(500)
+		rows, err := l.Apps[0].DB.Read(context.Background()).Query("SELECT value FROM settings")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var value string
+			if err := rows.Scan(&value); err != nil || strings.Contains(value, "canary") {
+				t.Errorf("the database holds %s, %v", value, err)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(l.Log.String(), "canary") {
+			t.Error("the log holds the password")
+		}
+	})
+}
+
+// Each of many administrators changes one setting at the same moment; nobody's change is lost.
+func TestSettingsChangedAtOnce(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		for round := range 10 {
+			changes := M{
+				"siteTitle": fmt.Sprint("title ", round), "siteLogo": fmt.Sprint("/logo", round), "captchaSiteKey": fmt.Sprint("key", round), "smtpHost": fmt.Sprint("host", round),
+				"smtpPort": float64(1000 + round), "smtpUser": fmt.Sprint("user", round), "smtpFromName": fmt.Sprint("name", round), "smtpFromEmail": fmt.Sprintf("a%d@example.org", round),
+			}
+			var all sync.WaitGroup
+			for name, value := range changes {
+				c := admin.Fork()
+				all.Go(func() {
+					if reply := c.Patch(settingsPath, M{name: value}); reply.Status != 200 {
+						t.Errorf("%s: %d %s", name, reply.Status, reply.Body)
+					}
+				})
+			}
+			all.Wait()
+			want := defaultSettings()
+			maps.Copy(want, changes)
+			equal(t, fmt.Sprint("round ", round), object(t, admin.Get(settingsPath).OK(200).Body)["data"], want)
+		}
+	})
+}
+
+// A change counts from the next request on, on every replica.
+func TestSettingsTakeEffectAtOnce(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, user := l.Admin(t), l.User(t, "ann")
+		admin.Post("/api/files/folder", M{"path": "/public", "name": "seen"}).OK(201)
+		for _, open := range []bool{false, true, false} {
+			admin.Patch(settingsPath, M{"allowGuestAccess": open, "siteTitle": fmt.Sprint("open ", open)}).OK(200)
+			l.Clock.Advance(time.Second) // a visitor's view may be a second old
+			for range 2 {
+				want := 401
+				if open {
+					want = 200
+				}
+				status(t, "a visitor", l.Client(t).Get("/api/public/files?path=/public"), want, "")
+				status(t, "a user", user.Get("/api/auth/me"), 200, "")
+			}
+		}
+	})
+}
+
+func TestTestEmail(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		send := func(to any) *apptest.Reply { return admin.Post(settingsPath+"/test-email", M{"to": to}) }
+		status(t, "nothing set up", send("ann@example.org"), 400, "VALIDATION_ERROR")
+		admin.Patch(settingsPath, M{"smtpHost": "127.0.0.1", "smtpPort": 1}).OK(200)
+		status(t, "no sender", send("ann@example.org"), 400, "VALIDATION_ERROR")
+		box := apptest.NewMailbox(t, apptest.NoTLS, "", "", func(b *apptest.Mailbox, _ *smtp.Server) {
+			b.Refuse = func(to string) error {
+				if to == "full@example.org" {
+					return &smtp.SMTPError{Code: 552, EnhancedCode: smtp.EnhancedCode{5, 2, 2}, Message: "mailbox of <b>full</b> is full"}
+				}
+				return nil
+			}
+		})
+		admin.Patch(settingsPath, M{"smtpPort": box.Port, "smtpFromEmail": "larder@example.org"}).OK(200) // and e-mail is off
+		for _, bad := range []any{nil, "", 1, "nobody", "a@b\r\nBcc: eve@example.org", "a@b\nRCPT TO:<eve@example.org>", "Ann <ann@example.org>", "a@b,c@d", strings.Repeat("a", 251) + "@b.c"} {
+			status(t, fmt.Sprintf("to %v", bad), send(bad), 400, "VALIDATION_ERROR")
+		}
+		if box.Len() != 0 {
+			t.Fatalf("%d messages came", box.Len())
+		}
+		reply := send("ann@example.org").OK(200)
+		fields(t, "data", object(t, reply.Body)["data"], "message")
+		if got := box.Next("ann@example.org"); !strings.Contains(got.Text, "admin") || !strings.Contains(got.Subject, "Larder") {
+			t.Errorf("came %s: %s", got.Subject, got.Text)
+		}
+		refused := send("full@example.org")
+		status(t, "refused", refused, 500, "MAIL_ERROR")
+		if !bytes.Contains(refused.Body, []byte("552 5.2.2 mailbox of <b>full</b> is full")) {
+			t.Errorf("what the server said is not told: %s", refused.Body)
+		}
+		if !strings.Contains(l.Log.String(), "552 5.2.2") {
+			t.Error("nor logged")
+		}
+		l.FlushLog()
+		if logged := string(admin.Get("/api/admin/logs?action=admin&limit=200").OK(200).Body); strings.Count(logged, settingsPath+"/test-email") != 1 || strings.Count(logged, `"`+settingsPath+`"`) != 2 {
+			t.Errorf("logged %s", logged)
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package api
+
+// adminShareReply is a share as administrators see it.
+type adminShareReply struct {
+	ID            string           `json:"id" required:"true"`
+	Title         string           `json:"title" required:"true"`
+	CreatorID     string           `json:"creatorId" required:"true"`
+	CreatorName   *string          `json:"creatorName" required:"true" description:"The account's name; null when it is gone."`
+	Status        string           `json:"status" required:"true" enum:"active,expired,revoked"`
+	URL           string           `json:"url" required:"true"`
+	File          *sharedFileReply `json:"file" required:"true" description:"null when it is gone."`
+	ExpiresAt     *int64           `json:"expiresAt" required:"true"`
+	ViewCount     int64            `json:"viewCount" required:"true"`
+	DownloadCount int64            `json:"downloadCount" required:"true"`
+	MaxViews      *int64           `json:"maxViews" required:"true"`
+	MaxDownloads  *int64           `json:"maxDownloads" required:"true"`
+	HasPassword   bool             `json:"hasPassword" required:"true" description:"It has a password of its own."`
+	CreatedAt     int64            `json:"createdAt" required:"true"`
+}
+
+type listAllSharesReply struct {
+	Items      []adminShareReply `json:"items" required:"true"`
+	Pagination pagination        `json:"pagination" required:"true"`
+}
+
+func (a *API) listAllShares(c *call, in listSharesInput) (listAllSharesReply, error) {
+	q := in.query()
+	items, total, err := a.Shares.ListAll(c.ctx(), c.actor, q)
+	if err != nil {
+		return listAllSharesReply{}, err
+	}
+	reply := listAllSharesReply{Items: []adminShareReply{}, Pagination: paginate(total, q.Page, q.Limit)}
+	for _, i := range items {
+		creator, err := c.userNamed(i.CreatorID)
+		if err != nil {
+			return listAllSharesReply{}, err
+		}
+		reply.Items = append(reply.Items, adminShareReply{
+			ID: i.ID, Title: shareTitle(i.Title, i.Entry), CreatorID: i.CreatorID, CreatorName: present(creator.Username), Status: string(i.Status),
+			URL: c.shareURL(i.ID), File: viewSharedFile(i.Entry), ExpiresAt: i.ExpiresAt, ViewCount: i.ViewCount, DownloadCount: i.DownloadCount,
+			MaxViews: i.MaxViews, MaxDownloads: i.MaxDownloads, HasPassword: i.PasswordID != "", CreatedAt: i.CreatedAt,
+		})
+	}
+	return reply, nil
+}
+
+func (a *API) revokeAnyShare(c *call, in idInput) (none, error) {
+	_, err := a.Shares.RevokeAny(c.ctx(), c.actor, in.ID)
+	return none{}, err
+}

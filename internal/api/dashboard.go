@@ -1,0 +1,145 @@
+package api
+
+import (
+	"larder/internal/account"
+	"larder/internal/audit"
+	"larder/internal/fault"
+)
+
+// storageReply is what lies with a provider.
+type storageReply struct {
+	ProviderID string `json:"providerId" required:"true"`
+	Name       string `json:"name" required:"true"`
+	UsedSpace  int64  `json:"usedSpace" required:"true" description:"Bytes of the files, each in full, as quotas count."`
+	FileCount  int64  `json:"fileCount" required:"true"`
+}
+
+// totalsReply is how much there is of everything (specification: Dashboard and statistics).
+type totalsReply struct {
+	Users   int64          `json:"users" required:"true"`
+	Files   int64          `json:"files" required:"true" description:"Without folders."`
+	Storage []storageReply `json:"storage" required:"true" description:"All providers."`
+}
+
+// activityReply is what somebody did.
+type activityReply struct {
+	Action     string  `json:"action" required:"true"`
+	Path       string  `json:"path" required:"true"`
+	UserID     *string `json:"userId" required:"true" description:"null for a visitor."`
+	Username   *string `json:"username" required:"true" description:"null as well when the account is gone."`
+	StatusCode int     `json:"statusCode" required:"true"`
+	CreatedAt  int64   `json:"createdAt" required:"true"`
+}
+
+type dashboardReply struct {
+	Stats          totalsReply     `json:"stats" required:"true"`
+	Requests24h    int64           `json:"requests24h" required:"true" description:"0 while the access log can't be read."`
+	RecentActivity []activityReply `json:"recentActivity" required:"true" description:"The newest 10 entries of the access log; none while it can't be read."`
+}
+
+func (a *API) dashboard(c *call, _ struct{}) (reply dashboardReply, err error) {
+	if reply.Stats, err = c.totals(); err != nil {
+		return reply, err
+	}
+	if reply.Requests24h, err = a.Audit.Requests24h(c.ctx()); err != nil {
+		if err := c.withoutLog(err); err != nil {
+			return reply, err
+		}
+	}
+	reply.RecentActivity, err = c.recentActivity(10)
+	return reply, err
+}
+
+// withoutLog lets a page go without what the access log would tell: how much there is can be told while its database fails.
+func (c *call) withoutLog(err error) error {
+	if c.ctx().Err() != nil {
+		return err
+	}
+	c.a.Log.ErrorContext(c.ctx(), "the access log can't be read: the dashboard goes without", "error", err)
+	return nil
+}
+
+type statsReply struct {
+	totalsReply
+	RecentActivity []activityReply `json:"recentActivity" required:"true" description:"The newest 20 entries of the access log; none while it can't be read."`
+}
+
+func (a *API) stats(c *call, _ struct{}) (reply statsReply, err error) {
+	if reply.totalsReply, err = c.totals(); err != nil {
+		return reply, err
+	}
+	reply.RecentActivity, err = c.recentActivity(20)
+	return reply, err
+}
+
+func (c *call) totals() (totalsReply, error) {
+	s, err := c.a.Lifecycle.Statistics(c.ctx())
+	reply := totalsReply{Users: s.Users, Files: s.Files, Storage: []storageReply{}}
+	for _, p := range s.Storage {
+		reply.Storage = append(reply.Storage, storageReply{p.ID, p.Name, p.Bytes, p.Files})
+	}
+	return reply, err
+}
+
+func (c *call) recentActivity(most int64) ([]activityReply, error) {
+	entries, _, err := c.a.Audit.List(c.ctx(), audit.Query{Page: 1, Limit: most})
+	if err != nil {
+		if err := c.withoutLog(err); err != nil {
+			return nil, err
+		}
+	}
+	activity := []activityReply{}
+	for _, e := range entries {
+		user, err := c.userNamed(e.UserID)
+		if err != nil {
+			return nil, err
+		}
+		activity = append(activity, activityReply{string(e.Action), e.Path, present(e.UserID), present(user.Username), e.Status, e.CreatedAt})
+	}
+	return activity, nil
+}
+
+const (
+	maxPoints = 1000
+	day       = 24 * 3600 // seconds
+)
+
+type seriesInput struct {
+	Metric *string `query:"metric" json:"-" required:"true" enum:"requests,uploads,uploadBytes,downloads,downloadBytes,logins,failedLogins,users" description:"requests: of the last 24 hours only. users: accounts made, of those that there are."`
+	From   *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms; included. Default: a day before to."`
+	To     *int64  `query:"to" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms; not included. Default: now."`
+	Step   *int64  `query:"step" json:"-" minimum:"60" maximum:"2678400" default:"3600" description:"Seconds. At most 1000 steps."`
+}
+
+type pointReply struct {
+	At    int64 `json:"at" required:"true" description:"ms; where the step begins."`
+	Value int64 `json:"value" required:"true"`
+}
+
+type seriesReply struct {
+	Points []pointReply `json:"points" required:"true" description:"One for each step, also where nothing happened; the last step may be cut off by to."`
+}
+
+func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
+	to, step := or(in.To, a.Now().UnixMilli()), or(in.Step, 3600)*1000
+	from := or(in.From, max(0, to-day*1000))
+	if from >= to {
+		return seriesReply{}, fault.New(fault.Invalid, "from must lie before to.")
+	}
+	n := (to - from + step - 1) / step
+	if n > maxPoints {
+		return seriesReply{}, fault.Newf(fault.Invalid, "These would be more than %d points: take a longer step or a shorter time.", maxPoints)
+	}
+	var values map[int64]int64
+	var err error
+	if *in.Metric == "users" {
+		values, err = account.Series(a.DB.Read(c.ctx()), from, to, step)
+	} else {
+		values, err = a.Audit.Series(c.ctx(), audit.Of(*in.Metric), from, to, step)
+	}
+	reply := seriesReply{Points: make([]pointReply, n)}
+	for i := range reply.Points {
+		reply.Points[i] = pointReply{from + int64(i)*step, values[int64(i)]}
+	}
+	return reply, err
+}

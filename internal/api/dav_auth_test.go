@@ -1,0 +1,236 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// Every WebDAV request needs a key by Basic that counts (specification: WebDAV). Abuse case C32.
+func TestDAVCredentials(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, bob := l.User(t, "alice"), l.User(t, "bob")
+		alice.Upload("/home/alice", "a.txt", []byte("content"))
+		key := func(c *apptest.Client, body M) (id, token string) {
+			for field, value := range newKey(M{"protocols": []string{"webdav"}, "uploadPath": "/uploads"}) {
+				if _, given := body[field]; !given {
+					body[field] = value
+				}
+			}
+			made := c.Post("/api/keys/", body).OK(201)
+			return made.Text("key.id"), made.Text("key.fullToken")
+		}
+		_, good := key(alice, M{})
+		_, bobs := key(bob, M{})
+		goodID, secret, _ := strings.Cut(good, ".")
+		bobsID, _, _ := strings.Cut(bobs, ".")
+		ask := func(t *testing.T, what, authorization string, want int) {
+			t.Helper()
+			for _, method := range []string{"PROPFIND", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "MOVE", "COPY", "PROPPATCH", "LOCK", "UNLOCK", "POST", "NONE"} {
+				header := []string{"Depth", "0", "Destination", "/webdav/uploads/x"}
+				if authorization != "" {
+					header = append(header, "Authorization", authorization)
+				}
+				for _, path := range []string{"/home/alice/a.txt", "/home/alice/none"} {
+					r := dav(l.Client(t), method, path, nil, header...)
+					davRefused(t, what+", "+method, r, want)
+					if strings.Contains(string(r.Body), "content") || strings.Contains(string(r.Body), l.Apps[0].Config.DataDir) {
+						t.Errorf("%s, %s: it tells %s", what, method, r.Body)
+					}
+				}
+			}
+		}
+		status(t, "a good key", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basic(good)), 200, "")
+		status(t, "the scheme in small letters", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", "basic "+strings.TrimPrefix(basic(good), "Basic ")), 200, "")
+
+		ask(t, "none", "", 401)
+		for what, authorization := range map[string]string{
+			"empty":         "Basic",
+			"no base64":     "Basic !!!",
+			"no colon":      "Basic " + base64.StdEncoding.EncodeToString([]byte(goodID)),
+			"Bearer":        "Bearer " + good,
+			"bare":          good,
+			"another's":     basic(bobsID + "." + secret),
+			"no secret":     basic(goodID + "."),
+			"wrong secret":  basic(goodID + "." + strings.Repeat("x", len(secret))),
+			"nobody's":      basic("pk_" + strings.Repeat("x", 24) + "." + secret),
+			"no names":      "Basic " + base64.StdEncoding.EncodeToString([]byte(":")),
+			"NUL":           "Basic " + base64.StdEncoding.EncodeToString([]byte("\x00:\xff")),
+			"a password":    "Basic " + base64.StdEncoding.EncodeToString([]byte("alice:password of alice")),
+			"a long one":    "Basic " + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("a", 10000)+":x")),
+			"Digest":        `Digest username="alice"`,
+			"secret with .": "Basic " + base64.StdEncoding.EncodeToString([]byte("pk_x.:"+goodID)),
+		} {
+			davRefused(t, what, dav(l.Client(t), "PROPFIND", "/home/alice", nil, "Authorization", authorization), 401)
+		}
+		l.Clock.Advance(time.Minute)
+		davRefused(t, "a session", dav(alice.Fork(), "PROPFIND", "/home/alice", nil), 401)
+		davRefused(t, "a session", dav(alice.Fork(), "PUT", "/home/alice/x", "x"), 401)
+
+		revokedID, revoked := key(alice, M{"name": "revoked"})
+		status(t, "before", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basic(revoked)), 200, "")
+		alice.Delete("/api/keys/" + revokedID).OK(200)
+		ask(t, "revoked", basic(revoked), 401)
+		_, expired := key(alice, M{"name": "expired", "expiresIn": 60})
+		status(t, "before", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basic(expired)), 200, "")
+		l.Clock.Advance(time.Minute)
+		ask(t, "expired", basic(expired), 401)
+
+		_, jsonOnly := key(alice, M{"name": "json", "protocols": []string{"api"}})
+		ask(t, "for the other protocol", basic(jsonOnly), 403)
+		_, both := key(alice, M{"name": "both", "protocols": []string{"api", "webdav"}})
+		status(t, "for both", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basic(both)), 200, "")
+		status(t, "for WebDAV alone, elsewhere", l.Client(t).Get("/api/files?path=/home/alice", "Authorization", "Bearer "+good), 403, "FORBIDDEN")
+		_, away := key(alice, M{"name": "away", "allowedIps": []string{"10.0.0.0/8"}})
+		ask(t, "from another address", basic(away), 403)
+
+		for _, state := range []string{"disabled", "banned"} {
+			change(t, l, "UPDATE users SET status = $1 WHERE username = 'alice'", state)
+			ask(t, "of an owner who is "+state, basic(good), 401)
+			change(t, l, "UPDATE users SET status = 'active' WHERE username = 'alice'")
+		}
+		status(t, "active again", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basic(good)), 200, "")
+		admin := l.Admin(t)
+		admin.Delete("/api/admin/users/" + userID(t, admin, "alice")).OK(200)
+		ask(t, "of an owner who is deleted", basic(good), 401)
+	})
+}
+
+// OPTIONS tells everybody what can be done here, at the root of the site as well: Windows asks there first.
+func TestDAVOptions(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		for _, header := range [][]string{nil, {"Authorization", "Basic junk"}, {"Authorization", "Bearer junk"}} {
+			for _, path := range []string{"/", "/webdav", "/webdav/", "/webdav/home", "/webdav/none/none", "/webdav/home/admin/"} {
+				h := map[string][]string{}
+				if header != nil {
+					h[header[0]] = header[1:]
+				}
+				r := l.Client(t).Do(apptest.Request{Method: "OPTIONS", Path: path, Header: h})
+				status(t, "OPTIONS "+path, r, 200, "")
+				if classes := strings.ReplaceAll(r.Header.Get("DAV"), " ", ""); classes != "1,2" {
+					t.Errorf("%s: DAV %q", path, r.Header.Get("DAV"))
+				}
+				headerIs(t, r, "MS-Author-Via", "DAV")
+				headerIs(t, r, "WWW-Authenticate", "")
+				bodyIs(t, r, "")
+				allow := strings.Split(strings.ReplaceAll(r.Header.Get("Allow"), " ", ""), ",")
+				for _, method := range []string{"OPTIONS", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK"} {
+					if !strings.Contains(" "+strings.Join(allow, " ")+" ", " "+method+" ") {
+						t.Errorf("%s: Allow %q lacks %s", path, allow, method)
+					}
+				}
+			}
+		}
+		davRefused(t, "OPTIONS of a bad path", dav(l.Client(t), "OPTIONS", "/a/../b", nil), 400)
+		// a method that there is none of
+		_, key := davHome(t, l, "alice")
+		for _, method := range []string{"POST", "PATCH", "REPORT", "SEARCH", "TRACE", "ACL"} {
+			r := dav(key, method, "/home/alice", nil)
+			davRefused(t, method, r, 405)
+			if !strings.Contains(r.Header.Get("Allow"), "PROPFIND") {
+				t.Errorf("%s: Allow %q", method, r.Header.Get("Allow"))
+			}
+		}
+	})
+}
+
+// Basic counts below /webdav only; elsewhere it may be a proxy's in front of the service.
+func TestBasicIsNothingElsewhere(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, key := davHome(t, l, "alice")
+		alice.Upload("/home/alice", "mine.txt", []byte("mine"))
+		l.Admin(t).Upload("/public", "open.txt", []byte("open"))
+		authorization := key.Header.Get("Authorization")
+		for _, header := range []string{authorization, "Basic anVuazpqdW5r"} {
+			visitor := l.Client(t)
+			visitor.Header.Set("Authorization", header)
+			status(t, "listing", visitor.Get("/api/files?path=/home/alice"), 401, "UNAUTHORIZED")
+			status(t, "uploading", visitor.Post("/api/upload", "x", "X-File-Name", "x"), 401, "UNAUTHORIZED")
+			status(t, "a path", visitor.Get("/home/alice/mine.txt"), 401, "UNAUTHORIZED")
+			bodyIs(t, visitor.Get("/public/open.txt").OK(200), "open")
+			beside := alice.Fork()
+			beside.Header.Set("Authorization", header)
+			status(t, "beside a session", beside.Get("/api/files?path=/home/alice"), 200, "")
+			bodyIs(t, beside.Get("/home/alice/mine.txt").OK(200), "mine")
+			beside.CSRF = ""
+			status(t, "CSRF is asked as ever", beside.Post("/api/files/folder", M{"path": "/home/alice", "name": "x"}), 403, "")
+		}
+	})
+}
+
+// Abuse case C57: after ten wrong secrets in a minute nothing of that key is checked any more.
+func TestDAVGuessing(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	alice, key := davHome(t, l, "alice")
+	another := davKey(alice, M{"uploadPath": "/home/alice"})
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(key.Header.Get("Authorization"), "Basic "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, _ := strings.Cut(string(raw), ":")
+	for i := range 10 {
+		davRefused(t, fmt.Sprint("guess ", i), dav(l.Client(t), "PROPFIND", "/", nil, "Authorization", basic(id+".sk_"+fmt.Sprint(i))), 401)
+	}
+	for range 2 {
+		for _, c := range []*apptest.Client{key, l.Client(t)} {
+			header := []string{"Depth", "0"}
+			if c != key {
+				header = append(header, "Authorization", basic(id+".wrong"))
+			}
+			r := dav(c, "PROPFIND", "/", nil, header...)
+			davRefused(t, "the eleventh", r, 429)
+			var wait int
+			if _, err := fmt.Sscan(r.Header.Get("Retry-After"), &wait); err != nil || wait < 1 || wait > 60 {
+				t.Errorf("Retry-After %q", r.Header.Get("Retry-After"))
+			}
+		}
+		status(t, "another key", dav(another, "PROPFIND", "/", nil, "Depth", "0"), 207, "")
+	}
+	l.Clock.Advance(time.Minute)
+	status(t, "a minute later", dav(key, "PROPFIND", "/", nil, "Depth", "0"), 207, "")
+}
+
+// WebDAV has the bucket of what moves bytes: 20 times the configured limit, a key by itself.
+func TestDAVLimit(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	alice, key := davHome(t, l, "alice")
+	another := davKey(alice, M{"uploadPath": "/home/alice"})
+	saveLimit(t, l, true, 1)
+	for i := range 20 {
+		r := dav(key, []string{"PROPFIND", "GET", "PUT", "DELETE"}[i%4], "/home/alice/x", nil, "Depth", "0")
+		if r.Status == 429 {
+			t.Errorf("request %d: 429", i)
+		}
+		limited(t, fmt.Sprint("request ", i), r, 20, 19-i)
+	}
+	r := dav(key, "PROPFIND", "/home/alice", nil, "Depth", "0")
+	davRefused(t, "the 21st", r, 429)
+	limited(t, "the 21st", r, 20, 0)
+	limited(t, "another key", dav(another, "PROPFIND", "/home/alice", nil, "Depth", "0"), 20, 19)
+	limited(t, "no key", dav(l.Client(t), "PROPFIND", "/home/alice", nil), 20, 19)
+	limited(t, "OPTIONS", dav(l.Client(t), "OPTIONS", "/", nil), 20, 18)
+	l.Clock.Advance(time.Minute)
+	status(t, "a minute later", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "0"), 207, "")
+}
+
+// The use of a key by WebDAV is noted with the key.
+func TestDAVNotesTheKeysUse(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	alice, key := davHome(t, l, "alice")
+	equal(t, "lastUsedAt", alice.Get("/api/keys/").OK(200).Value("keys.0.lastUsedAt"), nil)
+	dav(l.Client(t), "OPTIONS", "/", nil).OK(200)
+	now := l.Clock.Now().UnixMilli()
+	status(t, "PROPFIND", dav(key, "PROPFIND", "/", nil), 207, "")
+	l.Sweep()
+	equal(t, "lastUsedAt", alice.Get("/api/keys/").OK(200).Value("keys.0.lastUsedAt"), now)
+}

@@ -1,0 +1,234 @@
+package api_test
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// davLock locks what is at path and returns the token without its brackets.
+func davLock(t *testing.T, c *apptest.Client, path string, header ...string) string {
+	t.Helper()
+	r := dav(c, "LOCK", path, lockBody, header...)
+	token, opened := strings.CutPrefix(r.Header.Get("Lock-Token"), "<")
+	token, closed := strings.CutSuffix(token, ">")
+	if r.Status != 200 && r.Status != 201 || !opened || !closed {
+		t.Fatalf("LOCK %s: %d %q %s", path, r.Status, r.Header.Get("Lock-Token"), r.Body)
+	}
+	return token
+}
+
+// davLocked fails the test unless the answer is 423 and names the lock's root.
+func davLocked(t *testing.T, what string, r *apptest.Reply, root, token string) {
+	t.Helper()
+	davRefused(t, what, r, 423)
+	var e davElement
+	if err := xml.Unmarshal(r.Body, &e); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+	href := e.at("lock-token-submitted", "href").Text + e.at("no-conflicting-lock", "href").Text
+	if strings.TrimSuffix(href, "/") != "/webdav"+root || strings.Contains(string(r.Body), token) {
+		t.Errorf("%s: %s", what, r.Body)
+	}
+}
+
+// A lock shuts what it covers to everybody without its token, that key's own requests included, by every method and by JSON (RFC 4918, section 7).
+func TestDAVLocks(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, key := davHome(t, l, "alice")
+		other := davKey(alice, M{"name": "other", "uploadPath": "/home/alice"})
+		const home, file = "/home/alice", "/home/alice/dir/f.txt"
+		dav(key, "MKCOL", home+"/dir", nil).OK(201)
+		dav(key, "PUT", file, "old").OK(201)
+		dav(key, "PUT", home+"/loose.txt", "loose").OK(201)
+		id := idOf(alice, home+"/dir", "f.txt")
+		token := davLock(t, key, file, "Timeout", "Infinite, Second-4100000000")
+		for name, c := range map[string]*apptest.Client{"the key": key, "another key": other} {
+			for what, r := range map[string]*apptest.Reply{
+				"PUT":           dav(c, "PUT", file, "new"),
+				"DELETE":        dav(c, "DELETE", file, nil),
+				"PROPPATCH":     dav(c, "PROPPATCH", file, patchBody),
+				"MOVE":          dav(c, "MOVE", file, nil, "Destination", "/webdav"+home+"/x"),
+				"MOVE over":     dav(c, "MOVE", home+"/loose.txt", nil, "Destination", "/webdav"+file),
+				"COPY over":     dav(c, "COPY", home+"/loose.txt", nil, "Destination", "/webdav"+file),
+				"LOCK":          dav(c, "LOCK", file, lockBody),
+				"DELETE above":  dav(c, "DELETE", home+"/dir", nil),
+				"MOVE of above": dav(c, "MOVE", home+"/dir", nil, "Destination", "/webdav"+home+"/x"),
+			} {
+				if r.Status == 207 { // what is in the way is below
+					all := told(t, what, r)
+					if all[0].path(t) != file || all[0].Status != statusLine("423") {
+						t.Errorf("%s by %s: %s", what, name, r.Body)
+					}
+					continue
+				}
+				davLocked(t, what+" by "+name, r, file, token)
+			}
+			status(t, "GET", dav(c, "GET", file, nil), 200, "")
+			status(t, "COPY of it", dav(c, "COPY", file, nil, "Destination", "/webdav"+home+"/copy"), 201, "")
+			status(t, "DELETE of the copy", dav(c, "DELETE", home+"/copy", nil), 204, "")
+		}
+		for what, r := range map[string]*apptest.Reply{ // decisions: WebDAV
+			"rename": alice.Put("/api/files/"+id, M{"name": "x"}), "move": alice.Post("/api/files/"+id+"/move", M{"targetPath": home}), "delete": alice.Delete("/api/files/" + id),
+			"delete above": alice.Delete("/api/files/" + idOf(alice, home, "dir")), "replace": begin(alice, home+"/dir", "f.txt", 0, M{"conflict": "replace"}),
+		} {
+			if what == "replace" && r.Status == 200 {
+				session := r.Text("sessionId")
+				r = complete(alice, session, putRaw(alice, session, nil).OK(200).Text("etag"))
+			}
+			status(t, what+" by JSON", r, 409, "OPERATION_FAILED")
+		}
+		bodyIs(t, dav(key, "GET", file, nil).OK(200), "old")
+
+		// whose token it is (C110): told to its key alone
+		for name, c := range map[string]*apptest.Client{"the key": key, "another key": other} {
+			r := dav(c, "PROPFIND", file, nil, "Depth", "0")
+			found, _ := told(t, name, r)[0].has("DAV:", "lockdiscovery")
+			active := found.at("activelock")
+			equal(t, "timeout", active.at("timeout").Text, "Second-3600")
+			equal(t, "lockroot", active.at("lockroot", "href").Text, "/webdav"+file)
+			if (active.at("locktoken", "href").Text == token) != (c == key) || strings.Contains(string(r.Body), token) != (c == key) {
+				t.Errorf("%s: %s", name, r.Body)
+			}
+		}
+		davRefused(t, "PUT with another key's token", dav(other, "PUT", file, "new", "If", "(<"+token+">)"), 412)
+		davRefused(t, "submitted by trickery", dav(other, "PUT", file, "new", "If", "(Not <DAV:no-lock>) (<"+token+">)"), 423)
+		davRefused(t, "UNLOCK by another key", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+token+">"), 403)
+		davRefused(t, "refreshed by another key", dav(other, "LOCK", file, nil, "If", "(<"+token+">)"), 412)
+		davRefused(t, "UNLOCK of no lock", dav(key, "UNLOCK", file, nil, "Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000000>"), 409)
+		davRefused(t, "UNLOCK elsewhere", dav(key, "UNLOCK", home+"/loose.txt", nil, "Lock-Token", "<"+token+">"), 409)
+		for _, bad := range []string{"", token, "<>", "<" + token} {
+			davRefused(t, "UNLOCK with "+bad, dav(key, "UNLOCK", file, nil, "Lock-Token", bad), 400)
+		}
+		status(t, "PUT with the token", dav(key, "PUT", file, "new", "If", "(<"+token+">)"), 204, "")
+		status(t, "UNLOCK", dav(key, "UNLOCK", file, nil, "Lock-Token", "<"+token+">"), 204, "")
+		status(t, "PUT by another", dav(other, "PUT", file, "newer"), 204, "")
+
+		// its time: at most an hour, anew by a refresh, and then it is over
+		for wish, want := range map[string]string{"Second-10": "Second-10", "Second-4100000000": "Second-3600", "Infinite": "Second-3600", "": "Second-3600"} {
+			r := dav(key, "LOCK", file, lockBody, "Timeout", wish)
+			var e davElement
+			if err := xml.Unmarshal(r.Body, &e); err != nil || e.at("lockdiscovery", "activelock", "timeout").Text != want {
+				t.Errorf("Timeout %s: %v %s", wish, err, r.Body)
+			}
+			davUnlock(t, key, file, r)
+		}
+		token = davLock(t, key, file, "Timeout", "Second-60")
+		l.Clock.Advance(59 * time.Second)
+		davLocked(t, "just before", dav(other, "PUT", file, "x"), file, token)
+		r := dav(key, "LOCK", file, nil, "If", "(<"+token+">)", "Timeout", "Second-60")
+		status(t, "refresh", r, 200, "")
+		headerIs(t, r, "Lock-Token", "")
+		l.Clock.Advance(59 * time.Second)
+		davLocked(t, "after a refresh", dav(other, "PUT", file, "x"), file, token)
+		l.Clock.Advance(time.Second)
+		status(t, "after its end", dav(other, "PUT", file, "x"), 204, "")
+		davRefused(t, "refreshed too late", dav(key, "LOCK", file, nil, "If", "(<"+token+">)"), 412)
+		davRefused(t, "refreshed without a token", dav(key, "LOCK", file, nil), 400)
+		davRefused(t, "Depth 1", dav(key, "LOCK", home+"/dir", lockBody, "Depth", "1"), 400)
+
+		// where nothing is, LOCK makes the empty file
+		r = dav(key, "LOCK", home+"/made.txt", lockBody)
+		status(t, "LOCK of nothing", r, 201, "")
+		bodyIs(t, dav(other, "GET", home+"/made.txt", nil).OK(200), "")
+		davUnlock(t, key, home+"/made.txt", r)
+		bodyIs(t, dav(other, "GET", home+"/made.txt", nil).OK(200), "")
+
+		// a deep lock covers what is below and what comes; one on what is below is in its way
+		inner := davLock(t, other, file)
+		all := told(t, "LOCK above a lock", dav(key, "LOCK", home+"/dir", lockBody, "Depth", "infinity"))
+		if len(all) != 2 || all[0].path(t) != file || all[0].Status != statusLine("423") || all[1].path(t) != home+"/dir" || all[1].Status != statusLine("424") {
+			t.Errorf("LOCK above a lock: %+v", all)
+		}
+		status(t, "UNLOCK", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+inner+">"), 204, "")
+		deep := davLock(t, key, home+"/dir")
+		davLocked(t, "below", dav(other, "PUT", file, "x"), home+"/dir", deep)
+		davLocked(t, "a new member", dav(other, "PUT", home+"/dir/new", "x"), home+"/dir", deep)
+		davLocked(t, "a new folder", dav(other, "MKCOL", home+"/dir/new", nil), home+"/dir", deep)
+		status(t, "a new member, with the token", dav(key, "PUT", home+"/dir/new", "x", "If", "</webdav"+home+"/dir> (<"+deep+">)"), 201, "")
+		davRefused(t, "UNLOCK from below by another", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+deep+">"), 403)
+		status(t, "MOVE of all, with the token", dav(key, "MOVE", home+"/dir", nil, "Destination", "/webdav"+home+"/went", "If", "(<"+deep+">)"), 201, "")
+		status(t, "the lock stayed behind", dav(other, "PUT", home+"/went/new", "y"), 204, "")
+		sound(t, l, "in the end")
+	})
+}
+
+// Abuse case C110: a key holds 100 locks at most.
+func TestDAVLocksOfAKey(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	alice, key := davHome(t, l, "alice")
+	for i := range 100 {
+		davLock(t, key, fmt.Sprintf("/home/alice/%d", i))
+	}
+	dav(key, "PUT", "/home/alice/one%20more", "x").OK(201)
+	r := dav(key, "LOCK", "/home/alice/one%20more", lockBody)
+	davRefused(t, "the 101st", r, 507)
+	davRefused(t, "of nothing", dav(key, "LOCK", "/home/alice/nothing", lockBody), 507)
+	davRefused(t, "which makes no file", dav(key, "GET", "/home/alice/nothing", nil), 404)
+	status(t, "another key", dav(davKey(alice, M{"uploadPath": "/home/alice"}), "LOCK", "/home/alice/one%20more", lockBody, "Timeout", "Second-1"), 200, "")
+	l.Clock.Advance(time.Hour)
+	davLock(t, key, "/home/alice/one%20more")
+}
+
+// The If header (RFC 4918, section 10.4): its examples, with the states that they name.
+func TestDAVIf(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, key := davHome(t, l, "alice")
+		other := davKey(alice, M{"name": "other", "uploadPath": "/home/alice"})
+		const locked, free = "/home/alice/locked", "/home/alice/free"
+		dav(key, "PUT", locked, "x").OK(201)
+		dav(key, "PUT", free, "x").OK(201)
+		dav(key, "MKCOL", "/home/alice/dir", nil).OK(201)
+		token, foreign := davLock(t, key, locked), davLock(t, other, "/home/alice/dir")
+		const none = "urn:uuid:00000000-0000-4000-8000-000000000000"
+		etag := func(path string) string { return dav(key, "HEAD", path, nil).Header.Get("ETag") }
+		for _, row := range []struct {
+			path, header string
+			want         int
+		}{
+			{locked, "(<TOKEN> [ETAG]) ([\"I am another ETag\"])", 204}, // 10.4.6
+			{locked, "(<TOKEN> [\"x\"]) ([\"I am another ETag\"])", 412},
+			{locked, "(<TOKEN> [\"x\"]) ([ETAG])", 204},
+			{free, "(Not <NONE> [ETAG])", 204}, // 10.4.7
+			{free, "(Not <TOKEN>)", 204},
+			{locked, "(Not <TOKEN>)", 412},
+			{locked, "(Not <TOKEN> <NONE>)", 412},
+			{locked, "(<TOKEN>) (Not <DAV:no-lock>)", 204}, // 10.4.8
+			{locked, "(<NONE>) (Not <DAV:no-lock>)", 423},
+			{locked, "(<NONE>)", 412},
+			{locked, "(<DAV:no-lock>)", 412},
+			{locked, "</webdav/home/alice/locked> (<TOKEN>)", 204}, // 10.4.9, by path and by URI
+			{locked, "<http://larder.test/webdav/home/alice/locked> (<TOKEN> [ETAG]) <http://larder.test/webdav/home/alice/free> ([\"random\"])", 204},
+			{locked, "<http://larder.test/webdav/home/alice/free> (<TOKEN>)", 412},
+			{free, "</webdav/home/alice/locked> (<TOKEN>)", 204},
+			{locked, "<http://other.test/webdav/home/alice/locked> (<TOKEN>)", 412},
+			{free, "<http://other.test/x> (Not <TOKEN>)", 204},
+			{free, "</webdav/home/alice/none> (Not [ETAG])", 204}, // 10.4.10 and 10.4.11: nothing has no state
+			{free, "</webdav/home/alice/none> ([ETAG])", 412},
+			{free, "</webdav/home/alice/dir> (<FOREIGN>)", 412}, // a token of another key is none
+			{free, "</webdav/home/alice/dir> (Not <FOREIGN>)", 204},
+			{free, "([ETAG])", 204},
+			{free, "([W/ETAG])", 412},
+			{free, "(Not [ETAG])", 412},
+			{free, "()", 400},
+			{free, "", 204},
+			{free, "(<TOKEN>", 400},
+			{free, "(<TOKEN>) </webdav/x> (<TOKEN>)", 400},
+			{free, "garbage", 400},
+			{free, "</webdav/x>", 400},
+		} {
+			header := strings.NewReplacer("TOKEN", token, "NONE", none, "FOREIGN", foreign, "ETAG", etag(row.path)).Replace(row.header)
+			status(t, "PUT "+row.path+", If: "+row.header, dav(key, "PUT", row.path, "y", "If", header), row.want, "")
+		}
+		// without a tag on what it makes of two resources (10.4.9): the source's lock and the target's both are needed
+		davLocked(t, "MOVE onto", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked), locked, token)
+		status(t, "with the token", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked, "If", "</webdav"+locked+"> (<"+token+">)"), 204, "")
+	})
+}

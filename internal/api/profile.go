@@ -1,0 +1,105 @@
+package api
+
+import (
+	"net/http"
+
+	"larder/internal/account"
+	"larder/internal/secret"
+)
+
+type profileReply struct {
+	Username      string  `json:"username" required:"true"`
+	Email         string  `json:"email" required:"true"`
+	EmailVerified bool    `json:"emailVerified" required:"true"`
+	DisplayName   *string `json:"displayName" required:"true"`
+	AvatarURL     *string `json:"avatarUrl" required:"true"`
+	DefaultPath   string  `json:"defaultPath" required:"true"`
+	Locale        string  `json:"locale" required:"true" enum:"zh-CN,en-US"`
+	Role          string  `json:"role" required:"true" enum:"admin,user,guest"`
+	CreatedAt     int64   `json:"createdAt" required:"true" description:"ms"`
+}
+
+type appearanceReply struct {
+	Theme       string `json:"theme" required:"true" enum:"light,dark,system"`
+	AccentColor string `json:"accentColor" required:"true" pattern:"^#[0-9A-Fa-f]{6}$"`
+	EnableBlur  bool   `json:"enableBlur" required:"true"`
+}
+
+type mySettingsReply struct {
+	Profile    profileReply    `json:"profile" required:"true"`
+	Appearance appearanceReply `json:"appearance" required:"true"`
+	Quota      quotaReply      `json:"quota" required:"true"`
+}
+
+func (a *API) mySettings(c *call, _ struct{}) (mySettingsReply, error) {
+	used, err := c.quota(c.user.ID)
+	u := c.user
+	return mySettingsReply{
+		profileReply{u.Username, u.Email, u.EmailVerified, u.DisplayName, u.AvatarURL, u.DefaultPath, u.Locale, string(u.Role), u.CreatedAt},
+		appearanceReply{u.Theme, u.AccentColor, u.EnableBlur},
+		used,
+	}, err
+}
+
+type changeMySettingsInput struct {
+	DisplayName nullable[string] `json:"displayName" maxLength:"100" description:"Null or empty for none."`
+	AvatarURL   nullable[string] `json:"avatarUrl" maxLength:"1000" description:"An http or https address, or a path of this site. Null or empty for none."`
+	Locale      *string          `json:"locale" enum:"zh-CN,en-US"`
+	Theme       *string          `json:"theme" enum:"light,dark,system"`
+	DefaultPath *string          `json:"defaultPath" description:"The folder that opens first; starts with a slash."`
+	AccentColor *string          `json:"accentColor" pattern:"^#[0-9A-Fa-f]{6}$" description:"An addition."`
+	EnableBlur  *bool            `json:"enableBlur" description:"An addition."`
+}
+
+func (a *API) changeMySettings(c *call, in changeMySettingsInput) (messageReply, error) {
+	err := a.Accounts.ChangeProfile(c.ctx(), c.user.ID, account.Profile{
+		DisplayName: account.Text{Given: in.DisplayName.set, Value: in.DisplayName.value},
+		AvatarURL:   account.Text{Given: in.AvatarURL.set, Value: in.AvatarURL.value},
+		Locale:      in.Locale, Theme: in.Theme, AccentColor: in.AccentColor, DefaultPath: in.DefaultPath, EnableBlur: in.EnableBlur,
+	})
+	return messageReply{"The settings are saved."}, err
+}
+
+type changeMyPasswordInput struct {
+	OldPassword *string `json:"oldPassword" required:"true" minLength:"1" maxLength:"128"`
+	NewPassword *string `json:"newPassword" required:"true" minLength:"8" maxLength:"128" description:"At most 512 bytes."`
+}
+
+// changeMyPassword ends all sessions, this one too: its cookie goes.
+func (a *API) changeMyPassword(c *call, in changeMyPasswordInput) (messageReply, error) {
+	err := c.guessPassword([]string{"account:" + c.user.ID}, func() error {
+		return a.Accounts.ChangePassword(c.ctx(), c.user, secret.Text(*in.OldPassword), secret.Text(*in.NewPassword))
+	})
+	if err != nil {
+		return messageReply{}, err
+	}
+	http.SetCookie(c.w, a.sessionCookie("", -1))
+	return messageReply{"The new password is set. Sign in with it."}, nil
+}
+
+type sendCodeInput struct {
+	Email *string `json:"email" required:"true" description:"The address to be; another account's is refused."`
+}
+
+type sendCodeReply struct {
+	Success   bool  `json:"success" required:"true"`
+	ExpiresIn int64 `json:"expiresIn" required:"true" description:"Seconds."`
+}
+
+func (a *API) sendCode(c *call, in sendCodeInput) (sendCodeReply, error) {
+	err := a.Accounts.SendCode(c.ctx(), c.user.ID, *in.Email)
+	return sendCodeReply{true, int64(account.CodeLifetime.Seconds())}, err
+}
+
+type confirmCodeInput struct {
+	Email *string `json:"email" required:"true" description:"As the code was asked for."`
+	Code  *string `json:"code" required:"true" pattern:"^[0-9]{6}$"`
+}
+
+type confirmCodeReply struct {
+	Success bool `json:"success" required:"true"`
+}
+
+func (a *API) confirmCode(c *call, in confirmCodeInput) (confirmCodeReply, error) {
+	return confirmCodeReply{true}, a.Accounts.ConfirmCode(c.ctx(), c.user.ID, *in.Email, *in.Code)
+}

@@ -1,0 +1,28 @@
+package api
+
+import "larder/internal/secret"
+
+// messageReply is the answer of what has nothing to show but that it was done.
+type messageReply struct {
+	Message string `json:"message" required:"true"`
+}
+
+type forgotPasswordInput struct {
+	Email *string `json:"email" required:"true" description:"Of the account."`
+}
+
+// forgotPassword answers alike whoever the address belongs to, and takes as long: what there is to do is done by a job (abuse case C48).
+func (a *API) forgotPassword(c *call, in forgotPasswordInput) (messageReply, error) {
+	err := a.Accounts.QueueReset(c.ctx(), *in.Email)
+	return messageReply{"If this address belongs to an account, a link to set a new password is on its way to it."}, err
+}
+
+type resetPasswordInput struct {
+	Token    *string `json:"token" required:"true" description:"From the link that was mailed; good for 15 minutes, and once."`
+	Password *string `json:"password" required:"true" minLength:"8" maxLength:"128" description:"At most 512 bytes."`
+}
+
+func (a *API) resetPassword(c *call, in resetPasswordInput) (messageReply, error) {
+	err := a.Lifecycle.RecoverPassword(c.ctx(), *in.Token, secret.Text(*in.Password))
+	return messageReply{"The new password is set. Sign in with it."}, err
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"larder/internal/account"
+	"larder/internal/audit"
+	"larder/internal/lifecycle"
+	"larder/internal/secret"
+	"larder/internal/site"
+)
+
+type registerInput struct {
+	Username     *string `json:"username" required:"true" minLength:"3" maxLength:"20" pattern:"^[A-Za-z0-9_]+$"`
+	Password     *string `json:"password" required:"true" minLength:"8" maxLength:"128" description:"At most 512 bytes."`
+	Email        *string `json:"email" required:"true" maxLength:"254"`
+	InviteCode   *string `json:"inviteCode" maxLength:"200" description:"Needed while invite codes are; a valid one also opens registration while it is closed."`
+	CaptchaToken *string `json:"captchaToken" maxLength:"4096" description:"Needed while the bot check is on."`
+}
+
+// registeredUser is an account as whoever made it is told of it.
+type registeredUser struct {
+	ID            string `json:"id" required:"true"`
+	Username      string `json:"username" required:"true"`
+	Email         string `json:"email" required:"true"`
+	EmailVerified bool   `json:"emailVerified" required:"true"`
+	Role          string `json:"role" required:"true" enum:"admin,user,guest"`
+}
+
+type registerReply struct {
+	User    registeredUser `json:"user" required:"true"`
+	Message string         `json:"message" required:"true"`
+}
+
+// register makes an account and signs nobody in. In the access log stands who registered, and that somebody tried to, but not what they typed.
+func (a *API) register(c *call, in registerInput) (registerReply, error) {
+	settings, err := c.presentSettings()
+	if err != nil {
+		return registerReply{}, err
+	}
+	c.notes = append(c.notes, note{action: audit.Register, path: "/api/auth/register"})
+	user, err := a.Lifecycle.Register(c.ctx(), lifecycle.Registration{
+		Account: account.NewUser{
+			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password), Locale: preferredLocale(c.r.Header.Get("Accept-Language")),
+		},
+		Invite:   strings.TrimSpace(or(in.InviteCode, "")),
+		Settings: settings,
+		Human:    func(context.Context) error { return c.human(settings, in.CaptchaToken) },
+	})
+	if err != nil {
+		return registerReply{}, err
+	}
+	c.actor.UserID = user.ID
+	message := "Your account is ready. You can sign in now."
+	if settings.RequireEmailVerification {
+		message = "Your account is made. Follow the link that is being mailed to you, then sign in."
+	}
+	return registerReply{registeredUser{user.ID, user.Username, user.Email, user.EmailVerified, string(user.Role)}, message}, nil
+}
+
+// presentSettings returns the settings of this very moment, where closing a door must be felt at once.
+func (c *call) presentSettings() (site.Settings, error) {
+	if _, err := c.configVersion(); err != nil {
+		return site.Settings{}, err
+	}
+	return c.settings()
+}
+
+// human has the bot check judged while it is on. Faults: Invalid, Unavailable.
+func (c *call) human(settings site.Settings, token *string) error {
+	if !settings.EnableCaptcha {
+		return nil
+	}
+	return c.a.Captcha.Check(c.ctx(), or(token, ""), c.ip)
+}
+
+// preferredLocale is the one of our locales that a browser asks for first (RFC 9110, section 12.5.4): en-US unless it is Chinese.
+func preferredLocale(acceptLanguage string) string {
+	const most = 20 // that are looked at
+	locale, best := "en-US", 0.0
+	for _, entry := range strings.SplitN(acceptLanguage, ",", most) {
+		tag, params, _ := strings.Cut(strings.TrimSpace(entry), ";")
+		language, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
+		weight := 1.0
+		if q, found := strings.CutPrefix(strings.TrimSpace(params), "q="); found {
+			weight, _ = strconv.ParseFloat(q, 64) // what is no number is no wish
+		}
+		if weight <= best {
+			continue
+		}
+		switch language {
+		case "zh":
+			locale, best = "zh-CN", weight
+		case "en":
+			locale, best = "en-US", weight
+		}
+	}
+	return locale
+}
+
+type resendInput struct {
+	Email *string `json:"email" required:"true" maxLength:"254"`
+}
+
+type resendReply struct {
+	Message string `json:"message" required:"true"`
+}
+
+// resendVerification queues the same for every address, so that neither answer nor time tells whether an account has it.
+func (a *API) resendVerification(c *call, in resendInput) (resendReply, error) {
+	settings, err := c.presentSettings()
+	if err != nil {
+		return resendReply{}, err
+	}
+	if err := a.Accounts.ResendVerification(c.ctx(), settings, *in.Email); err != nil {
+		return resendReply{}, err
+	}
+	return resendReply{"If an account with this address waits to be verified, another link is on its way to it."}, nil
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"time"
+
+	"larder/internal/audit"
+	"larder/internal/download"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
+
+type shareFileInput struct {
+	ID   string  `path:"id" json:"-"`
+	File *string `query:"file" json:"-" description:"The id of one file in a shared folder; without it a folder comes as a zip."`
+}
+
+type shareDownloadReply struct {
+	URL       string `json:"url" required:"true"`
+	ExpiresIn int64  `json:"expiresIn" required:"true" description:"Seconds."`
+}
+
+// maxShareTokens is how many download addresses one share gives to one visitor's address in the time that they last: anybody may ask, and each is a row.
+const maxShareTokens = 1000
+
+// shareDownload hands out an address that a visitor gets the bytes from; the download counts when that is used.
+func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, error) {
+	visitor := c.visitor(in.ID)
+	visit, err := a.Shares.Visit(c.ctx(), in.ID, visitor)
+	if err != nil {
+		return shareDownloadReply{}, err
+	}
+	entry := or(in.File, visit.EntryID)
+	if c.wouldMake() {
+		return shareDownloadReply{}, a.Downloads.MayShared(c.ctx(), visit, entry)
+	}
+	room, err := a.Counters.Take(c.ctx(), "share tokens:"+visit.ID+":"+addressKey(c.ip), maxShareTokens, download.Lifetime, 1)
+	if err != nil {
+		return shareDownloadReply{}, err
+	}
+	if !room.Allowed {
+		return shareDownloadReply{}, &fault.Error{Kind: fault.RateLimited, Message: "Too many downloads of this share. Please wait a moment.", RetryAfter: room.RetryAfter}
+	}
+	token, err := a.Downloads.IssueShared(c.ctx(), visit, visitor.Given, entry)
+	if err != nil {
+		return shareDownloadReply{}, err
+	}
+	return shareDownloadReply{c.url("/api/gateway/download/" + token), int64(download.Lifetime / time.Second)}, nil
+}
+
+// sharePreview shows a file of a share, as often as a visitor likes: it counts as nothing, and a share that was viewed as often as it may be still shows the
+// picture to whoever has its page open. There is one answer for all shares that are not active.
+func (a *API) sharePreview(c *call) error {
+	in, err := bound[shareFileInput](c)
+	if err != nil {
+		return err
+	}
+	content, err := c.previewed(in.ID, in.File)
+	if err != nil {
+		return err
+	}
+	c.audit(audit.Preview, content.Entry.Path())
+	media, shown, err := a.magic.shown(c.ctx(), content)
+	if err != nil {
+		return err
+	}
+	if !shown {
+		return fault.New(fault.Forbidden, "There is no preview of this kind of file.")
+	}
+	return c.serveBytes(outgoing{content.Entry.Name, media, content.ETag, content.Entry.Size, content.Modified, content}, manner{})
+}
+
+// previewed finds what a share shows, whatever kind of file it is. Faults: those of sharePreview.
+func (c *call) previewed(id string, file *string) (files.Content, error) {
+	visit, err := c.a.Shares.Visit(c.ctx(), id, c.visitor(id))
+	if fault.Is(err, fault.ShareRevoked) {
+		err = fault.New(fault.ShareExpired, "This share no longer works.").Because(err)
+	}
+	if err != nil {
+		return files.Content{}, err
+	}
+	return c.a.Downloads.PreviewShared(c.ctx(), visit, or(file, visit.EntryID))
+}
+
+type listShareInput struct {
+	ID    string  `path:"id" json:"-"`
+	Path  *string `query:"path" json:"-" default:"/" description:"A folder, seen from the one that is shared."`
+	Page  *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
+	Limit *int64  `query:"limit" json:"-" minimum:"1" maximum:"1000" default:"100"`
+	Sort  *string `query:"sort" json:"-" enum:"name,time,size,manual" description:"Default: the mount's."`
+	Order *string `query:"order" json:"-" enum:"asc,desc"`
+}
+
+type shareItemReply struct {
+	ID        string `json:"id" required:"true"`
+	Name      string `json:"name" required:"true"`
+	Path      string `json:"path" required:"true" description:"The folder it is in, seen from the one that is shared."`
+	Type      string `json:"type" required:"true" enum:"file,folder"`
+	Size      int64  `json:"size" required:"true" description:"Bytes."`
+	MimeType  string `json:"mimeType,omitempty"`
+	CreatedAt int64  `json:"createdAt" required:"true"`
+	UpdatedAt int64  `json:"updatedAt" required:"true"`
+}
+
+type listShareReply struct {
+	Items      []shareItemReply `json:"items" required:"true"`
+	Pagination pagination       `json:"pagination" required:"true"`
+}
+
+// listShare lists a folder of a shared folder: what an archive of it would hold. Where it lies and whose it is is not told.
+func (a *API) listShare(c *call, in listShareInput) (listShareReply, error) {
+	inside, err := vpath.Parse(or(in.Path, "/"))
+	if err != nil {
+		return listShareReply{}, err
+	}
+	visit, err := a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID))
+	if err != nil {
+		return listShareReply{}, err
+	}
+	if !visit.Open {
+		return listShareReply{}, fault.New(fault.InvalidPassword, "Give the password first.")
+	}
+	listing, err := a.Tree.ListShown(c.ctx(), visit.Creator, visit.EntryID, inside, files.ListQuery{
+		Page: int(or(in.Page, 1)), Limit: int(or(in.Limit, 100)), Sort: or(in.Sort, ""), Order: or(in.Order, ""),
+	})
+	if err != nil {
+		return listShareReply{}, err
+	}
+	reply := listShareReply{Items: []shareItemReply{}, Pagination: paginate(int64(listing.Total), or(in.Page, 1), or(in.Limit, 100))}
+	for _, e := range listing.Items {
+		item := shareItemReply{
+			ID: e.ID, Name: e.Name, Path: inside.String(), Type: "file", Size: e.Size, MimeType: e.MimeType, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		}
+		if e.Folder {
+			item.Type, item.MimeType = "folder", ""
+		}
+		reply.Items = append(reply.Items, item)
+	}
+	return reply, nil
+}

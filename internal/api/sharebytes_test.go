@@ -1,0 +1,337 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// handOut shares an entry and returns the share's id.
+func handOut(c *apptest.Client, entry string, more ...m) string {
+	body := m{"fileId": entry}
+	for _, some := range more {
+		for name, value := range some {
+			body[name] = value
+		}
+	}
+	return c.Post("/api/shares/", body).OK(201).Text("share.id")
+}
+
+// voucher asks a share for a download address.
+func voucher(c *apptest.Client, share string, query ...string) string {
+	return c.Get("/api/shares/" + share + "/download" + strings.Join(query, "")).OK(200).Text("url")
+}
+
+// downloads is how often a share says it was downloaded.
+func downloads(t *testing.T, c *apptest.Client, share string, want int64) {
+	t.Helper()
+	if got := c.In(t).Get("/api/shares/" + share).OK(200).Int("share.downloadCount"); got != want {
+		t.Errorf("%d downloads are counted, want %d", got, want)
+	}
+}
+
+// giveToShare gives a share its password; the cookie stays with the client.
+func giveToShare(c *apptest.Client, share, password string) {
+	c.Post("/api/shares/"+share+"/verify", m{"password": password}).OK(200)
+}
+
+// Specification: Share endpoints, download; Download gateway.
+func TestShareDownload(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, visitor := l.User(t, "alice"), l.Client(t)
+		const text = "0123456789"
+		file := alice.Upload("/home/alice", "data.txt", []byte(text))
+
+		t.Run("answer", func(t *testing.T) {
+			share := handOut(alice.In(t), file)
+			r := visitor.In(t).Get("/api/shares/" + share + "/download").OK(200)
+			fields(t, "data", object(t, r.Body)["data"], "url", "expiresIn")
+			if !strings.HasPrefix(r.Text("url"), apptest.BaseURL+"/api/gateway/download/") || r.Int("expiresIn") != 900 {
+				t.Errorf("got %s", r.Body)
+			}
+			headerIs(t, r, "Cache-Control", "private, no-store")
+			address := r.Text("url")
+			r = visitor.In(t).Get(address).OK(200)
+			bodyIs(t, r, text)
+			headerIs(t, r, "Content-Type", "text/plain; charset=utf-8")
+			headerIs(t, r, "Content-Disposition", `attachment; filename="data.txt"`)
+			headerIs(t, r, "Cache-Control", "private, no-store")
+			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
+			downloads(t, visitor, share, 1)
+			for what, c := range map[string]*apptest.Client{"a stale cookie": withCookie(l.Client(t), "auth_token", "junk"), "the creator": alice.In(t), "a key": alice.In(t).Key(m{})} {
+				status(t, what, c.Get("/api/shares/"+share+"/download"), 200, "")
+			}
+			bodyIs(t, visitor.In(t).Get(voucher(visitor.In(t), share, "?file="+file)).OK(200), text)
+		})
+		t.Run("HEAD makes nothing", func(t *testing.T) { // abuse case C44
+			share, visitor := handOut(alice.In(t), file), visitor.In(t)
+			before := digest(t, l)
+			for range 1001 { // more than there are addresses
+				r := visitor.Head("/api/shares/" + share + "/download")
+				status(t, "HEAD", r, 200, "")
+				headerIs(t, r, "Content-Length", "")
+			}
+			status(t, "what is not there", visitor.Head("/api/shares/"+share+"/download?file=none"), 404, "")
+			if digest(t, l) != before {
+				t.Error("HEAD has changed something")
+			}
+			bodyIs(t, visitor.Get(voucher(visitor, share)).OK(200), text)
+			for what, c := range map[string]struct {
+				share  m
+				status int
+			}{"downloads are off": {m{"allowDownload": false}, 403}, "shut": {m{"password": "of the share"}, 401}} {
+				status(t, what, visitor.Head("/api/shares/"+handOut(alice.In(t), file, c.share)+"/download"), c.status, "")
+			}
+			once := handOut(alice.In(t), file, m{"maxDownloads": 1})
+			visitor.Get(voucher(visitor, once)).OK(200)
+			status(t, "at the limit", visitor.Head("/api/shares/"+once+"/download"), 410, "")
+		})
+		t.Run("what counts", func(t *testing.T) {
+			share, visitor := handOut(alice.In(t), file, m{"maxDownloads": 2}), visitor.In(t)
+			address := voucher(visitor, share)
+			head := visitor.Head(address).OK(200)
+			headerIs(t, head, "Content-Length", "10")
+			etag := head.Header.Get("ETag")
+			for what, r := range map[string]struct {
+				header []string
+				want   int
+			}{
+				"If-None-Match": {[]string{"If-None-Match", etag}, 304}, "a range outside": {[]string{"Range", "bytes=10-"}, 416},
+				"If-Match": {[]string{"If-Match", `"other"`}, 412}, "a script": {[]string{"Service-Worker", "script"}, 403},
+			} {
+				status(t, what, visitor.Get(address, r.header...), r.want, "")
+			}
+			downloads(t, visitor, share, 0)
+			r := visitor.Get(address, "Range", "bytes=2-3")
+			status(t, "a part", r, 206, "")
+			bodyIs(t, r, "23")
+			downloads(t, visitor, share, 1)
+			visitor.Get(address).Fails(401, "INVALID_TOKEN")
+
+			spare, last := voucher(visitor, share), voucher(visitor, share)
+			visitor.Get(last).OK(200)
+			visitor.Get("/api/shares/"+share+"/download").Fails(410, "SHARE_LIMIT_REACHED")
+			visitor.Head("/api/shares/" + share + "/download")
+			r = visitor.Get(spare).Fails(410, "SHARE_LIMIT_REACHED")
+			headerIs(t, r, "ETag", "")
+			headerIs(t, r, "Content-Disposition", "")
+			downloads(t, visitor, share, 2)
+			alice.In(t).Patch("/api/shares/"+share, m{"maxDownloads": 3}).OK(200)
+			bodyIs(t, visitor.Get(spare).OK(200), text) // it was not used up
+			downloads(t, visitor, share, 3)
+		})
+		t.Run("views don't matter", func(t *testing.T) {
+			share := handOut(alice.In(t), file, m{"maxViews": 1})
+			visitor.In(t).Get("/api/shares/" + share).OK(200)
+			visitor.In(t).Get("/api/shares/"+share).Fails(410, "SHARE_LIMIT_REACHED")
+			bodyIs(t, visitor.In(t).Get(voucher(visitor.In(t), share)).OK(200), text)
+			bodyIs(t, visitor.In(t).Get("/api/shares/"+share+"/preview").OK(200), text)
+		})
+		t.Run("password", func(t *testing.T) {
+			share := handOut(alice.In(t), file, m{"password": "of the share"})
+			guest, other := l.Client(t), handOut(alice.In(t), file, m{"password": "of the share"})
+			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
+			giveToShare(guest, other, "of the share")
+			guest.Cookies["share_auth_"+share] = guest.Cookies["share_auth_"+other] // abuse case C46
+			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
+			giveToShare(guest, share, "of the share")
+			address := voucher(guest, share)
+			bodyIs(t, visitor.In(t).Get(address).OK(200), text) // the token carries the proof
+			address = voucher(guest, share)
+			alice.In(t).Patch("/api/shares/"+share, m{"password": "of the share"}).OK(200) // abuse case C81: another one, though it sounds the same
+			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
+			guest.Get(address).Fails(401, "INVALID_TOKEN")
+			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
+			alice.In(t).Patch("/api/shares/"+share, m{"password": nil}).OK(200)
+			bodyIs(t, visitor.In(t).Get(address).OK(200), text)
+		})
+		t.Run("which refusal", func(t *testing.T) {
+			visitor, all := visitor.In(t), m{"allowDownload": false, "password": "of the share", "maxDownloads": 1}
+			for _, id := range []string{"none", "abcdefghijkl", "%00", "%ff", strings.Repeat("x", 4000), file} {
+				visitor.Get("/api/shares/"+id+"/download").Fails(404, "NOT_FOUND")
+			}
+			ends := handOut(alice.In(t), file, all, m{"expiresIn": 60})
+			gone := handOut(alice.In(t), file, all)
+			alice.In(t).Delete("/api/shares/" + gone).OK(200)
+			visitor.Get("/api/shares/"+gone+"/download").Fails(410, "SHARE_REVOKED")
+			off := handOut(alice.In(t), file, all)
+			visitor.Get("/api/shares/"+off+"/download").Fails(403, "FORBIDDEN")
+			change(t, l, "UPDATE shares SET allow_download = TRUE, download_count = 1 WHERE id = $1", off)
+			visitor.Get("/api/shares/"+off+"/download").Fails(401, "INVALID_PASSWORD")
+			guest := l.Client(t)
+			giveToShare(guest, off, "of the share")
+			guest.Get("/api/shares/"+off+"/download").Fails(410, "SHARE_LIMIT_REACHED")
+			brief := handOut(alice.In(t), file, m{"expiresIn": 60})
+			address := voucher(visitor, brief)
+			l.Clock.Advance(time.Minute - time.Millisecond)
+			visitor.Head(address).OK(200)
+			visitor.Get("/api/shares/" + brief + "/download").OK(200)
+			l.Clock.Advance(time.Millisecond)
+			visitor.Get("/api/shares/"+ends+"/download").Fails(410, "SHARE_EXPIRED")
+			visitor.Get(address).Fails(401, "INVALID_TOKEN") // it ends with the share
+		})
+		t.Run("fifteen minutes", func(t *testing.T) {
+			share := handOut(l.SignIn(t, "alice", "password of alice"), file)
+			early, late := voucher(visitor.In(t), share), voucher(visitor.In(t), share)
+			l.Clock.Advance(15*time.Minute - time.Millisecond)
+			visitor.In(t).Get(early).OK(200)
+			l.Clock.Advance(time.Millisecond)
+			visitor.In(t).Get(late).Fails(401, "INVALID_TOKEN")
+			downloads(t, visitor, share, 1)
+		})
+		t.Run("how many addresses", func(t *testing.T) {
+			l.Apps = l.Apps[:1] // what is counted in one process, without the store that replicas share
+			share := handOut(l.SignIn(t, "alice", "password of alice"), file)
+			visitor := visitor.In(t)
+			for range 1000 {
+				visitor.Get("/api/shares/" + share + "/download").OK(200)
+			}
+			r := visitor.Get("/api/shares/"+share+"/download").Fails(429, "RATE_LIMIT_EXCEEDED")
+			if after := r.Header.Get("Retry-After"); after == "" || after == "0" {
+				t.Errorf("Retry-After %q", after)
+			}
+			visitor.Get("/api/shares/" + handOut(l.SignIn(t, "alice", "password of alice"), file) + "/download").OK(200)
+		})
+	})
+}
+
+// Abuse cases C84 and C85: one token gives one body however many ask at once, and no more downloads are given out than the share allows.
+func TestShareDownloadRaces(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, visitor := l.User(t, "alice"), l.Client(t)
+		const text = "what is shared"
+		file := alice.Upload("/home/alice", "data.txt", []byte(text))
+		folder := mkdir(alice, "/home/alice", "folder")
+		alice.Upload("/home/alice/folder", "data.txt", []byte(text))
+		check := func(t *testing.T, replies []*apptest.Reply, bodies, others int) {
+			t.Helper()
+			count := statuses(t, replies)
+			if count[200] != bodies || count[others] != len(replies)-bodies {
+				t.Errorf("answers %v", count)
+			}
+			for _, r := range replies {
+				if r.Status != 200 && (strings.Contains(string(r.Body), text) || r.Header.Get("ETag") != "" || r.Header.Get("Content-Disposition") != "") {
+					t.Errorf("a loser gets %v %s", r.Header, r.Body)
+				}
+			}
+		}
+		for range 3 {
+			share := handOut(alice, file)
+			address := voucher(visitor, share)
+			check(t, atOnce(t, visitor, 50, func(c *apptest.Client, _ int) *apptest.Reply { return c.Get(address) }), 1, 401)
+			downloads(t, visitor, share, 1)
+		}
+		for _, limit := range []int{1, 7} {
+			share := handOut(alice, file, m{"maxDownloads": limit})
+			var addresses []string
+			for range 50 {
+				addresses = append(addresses, voucher(visitor, share))
+			}
+			check(t, atOnce(t, visitor, 50, func(c *apptest.Client, i int) *apptest.Reply { return c.Get(addresses[i]) }), limit, 410)
+			downloads(t, visitor, share, int64(limit))
+		}
+		share := handOut(alice, folder, m{"maxDownloads": 1})
+		one, two := voucher(visitor, share), voucher(visitor, share)
+		check(t, atOnce(t, visitor, 2, func(c *apptest.Client, i int) *apptest.Reply { return c.Get([]string{one, two}[i]) }), 1, 410)
+		downloads(t, visitor, share, 1)
+	})
+}
+
+// Abuse case C86: whatever ends a share ends the tokens that are out, and so does what takes the right from its creator.
+func TestShareTokensEnd(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, visitor := l.Admin(t), l.Client(t)
+		const text = "what is shared"
+		serial := 0
+		for name, c := range map[string]struct {
+			act    func(t *testing.T, owner *apptest.Client, name, file, share string)
+			status int
+			code   string
+			undo   func(t *testing.T, owner *apptest.Client, name, file, share string)
+		}{
+			"revoked": {func(t *testing.T, owner *apptest.Client, _, _, share string) {
+				owner.Delete("/api/shares/" + share).OK(200)
+			}, 401, "INVALID_TOKEN", nil},
+			"revoked by an administrator": {func(t *testing.T, _ *apptest.Client, _, _, share string) {
+				admin.In(t).Delete("/api/admin/shares/" + share).OK(200)
+			}, 401, "INVALID_TOKEN", nil},
+			"the creator disabled": {func(t *testing.T, _ *apptest.Client, name, _, _ string) {
+				setStatus(t, l, name, "disabled")
+			}, 401, "INVALID_TOKEN", func(t *testing.T, _ *apptest.Client, name, _, _ string) { setStatus(t, l, name, "active") }},
+			"the file deleted": {func(t *testing.T, owner *apptest.Client, _, file, _ string) {
+				owner.Delete("/api/files/" + file).OK(200)
+			}, 404, "NOT_FOUND", nil},
+			"downloads switched off": {func(t *testing.T, owner *apptest.Client, _, _, share string) {
+				owner.Patch("/api/shares/"+share, m{"allowDownload": false}).OK(200)
+			}, 401, "INVALID_TOKEN", func(t *testing.T, owner *apptest.Client, _, _, share string) {
+				owner.Patch("/api/shares/"+share, m{"allowDownload": true}).OK(200)
+			}},
+			"no right to share": {func(t *testing.T, _ *apptest.Client, name, _, _ string) {
+				addRule(admin.In(t), m{"pathPattern": "/home/" + name + "/**", "effect": "deny", "role": "user", "permissions": []string{"share"}})
+			}, 401, "INVALID_TOKEN", nil},
+			"no right to download": {func(t *testing.T, _ *apptest.Client, name, _, _ string) {
+				addRule(admin.In(t), m{"pathPattern": "/home/" + name + "/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
+			}, 401, "INVALID_TOKEN", nil},
+			"a password on the file": {func(t *testing.T, owner *apptest.Client, _, file, _ string) {
+				owner.Put("/api/files/"+file, m{"accessPassword": "open sesame"}).OK(200)
+			}, 403, "PASSWORD_REQUIRED", func(t *testing.T, owner *apptest.Client, _, file, _ string) {
+				owner.Put("/api/files/"+file, m{"accessPassword": nil}).OK(200)
+			}},
+			"a password on the share": {func(t *testing.T, owner *apptest.Client, _, _, share string) {
+				owner.Patch("/api/shares/"+share, m{"password": "of the share"}).OK(200)
+			}, 401, "INVALID_TOKEN", nil},
+		} {
+			serial++
+			who := "owner" + string(rune('a'+serial))
+			t.Run(name, func(t *testing.T) {
+				owner := l.User(t, who)
+				file := owner.Upload("/home/"+who, "data.txt", []byte(text))
+				share := handOut(owner, file)
+				address := voucher(visitor.In(t), share)
+				etag := visitor.In(t).Head(address).OK(200).Header.Get("ETag")
+				c.act(t, owner, who, file, share)
+				for _, header := range [][]string{nil, {"Range", "bytes=0-3"}, {"If-None-Match", etag}} {
+					r := visitor.In(t).Get(address, header...).Fails(c.status, c.code)
+					headerIs(t, r, "ETag", "")
+					headerIs(t, r, "Content-Disposition", "")
+					status(t, "HEAD", visitor.In(t).Head(address, header...), c.status, "")
+				}
+				if c.undo != nil {
+					c.undo(t, owner, who, file, share)
+					bodyIs(t, visitor.In(t).Get(address).OK(200), text)
+				}
+			})
+		}
+		t.Run("a password given elsewhere", func(t *testing.T) { // what the cookie unlocked proves counts for no share
+			folder := mkdir(admin.In(t), "/public", "given")
+			file := admin.In(t).Upload("/public/given", "a.txt", []byte(text))
+			address := voucher(visitor.In(t), handOut(admin.In(t), file))
+			guard(admin.In(t), folder, "open sesame")
+			guest := l.Client(t)
+			unlock(guest, "/public/given", "open sesame").OK(200)
+			bodyIs(t, guest.Get("/public/given/a.txt").OK(200), text)
+			guest.Get(address).Fails(403, "PASSWORD_REQUIRED")
+			status(t, "HEAD", guest.Head(address), 403, "")
+		})
+		t.Run("renamed and moved", func(t *testing.T) { // it goes on with the file
+			owner := l.User(t, "mover")
+			file := owner.Upload("/home/mover", "data.txt", []byte(text))
+			address := voucher(visitor.In(t), handOut(owner, file))
+			mkdir(owner, "/home/mover", "there")
+			owner.Post("/api/files/"+file+"/move", m{"targetPath": "/home/mover/there", "newName": "other.txt"}).OK(200)
+			headerIs(t, visitor.In(t).Get(address).OK(200), "Content-Disposition", `attachment; filename="other.txt"`)
+		})
+	})
+}
+
+// setStatus changes the status of an account as its administration does.
+func setStatus(t *testing.T, l *apptest.Larder, name, to string) {
+	t.Helper()
+	change(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $2", to, name)
+	change(t, l, "UPDATE versions SET value = value + 1 WHERE name = 'config'")
+}

@@ -1,0 +1,275 @@
+package api
+
+import (
+	"net/http"
+
+	"larder/internal/audit"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/secret"
+	"larder/internal/share"
+)
+
+// sharedFileReply is the file or folder of a share as its creator sees it.
+type sharedFileReply struct {
+	ID   string `json:"id" required:"true"`
+	Name string `json:"name" required:"true"`
+	Path string `json:"path" required:"true" description:"The folder it is in."`
+	Type string `json:"type" required:"true" enum:"file,folder"`
+	Size int64  `json:"size" required:"true" description:"Bytes."`
+}
+
+// visitedFileReply is that file as visitors see it: where it lies is not told.
+type visitedFileReply struct {
+	sharedFileReply
+	MimeType string `json:"mimeType,omitempty" description:"Of a file."`
+}
+
+func viewSharedFile(e *files.Entry) *sharedFileReply {
+	if e == nil {
+		return nil
+	}
+	reply := &sharedFileReply{ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size}
+	if e.Folder {
+		reply.Type = "folder"
+	}
+	return reply
+}
+
+// shareTitle is the title of a share: the file's name, unless it was given one.
+func shareTitle(title *string, e *files.Entry) string {
+	switch {
+	case title != nil:
+		return *title
+	case e != nil:
+		return e.Name
+	}
+	return ""
+}
+
+type createShareInput struct {
+	FileID        *string `json:"fileId" required:"true" maxLength:"255"`
+	Title         *string `json:"title" maxLength:"200" description:"Default: the file's name."`
+	Password      *string `json:"password" minLength:"1" maxLength:"128"`
+	ExpiresIn     *int64  `json:"expiresIn" minimum:"60" maximum:"31536000" description:"Seconds; null for no end."`
+	MaxViews      *int64  `json:"maxViews" minimum:"1" maximum:"1000000000" description:"null for no limit."`
+	MaxDownloads  *int64  `json:"maxDownloads" minimum:"1" maximum:"1000000000" description:"null for no limit."`
+	AllowPreview  *bool   `json:"allowPreview" default:"true"`
+	AllowDownload *bool   `json:"allowDownload" default:"true"`
+}
+
+// newShareReply is a share at its creation.
+type newShareReply struct {
+	ID                string `json:"id" required:"true"`
+	URL               string `json:"url" required:"true"`
+	ExpiresAt         *int64 `json:"expiresAt" required:"true"`
+	CreatedAt         int64  `json:"createdAt" required:"true"`
+	PasswordProtected bool   `json:"passwordProtected" required:"true" description:"Visitors are asked for a password: the share's, or the file's."`
+	AllowPreview      bool   `json:"allowPreview" required:"true"`
+	AllowDownload     bool   `json:"allowDownload" required:"true"`
+}
+
+type createShareReply struct {
+	Share newShareReply `json:"share" required:"true"`
+}
+
+func (a *API) createShare(c *call, in createShareInput) (createShareReply, error) {
+	c.auditEntry(audit.Share, *in.FileID)
+	item, err := a.Shares.Create(c.ctx(), c.actor, share.Draft{
+		EntryID: *in.FileID, Title: in.Title, Password: (*secret.Text)(in.Password), ExpiresIn: in.ExpiresIn, MaxViews: in.MaxViews, MaxDownloads: in.MaxDownloads,
+		AllowPreview: or(in.AllowPreview, true), AllowDownload: or(in.AllowDownload, true),
+	})
+	if err != nil {
+		return createShareReply{}, err
+	}
+	return createShareReply{newShareReply{
+		ID: item.ID, URL: c.shareURL(item.ID), ExpiresAt: item.ExpiresAt, CreatedAt: item.CreatedAt, PasswordProtected: item.Asks,
+		AllowPreview: item.AllowPreview, AllowDownload: item.AllowDownload,
+	}}, nil
+}
+
+// shareURL is where people open a share.
+func (c *call) shareURL(id string) string { return c.url("/share/" + id) }
+
+// shareReply is a share as its creator sees it.
+type shareReply struct {
+	ID               string           `json:"id" required:"true"`
+	URL              string           `json:"url" required:"true"`
+	Title            string           `json:"title" required:"true"`
+	File             *sharedFileReply `json:"file" required:"true" description:"null when it is gone, or not for the creator to see any more."`
+	ExpiresAt        *int64           `json:"expiresAt" required:"true"`
+	ViewCount        int64            `json:"viewCount" required:"true"`
+	DownloadCount    int64            `json:"downloadCount" required:"true"`
+	MaxViews         *int64           `json:"maxViews" required:"true"`
+	MaxDownloads     *int64           `json:"maxDownloads" required:"true"`
+	AllowPreview     bool             `json:"allowPreview" required:"true"`
+	AllowDownload    bool             `json:"allowDownload" required:"true"`
+	RequiresPassword bool             `json:"requiresPassword" required:"true" description:"Visitors are asked for a password: the share's, or the file's."`
+	HasPassword      bool             `json:"hasPassword" required:"true" description:"It has a password of its own."`
+	Status           string           `json:"status" required:"true" enum:"active,expired,revoked"`
+	CreatedAt        int64            `json:"createdAt" required:"true"`
+	UpdatedAt        int64            `json:"updatedAt" required:"true"`
+}
+
+func (c *call) viewShare(i share.Item) shareReply {
+	return shareReply{
+		ID: i.ID, URL: c.shareURL(i.ID), Title: shareTitle(i.Title, i.Entry), File: viewSharedFile(i.Entry), ExpiresAt: i.ExpiresAt,
+		ViewCount: i.ViewCount, DownloadCount: i.DownloadCount, MaxViews: i.MaxViews, MaxDownloads: i.MaxDownloads,
+		AllowPreview: i.AllowPreview, AllowDownload: i.AllowDownload, RequiresPassword: i.Asks, HasPassword: i.PasswordID != "",
+		Status: string(i.Status), CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+	}
+}
+
+type listSharesInput struct {
+	Page   *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
+	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"100" default:"20"`
+	Status *string `query:"status" json:"-" enum:"active,expired,revoked"`
+}
+
+func (in listSharesInput) query() share.Query {
+	return share.Query{Status: share.Status(or(in.Status, "")), Page: or(in.Page, 1), Limit: or(in.Limit, 20)}
+}
+
+type listSharesReply struct {
+	Items      []shareReply `json:"items" required:"true"`
+	Pagination pagination   `json:"pagination" required:"true"`
+}
+
+func (a *API) listShares(c *call, in listSharesInput) (listSharesReply, error) {
+	q := in.query()
+	items, total, err := a.Shares.List(c.ctx(), c.actor, q)
+	reply := listSharesReply{Items: []shareReply{}, Pagination: paginate(total, q.Page, q.Limit)}
+	for _, i := range items {
+		reply.Items = append(reply.Items, c.viewShare(i))
+	}
+	return reply, err
+}
+
+// visitedShareReply is a share as visitors see it.
+type visitedShareReply struct {
+	ID               string            `json:"id" required:"true"`
+	Title            string            `json:"title" required:"true" description:"Until the password is given empty, unless the creator set one."`
+	CreatorName      string            `json:"creatorName" required:"true"`
+	File             *visitedFileReply `json:"file" required:"true" description:"null until the password is given."`
+	AllowPreview     *bool             `json:"allowPreview" required:"true" description:"null until the password is given."`
+	AllowDownload    *bool             `json:"allowDownload" required:"true" description:"null until the password is given."`
+	ExpiresAt        *int64            `json:"expiresAt" required:"true"`
+	RequiresPassword bool              `json:"requiresPassword" required:"true" description:"A password is still to be given."`
+	ViewCount        int64             `json:"viewCount" required:"true"`
+	MaxViews         *int64            `json:"maxViews" required:"true"`
+	DownloadCount    int64             `json:"downloadCount" required:"true"`
+	MaxDownloads     *int64            `json:"maxDownloads" required:"true"`
+}
+
+type visitShareReply struct {
+	Share visitedShareReply `json:"share" required:"true"`
+}
+
+// visitShare shows a share to whoever holds its address, and counts it: HEAD, which shows nothing, does not.
+func (a *API) visitShare(c *call, in idInput) (visitShareReply, error) {
+	visit, err := a.Shares.View(c.ctx(), in.ID, c.visitor(in.ID), c.r.Method == http.MethodGet)
+	if err != nil {
+		return visitShareReply{}, err
+	}
+	reply := visitedShareReply{
+		ID: visit.ID, Title: shareTitle(visit.Title, nil), CreatorName: visit.CreatorName, ExpiresAt: visit.ExpiresAt, RequiresPassword: !visit.Open,
+		ViewCount: visit.ViewCount, MaxViews: visit.MaxViews, DownloadCount: visit.DownloadCount, MaxDownloads: visit.MaxDownloads,
+	}
+	if visit.Open {
+		reply.Title, reply.AllowPreview, reply.AllowDownload = shareTitle(visit.Title, &visit.Entry), &visit.AllowPreview, &visit.AllowDownload
+		reply.File = &visitedFileReply{sharedFileReply: *viewSharedFile(&visit.Entry)}
+		reply.File.Path = "/"
+		if !visit.Entry.Folder {
+			reply.File.MimeType = visit.Entry.MimeType
+		}
+	}
+	return visitShareReply{reply}, nil
+}
+
+type verifyShareInput struct {
+	ID       string  `path:"id" json:"-"`
+	Password *string `json:"password" required:"true" maxLength:"128"`
+}
+
+type verifyShareReply struct {
+	Authorized bool `json:"authorized" required:"true"`
+}
+
+// verifyShare takes a password of a share, its own or one of its file, and remembers it in the share's cookie.
+func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error) {
+	visit, err := a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID))
+	switch {
+	case err != nil:
+		return verifyShareReply{}, err
+	case len(visit.Locks) == 0:
+		return verifyShareReply{}, fault.New(fault.Invalid, "This share asks for no password.")
+	}
+	if err := c.mayUnlock(); err != nil {
+		return verifyShareReply{}, err
+	}
+	var given []string
+	err = c.guessPassword(targets("share:"+visit.ID, visit.Locks), func() (err error) {
+		given, err = c.try(visit.Locks, secret.Text(*in.Password))
+		return err
+	})
+	c.auditGuess(err, audit.ShareDownload, visit.Path)
+	if err != nil {
+		return verifyShareReply{}, err
+	}
+	if visit, err = a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID, given...)); err != nil {
+		return verifyShareReply{}, err
+	}
+	c.rememberShare(visit.ID, given)
+	if !visit.Open {
+		return verifyShareReply{}, fault.New(fault.PasswordRequired, "This password is right, but another one is asked for as well.")
+	}
+	return verifyShareReply{Authorized: true}, nil
+}
+
+type changeShareInput struct {
+	ID            string           `path:"id" json:"-"`
+	Title         nullable[string] `json:"title" maxLength:"200" description:"null for the file's name."`
+	Password      nullable[string] `json:"password" minLength:"1" maxLength:"128" description:"null for none; whatever was opened with the one before is shut."`
+	ExpiresIn     nullable[int64]  `json:"expiresIn" minimum:"60" maximum:"31536000" description:"Seconds from now; null for no end."`
+	MaxViews      nullable[int64]  `json:"maxViews" minimum:"1" maximum:"1000000000" description:"null for no limit."`
+	MaxDownloads  nullable[int64]  `json:"maxDownloads" minimum:"1" maximum:"1000000000" description:"null for no limit."`
+	AllowPreview  *bool            `json:"allowPreview"`
+	AllowDownload *bool            `json:"allowDownload"`
+}
+
+type changeShareReply struct {
+	Share shareReply `json:"share" required:"true"`
+}
+
+func (a *API) changeShare(c *call, in changeShareInput) (changeShareReply, error) {
+	change := share.Change{
+		Title: given(in.Title), ExpiresIn: given(in.ExpiresIn), MaxViews: given(in.MaxViews), MaxDownloads: given(in.MaxDownloads),
+		AllowPreview: in.AllowPreview, AllowDownload: in.AllowDownload,
+	}
+	if in.Password.set {
+		change.Password = new(*secret.Text)
+		*change.Password = (*secret.Text)(in.Password.value)
+	}
+	item, err := a.Shares.Change(c.ctx(), c.actor, in.ID, change)
+	if err != nil {
+		return changeShareReply{}, err
+	}
+	c.auditEntry(audit.Share, item.EntryID)
+	return changeShareReply{c.viewShare(item)}, nil
+}
+
+// given is a field of a change: nil where it is absent, and a nil within where it is null.
+func given[T any](n nullable[T]) **T {
+	if !n.set {
+		return nil
+	}
+	return &n.value
+}
+
+func (a *API) revokeShare(c *call, in idInput) (none, error) {
+	entryID, err := a.Shares.Revoke(c.ctx(), c.user.ID, in.ID)
+	if err == nil {
+		c.auditEntry(audit.Share, entryID)
+	}
+	return none{}, err
+}

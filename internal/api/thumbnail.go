@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/thumb"
+)
+
+// A thumbnail is judged like the original, at each request: it may be kept by who got it, and is never shown again unasked.
+
+type thumbnailInput struct {
+	ID   string  `path:"id" json:"-"`
+	Size *string `query:"size" json:"-" required:"true" enum:"160,320,640,1280,2048" description:"The longest edge in pixels. No picture is enlarged."`
+}
+
+type shareThumbnailInput struct {
+	ID   string  `path:"id" json:"-"`
+	File *string `query:"file" json:"-" description:"The id of one file in a shared folder."`
+	Size *string `query:"size" json:"-" required:"true" enum:"160,320,640,1280,2048" description:"The longest edge in pixels. No picture is enlarged."`
+}
+
+type linkThumbnailInput struct {
+	Link string  `path:"link" json:"-"`
+	Size *string `query:"size" json:"-" required:"true" enum:"160,320,640,1280,2048" description:"The longest edge in pixels. No picture is enlarged."`
+}
+
+// thumbnail shows a picture to whoever may download it, visitors included.
+func (a *API) thumbnail(c *call) error {
+	in, err := bound[thumbnailInput](c)
+	if err != nil {
+		return err
+	}
+	if err := c.needs("read"); err != nil {
+		return err
+	}
+	found, err := c.lookUp()
+	if err != nil {
+		return err
+	}
+	content, err := found.For(c.actor)
+	if c.actor.UserID == "" && (fault.Is(err, fault.Forbidden) || fault.Is(err, fault.NotFound)) {
+		if c.refused != nil {
+			return c.refused
+		}
+		return fault.New(fault.Unauthorized, "Please sign in.").Because(err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.serveThumbnail(content, *in.Size, manner{asks: true})
+}
+
+func (c *call) findFile() (*files.Found, error) {
+	return c.a.Tree.FindID(c.ctx(), c.r.PathValue("id"))
+}
+
+// shareThumbnail shows what sharePreview does, by the same rules, and counts as little.
+func (a *API) shareThumbnail(c *call) error {
+	in, err := bound[shareThumbnailInput](c)
+	if err != nil {
+		return err
+	}
+	content, err := c.previewed(in.ID, in.File)
+	if err != nil {
+		return err
+	}
+	_, shown, err := a.magic.shown(c.ctx(), content)
+	if err != nil {
+		return err
+	}
+	if !shown {
+		return noThumbnail()
+	}
+	return c.serveThumbnail(content, *in.Size, manner{asks: true})
+}
+
+// linkThumbnail may be embedded anywhere, as the original.
+func (a *API) linkThumbnail(c *call) error {
+	in, err := bound[linkThumbnailInput](c)
+	if err != nil {
+		return err
+	}
+	content, err := c.linked(in.Link)
+	if err != nil {
+		return err
+	}
+	return c.serveThumbnail(content, *in.Size, manner{public: true, asks: true})
+}
+
+// serveThumbnail serves the thumbnail of a content that the caller may have. Faults: NotFound, when there is none; RateLimited; Unavailable.
+func (c *call) serveThumbnail(content files.Content, size string, m manner) error {
+	if c.a.Thumbs == nil {
+		return noThumbnail()
+	}
+	media, err := c.a.magic.of(c.ctx(), content)
+	if err != nil {
+		return err
+	}
+	if top, _, _ := strings.Cut(media, "/"); top != "image" || media == "image/svg+xml" {
+		return noThumbnail()
+	}
+	edge, err := strconv.Atoi(size)
+	if err != nil {
+		return err
+	}
+	original := thumb.Source{ID: content.ID, Size: content.Entry.Size, Open: func(ctx context.Context) (blob.Object, error) {
+		return content.OpenRange(ctx, 0, content.Entry.Size)
+	}}
+	t, err := c.a.Thumbs.Get(c.ctx(), c.limitKey(), original, edge)
+	if err != nil {
+		return err
+	}
+	defer t.Close() // twice, where it was sent: the second time does nothing
+	name := strings.TrimSuffix(content.Entry.Name, path.Ext(content.Entry.Name)) + "." + t.Ext
+	return c.serveBytes(outgoing{name, t.Type, t.ETag, t.Size(), time.Time{}, made{t}}, m)
+}
+
+func noThumbnail() error { return fault.New(fault.NotFound, "There is no thumbnail of this file.") }
+
+// made is a thumbnail as a source of bytes.
+type made struct{ thumb.Thumbnail }
+
+// Check implements source.
+func (m made) Check(context.Context) error { return nil }
+
+// Elsewhere implements source: no store has it.
+func (m made) Elsewhere(context.Context, files.Outside) (string, error) { return "", nil }
+
+// OpenRange implements source.
+func (m made) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
+	_, err := m.Seek(first, io.SeekStart)
+	return m.Thumbnail, err
+}

@@ -1,0 +1,222 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"larder/internal/fault"
+)
+
+// The routes of the web UI, dispatched by hand as public paths are. Loading a page counts against no limit.
+var (
+	shellRoute = route{who: byNobody, bucket: unlimited, handle: (*call).shell}
+	assetRoute = route{who: byNobody, bucket: unlimited, handle: (*call).asset}
+)
+
+// noncePlace is what the build writes where the nonce of an answer belongs, and failurePlace where the web UI looks for why it was sent.
+const (
+	noncePlace   = "LARDER-NONCE"
+	failurePlace = `data-failure=""`
+)
+
+// ui is the web UI as it was built: one page for all its addresses, and the files that this page loads.
+type ui struct {
+	index  string // "" when the binary was built without it
+	assets map[string]asset
+
+	mu      sync.Mutex
+	origins []string // see plainOrigins
+	until   time.Time
+}
+
+// asset is one file, whole in memory, in the encodings there are.
+type asset struct {
+	media         string
+	plain, br, gz []byte // nil for an encoding that gains nothing
+}
+
+// newUI reads what was built into dist, see web.Dist.
+func newUI(dist fs.FS) (*ui, error) {
+	if dist == nil {
+		return &ui{}, nil
+	}
+	index, err := fs.ReadFile(dist, "index.html")
+	if errors.Is(err, fs.ErrNotExist) {
+		return &ui{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the web UI: %w", err)
+	}
+	files, err := fs.ReadDir(dist, "assets")
+	if err != nil {
+		return nil, fmt.Errorf("read the web UI: %w", err)
+	}
+	u := &ui{index: string(index), assets: map[string]asset{}}
+	for _, file := range files {
+		content, err := fs.ReadFile(dist, "assets/"+file.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read the web UI: %w", err)
+		}
+		plain, encoding := strings.TrimSuffix(strings.TrimSuffix(file.Name(), ".br"), ".gz"), path.Ext(file.Name())
+		a := u.assets[plain]
+		switch encoding {
+		case ".br":
+			a.br = content
+		case ".gz":
+			a.gz = content
+		default:
+			a.plain, a.media = content, assetType(encoding)
+		}
+		u.assets[plain] = a
+	}
+	return u, nil
+}
+
+func assetType(extension string) string {
+	switch extension {
+	case ".js":
+		return "text/javascript; charset=utf-8" // whatever the machine says
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	if media := mime.TypeByExtension(extension); media != "" {
+		return media
+	}
+	return "application/octet-stream"
+}
+
+// asset serves a file of the web UI. Its name changes with its content, so that whoever has it never asks again.
+func (c *call) asset() error {
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return c.onlyReads()
+	}
+	a, found := c.a.ui.assets[strings.TrimPrefix(c.r.URL.EscapedPath(), assetsPath)]
+	if !found {
+		return fault.New(fault.NotFound, "There is no such file.")
+	}
+	h, body := c.w.Header(), a.plain
+	switch {
+	case a.br != nil && accepts(c.r, "br"):
+		body = a.br
+		h.Set("Content-Encoding", "br")
+	case a.gz != nil && accepts(c.r, "gzip"):
+		body = a.gz
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("Content-Type", a.media)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	c.w.WriteHeader(http.StatusOK)
+	_, _ = c.w.Write(body) // a client that has gone reads nothing
+	return nil
+}
+
+// assetsPath is where the files of the web UI are.
+const assetsPath = "/app/assets/"
+
+// accepts reports whether Accept-Encoding names an encoding without refusing it (RFC 9110, section 12.5.3).
+func accepts(r *http.Request, encoding string) bool {
+	for entry := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		name, weight, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(entry, " ", "")), ";")
+		if name == encoding {
+			q, err := strconv.ParseFloat(strings.TrimPrefix(weight, "q="), 64)
+			return weight == "" || err == nil && q > 0
+		}
+	}
+	return false
+}
+
+// shell answers an address of the web UI.
+func (c *call) shell() error {
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return c.onlyReads()
+	}
+	c.writeShell(http.StatusOK, "")
+	return nil
+}
+
+// writeShell writes the page of the web UI. A code is that of the failure which the browser navigated to, for the page to show.
+func (c *call) writeShell(status int, code string) {
+	nonce := rand.Text()
+	text := strings.ReplaceAll(c.a.ui.index, noncePlace, nonce)
+	if code != "" {
+		text = strings.Replace(text, failurePlace, `data-failure="`+code+`"`, 1)
+	}
+	cache := "no-cache"
+	if status != http.StatusOK { // it depends on who asks, and how
+		cache = "private, no-store"
+	}
+	c.sendHTML(status, cache, c.shellPolicy(nonce), text)
+}
+
+// shellPolicy lets run what this answer names by its nonce and what that loads, and nothing that anybody stored (abuse case C78). Bytes may come
+// from and go to stores by https, and to those that an administrator has set up without it.
+func (c *call) shellPolicy(nonce string) string {
+	plain, captcha := "", ""
+	if origins := c.plainOrigins(); len(origins) > 0 {
+		plain = " " + strings.Join(origins, " ")
+	}
+	if settings, err := c.settings(); err == nil && settings.EnableCaptcha {
+		captcha = captchaOrigins[c.a.CaptchaProvider]
+	}
+	return "default-src 'self'; script-src 'nonce-" + nonce + "'" + captcha + "; style-src 'self'; img-src 'self' blob: data: https:" + plain +
+		"; media-src 'self' blob: https:" + plain + "; connect-src 'self' https:" + plain + "; frame-src 'self'" + captcha +
+		"; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+}
+
+// captchaOrigins are where the scripts and frames of the bot checks come from, by their documentation on content security policies.
+var captchaOrigins = map[string]string{
+	"turnstile": " https://challenges.cloudflare.com",
+	"hcaptcha":  " https://hcaptcha.com https://*.hcaptcha.com",
+	"recaptcha": " https://www.google.com/recaptcha/ https://www.gstatic.com/recaptcha/",
+}
+
+// plainOrigins are the origins without TLS that the page must reach: stores that browsers upload to or are sent to, and the site's logo. Nothing limits
+// who asks for the page, so what was read is good for a second.
+func (c *call) plainOrigins() []string {
+	u := c.a.ui
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now := c.a.Now(); !now.Before(u.until) {
+		u.origins, u.until = c.readOrigins(), now.Add(time.Second)
+	}
+	return u.origins
+}
+
+func (c *call) readOrigins() []string {
+	addresses, err := c.a.StoreAddresses(context.WithoutCancel(c.ctx()))
+	if err != nil {
+		c.a.Log.Warn("read the addresses of stores for the page's policy", "error", err)
+	}
+	if settings, err := c.settings(); err == nil {
+		addresses = append(addresses, settings.SiteLogo)
+	}
+	seen, origins := map[string]bool{}, []string(nil)
+	for _, address := range addresses {
+		u, err := url.Parse(address)
+		if err != nil || u.Scheme != "http" || u.Host == "" || strings.ContainsAny(u.Host, ";, '\"") || seen[u.Host] {
+			continue
+		}
+		seen[u.Host] = true
+		origins = append(origins, "http://"+u.Host)
+	}
+	slices.Sort(origins)
+	return origins
+}

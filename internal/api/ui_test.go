@@ -1,0 +1,131 @@
+package api_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/config"
+	"larder/internal/site"
+)
+
+// shellPolicy is the policy of the page that sent a reply, by directive, without the nonce; abuse case C78.
+func shellPolicy(t *testing.T, r *apptest.Reply) (directives map[string]string, nonce string) {
+	t.Helper()
+	directives = map[string]string{}
+	for directive := range strings.SplitSeq(r.Header.Get("Content-Security-Policy"), "; ") {
+		name, sources, _ := strings.Cut(directive, " ")
+		directives[name] = sources
+	}
+	found := regexp.MustCompile(`^'nonce-([A-Z2-7]{20,})'`).FindStringSubmatch(directives["script-src"])
+	if found == nil {
+		t.Fatalf("script-src %q", directives["script-src"])
+	}
+	directives["script-src"] = strings.TrimPrefix(directives["script-src"], found[0])
+	return directives, found[1]
+}
+
+// The page of the web UI is at every address below /app and at the root, and nothing that anybody stored runs in it.
+func TestShell(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	visitor := l.Client(t)
+	nonces := map[string]bool{}
+	for _, path := range []string{"/", "/app", "/app/", "/app/files/home/a%20b", "/app/assets", "/app/none?x=1"} {
+		r := visitor.Get(path).OK(200)
+		for name, want := range map[string]string{
+			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "RateLimit-Limit": "",
+		} {
+			headerIs(t, r, name, want)
+		}
+		policy, nonce := shellPolicy(t, r)
+		for name, want := range map[string]string{
+			"default-src": "'self'", "script-src": "", "style-src": "'self'", "img-src": "'self' blob: data: https:", "media-src": "'self' blob: https:",
+			"connect-src": "'self' https:", "frame-src": "'self'", "object-src": "'none'", "base-uri": "'none'", "form-action": "'self'", "frame-ancestors": "'none'",
+		} {
+			equal(t, path+" "+name, policy[name], want)
+		}
+		bodyIs(t, r, `<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="`+nonce+`" src="/app/assets/index-0a1b.js"></script></html>`)
+		nonces[nonce] = true
+	}
+	if len(nonces) != 6 {
+		t.Errorf("%d nonces for 6 answers", len(nonces))
+	}
+	head := visitor.Do(apptest.Request{Method: "HEAD", Path: "/app/files"}).OK(200)
+	if len(head.Body) > 0 || head.Header.Get("Content-Length") == "0" {
+		t.Errorf("HEAD: %s bytes, body %q", head.Header.Get("Content-Length"), head.Body)
+	}
+	for _, path := range []string{"/app/files", "/app/assets/index-0a1b.js"} {
+		for _, method := range []string{"POST", "PUT", "DELETE", "PROPFIND"} {
+			headerIs(t, visitor.Do(apptest.Request{Method: method, Path: path}).Fails(405, "METHOD_NOT_ALLOWED"), "Allow", "GET, HEAD")
+		}
+	}
+}
+
+// The files of the page never change under a name, and go out in the smallest form that the client takes.
+func TestShellAssets(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	visitor := l.Client(t)
+	for _, c := range []struct{ path, accept, body, encoding, media string }{
+		{"index-0a1b.js", "identity", "console.log('plain')", "", "text/javascript; charset=utf-8"},
+		{"index-0a1b.js", "gzip, deflate, br;q=1.0", "as brotli", "br", "text/javascript; charset=utf-8"},
+		{"index-0a1b.js", "gzip, br;q=0", "as gzip", "gzip", "text/javascript; charset=utf-8"},
+		{"index-0a1b.js", "br;q=0,gzip;q=0.0, *", "console.log('plain')", "", "text/javascript; charset=utf-8"},
+		{"index-2c3d.css", "br, gzip", "body{}", "", "text/css; charset=utf-8"},
+	} {
+		r := visitor.Get("/app/assets/"+c.path, "Accept-Encoding", c.accept).OK(200)
+		bodyIs(t, r, c.body)
+		for name, want := range map[string]string{
+			"Content-Encoding": c.encoding, "Content-Type": c.media, "Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding",
+			"X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin", "RateLimit-Limit": "",
+		} {
+			headerIs(t, r, name, want)
+		}
+	}
+	for _, path := range []string{"none.js", "", "index-0a1b.js.br", "..%2findex.html", "../index.html", "index-0a1b.js/", "%69ndex-0a1b.js"} {
+		visitor.Get("/app/assets/"+path, "Accept", "text/html").Fails(404, "NOT_FOUND")
+	}
+}
+
+// The page's policy names origins beyond its own only while something on the page needs them.
+func TestShellPolicyNamesWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, func(cfg *config.Config) {
+		cfg.CaptchaProvider, cfg.CaptchaVerifyURL, cfg.CaptchaSecret = "turnstile", "http://127.0.0.1:1/siteverify", "secret"
+	})
+	admin, visitor := l.Admin(t), l.Client(t)
+	policy := func() map[string]string {
+		t.Helper()
+		l.Clock.Advance(2 * time.Second) // pages may show settings that were read a moment ago
+		directives, _ := shellPolicy(t, visitor.Get("/app/login").OK(200))
+		return directives
+	}
+	const captcha = " https://challenges.cloudflare.com"
+	equal(t, "scripts without the bot check", policy()["script-src"], "")
+	l.ChangeSettings(t, func(s *site.Settings) { s.EnableCaptcha = true })
+	equal(t, "scripts with it", policy()["script-src"], captcha)
+	equal(t, "frames with it", policy()["frame-src"], "'self'"+captcha)
+	l.ChangeSettings(t, func(s *site.Settings) { s.EnableCaptcha = false })
+	equal(t, "scripts after it", policy()["script-src"], "")
+
+	provider := func(name string, more m) {
+		body := m{"name": name, "type": "store_b", "endpoint": "http://127.0.0.1:9", "bucket": name, "accessKeyId": "a", "secretAccessKey": "b"}
+		for key, value := range more {
+			body[key] = value
+		}
+		admin.Post("/api/admin/storage/providers", body).OK(201)
+	}
+	provider("inner", nil) // for the service alone
+	provider("sealed", m{"uploadDomain": "https://up.example.org"})
+	equal(t, "without a plain store", policy()["connect-src"], "'self' https:")
+	provider("domain", m{"uploadDomain": "http://up.example.org:9000", "publicDomain": "http://cdn.example.org/files"})
+	provider("redirect", m{"redirect": true})
+	const plain = " http://127.0.0.1:9 http://cdn.example.org http://up.example.org:9000"
+	equal(t, "connections to plain stores", policy()["connect-src"], "'self' https:"+plain)
+	equal(t, "pictures from plain stores", policy()["img-src"], "'self' blob: data: https:"+plain)
+	equal(t, "media from plain stores", policy()["media-src"], "'self' blob: https:"+plain)
+	equal(t, "scripts from plain stores", policy()["script-src"], "")
+}

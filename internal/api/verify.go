@@ -1,0 +1,87 @@
+package api
+
+import (
+	"html/template"
+	"net/http"
+	"strings"
+
+	"larder/internal/fault"
+)
+
+type verifyInput struct {
+	Token *string `query:"token" json:"-" required:"true" description:"As it was mailed; good for 24 hours."`
+}
+
+// verdict is what a verification link came to, in one language.
+type verdict struct{ Lang, Heading, Text, Login string }
+
+var (
+	verified = map[string]verdict{
+		"en-US": {"en", "Your e-mail address is verified", "Thank you. You can sign in now.", "Sign in"},
+		"zh-CN": {"zh-CN", "邮箱地址已验证", "谢谢，您现在可以登录了。", "前往登录"},
+	}
+	unverified = map[string]verdict{
+		"en-US": {"en", "This link does not work", "It is incomplete or older than 24 hours, or the address of the account is another one by now. You can have a new link mailed when you sign in.", "Sign in"},
+		"zh-CN": {"zh-CN", "此链接无效", "链接不完整、已超过 24 小时，或账户的邮箱地址已更改。您可以在登录时重新获取验证邮件。", "前往登录"},
+	}
+)
+
+// verifyPage says it in both languages, the reader's first.
+var verifyPage = template.Must(template.New("verify").Parse(`<!doctype html>
+<html lang="{{(index .Verdicts 0).Lang}}">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{range .Verdicts}}{{.Heading}} · {{end}}{{.Site}}</title>
+` + pageStyle + `
+<p>{{.Site}}</p>
+{{range .Verdicts}}<section lang="{{.Lang}}">
+<h1>{{.Heading}}</h1>
+<p>{{.Text}}</p>
+<p><a href="/app/login">{{.Login}}</a></p>
+</section>
+{{end}}</html>
+`))
+
+// verifyEmail follows a verification link. It signs nobody in. HEAD tells what GET would answer, and verifies nothing: it is what programs send that
+// look at links in mails (abuse case C44).
+func (a *API) verifyEmail(c *call) error {
+	locale, err := c.followVerification()
+	if err == nil {
+		return c.writeVerdict(http.StatusOK, verified, locale)
+	}
+	if fault.Is(err, fault.Invalid) && acceptBegins(c.r, "text/html") {
+		return c.writeVerdict(c.told(err).status, unverified, preferredLocale(c.r.Header.Get("Accept-Language")))
+	}
+	return err
+}
+
+// followVerification returns the language of whose address it is. Fault: Invalid.
+func (c *call) followVerification() (locale string, err error) {
+	in, err := bound[verifyInput](c)
+	if err != nil {
+		return "", err
+	}
+	follow := c.a.Accounts.VerifyEmail
+	if c.r.Method == http.MethodHead {
+		follow = c.a.Accounts.CheckVerification
+	}
+	user, err := follow(c.ctx(), *in.Token)
+	return user.Locale, err
+}
+
+func (c *call) writeVerdict(status int, says map[string]verdict, locale string) error {
+	verdicts := []verdict{says["en-US"], says["zh-CN"]}
+	if locale == "zh-CN" {
+		verdicts[0], verdicts[1] = verdicts[1], verdicts[0]
+	}
+	view := struct {
+		Site     string
+		Verdicts []verdict
+	}{c.siteTitle(), verdicts}
+	var b strings.Builder
+	if err := verifyPage.Execute(&b, view); err != nil {
+		return err
+	}
+	c.sendPage(status, "private, no-store", b.String())
+	return nil
+}

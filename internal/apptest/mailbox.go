@@ -1,0 +1,276 @@
+package apptest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"mime"
+	"mime/multipart"
+	"net"
+	"net/mail"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"larder/internal/site"
+)
+
+// Mail is a message that came in.
+type Mail struct {
+	From, To   string // of the envelope
+	Header     mail.Header
+	Subject    string // decoded
+	Text, HTML string // decoded
+	Raw        string
+	User       string // who was signed in, "" for nobody
+	Way        string // how
+	TLS        bool
+	Hello      string // how the client introduced itself
+	UTF8       bool   // the envelope asked for SMTPUTF8
+}
+
+// Mailbox is a real SMTP server that keeps what it gets.
+type Mailbox struct {
+	Host     string
+	Port     int
+	Refuse   func(to string) error // asked for each recipient, nil takes all; return an *smtp.SMTPError
+	User     string                // needed to sign in, "" for no authentication
+	Password string
+
+	Ways       []string // to sign in: PLAIN, LOGIN, CRAM-MD5, SCRAM-SHA-256; nil for PLAIN
+	Iterations int      // that SCRAM asks for, 0 for 4096
+
+	t    testing.TB
+	mu   sync.Mutex
+	came []Mail
+	news chan struct{}
+}
+
+// MailTLS is how a Mailbox speaks TLS.
+type MailTLS int
+
+// The ways.
+const (
+	NoTLS MailTLS = iota
+	StartTLS
+	ImplicitTLS
+)
+
+// NewMailbox starts a server that ends with the test. User and Password are both needed to sign in, when given. change may alter it before it starts.
+func NewMailbox(t testing.TB, how MailTLS, user, password string, change ...func(*Mailbox, *smtp.Server)) *Mailbox {
+	t.Helper()
+	box := &Mailbox{t: t, User: user, Password: password, news: make(chan struct{}, 1)}
+	server := smtp.NewServer(box)
+	server.Domain, server.AllowInsecureAuth = "mail.test", true
+	server.ErrorLog = quiet{}
+	if how != NoTLS {
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{mailCertificate().certificate}}
+	}
+	for _, fn := range change {
+		fn(box, server)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	box.Host, box.Port = "127.0.0.1", listener.Addr().(*net.TCPAddr).Port
+	if how == ImplicitTLS {
+		listener = tls.NewListener(listener, server.TLSConfig)
+	}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return box
+}
+
+// Mailbox starts a server without TLS and authentication, and has the service send its mails there.
+func (l *Larder) Mailbox(t testing.TB) *Mailbox {
+	t.Helper()
+	box := NewMailbox(t, NoTLS, "", "")
+	l.ChangeSettings(t, func(s *site.Settings) {
+		s.EmailEnabled, s.SMTPHost, s.SMTPPort, s.SMTPSecure = true, box.Host, box.Port, false
+		s.SMTPFromName, s.SMTPFromEmail = "Larder", "larder@example.org"
+	})
+	return box
+}
+
+// Next waits for the next message to an address, without case, and takes it out of the box.
+func (b *Mailbox) Next(to string) Mail {
+	b.t.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		b.mu.Lock()
+		for i, m := range b.came {
+			if strings.EqualFold(m.To, to) {
+				b.came = append(b.came[:i:i], b.came[i+1:]...)
+				b.mu.Unlock()
+				return m
+			}
+		}
+		b.mu.Unlock()
+		select {
+		case <-b.news:
+		case <-time.After(50 * time.Millisecond):
+		case <-late:
+			b.t.Fatalf("no mail to %s", to)
+		}
+	}
+}
+
+// Len is how many messages lie in the box.
+func (b *Mailbox) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.came)
+}
+
+// NewSession implements smtp.Backend.
+func (b *Mailbox) NewSession(c *smtp.Conn) (smtp.Session, error) {
+	_, secure := c.TLSConnectionState()
+	return &mailSession{box: b, mail: Mail{TLS: secure, Hello: c.Hostname()}}, nil
+}
+
+type mailSession struct {
+	box     *Mailbox
+	mail    Mail
+	claimed string // who the client says it is, half-way through LOGIN
+}
+
+// Mail implements smtp.Session.
+func (s *mailSession) Mail(from string, options *smtp.MailOptions) error {
+	if s.box.User != "" && s.mail.User == "" {
+		return smtp.ErrAuthRequired
+	}
+	s.mail.From, s.mail.UTF8 = from, options.UTF8
+	return nil
+}
+
+// Rcpt implements smtp.Session.
+func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.box.mu.Lock()
+	refuse := s.box.Refuse
+	s.box.mu.Unlock()
+	if refuse != nil {
+		if err := refuse(to); err != nil {
+			return err
+		}
+	}
+	s.mail.To = to
+	return nil
+}
+
+// Data implements smtp.Session.
+func (s *mailSession) Data(r io.Reader) error {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	got := s.mail
+	got.Raw = string(raw)
+	if err := got.read(); err != nil {
+		return err
+	}
+	s.box.mu.Lock()
+	s.box.came = append(s.box.came, got)
+	s.box.mu.Unlock()
+	select {
+	case s.box.news <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Reset implements smtp.Session.
+func (s *mailSession) Reset() { s.mail.From, s.mail.To = "", "" }
+
+// Logout implements smtp.Session.
+func (s *mailSession) Logout() error { return nil }
+
+// read takes a message apart.
+func (m *Mail) read() error {
+	message, err := mail.ReadMessage(strings.NewReader(m.Raw))
+	if err != nil {
+		return err
+	}
+	m.Header = message.Header
+	if m.Subject, err = new(mime.WordDecoder).DecodeHeader(message.Header.Get("Subject")); err != nil {
+		return err
+	}
+	media, params, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		return err
+	}
+	if media != "multipart/alternative" {
+		return errors.New("not a message in two forms: " + media)
+	}
+	parts := multipart.NewReader(message.Body, params["boundary"])
+	for {
+		part, err := parts.NextPart() // which decodes quoted-printable
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(part)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/html") {
+			m.HTML = string(text)
+		} else {
+			m.Text = string(text)
+		}
+	}
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+func (quiet) Println(...any)        {}
+
+type mailAuthority struct {
+	certificate tls.Certificate
+	roots       *x509.CertPool
+}
+
+// mailCertificate is what mailboxes show, made once in a process.
+var mailCertificate = sync.OnceValue(func() mailAuthority {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail.test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"mail.test"},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		panic(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(leaf)
+	return mailAuthority{tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, roots}
+})
+
+// MailRoots sign the certificate that mailboxes show, for 127.0.0.1 and mail.test.
+func MailRoots() *x509.CertPool { return mailCertificate().roots }
+
+// MailRootsPEM is what signs it as a file that another process can be told to trust.
+func MailRootsPEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: mailCertificate().certificate.Certificate[0]})
+}

@@ -1,0 +1,302 @@
+package oracletest
+
+import (
+	"encoding/base64"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"larder/internal/apptest"
+)
+
+// WebDAV asks about paths what the JSON interface asks about ids. For a key the verdict is the same; only the words differ.
+
+// inDAV puts an answer of the JSON interface into the statuses of WebDAV; more are what else the words there may be: of what is refused for another
+// reason than a right.
+func inDAV(a answer, words map[string]string) answer {
+	var statuses answer
+	for _, one := range a {
+		if word, ok := words[one]; ok {
+			statuses = append(statuses, strings.Fields(word)...)
+			continue
+		}
+		status, _, _ := strings.Cut(one, " ")
+		statuses = append(statuses, status)
+	}
+	return statuses
+}
+
+// byDAV is a key's caller at a door of WebDAV, nil for who has none.
+func (b *bench) byDAV(c caller) *caller {
+	if c.key == nil && len(b.w.keys) > 0 {
+		c.key = pick(b.d, b.w.keys)
+	}
+	if c.key == nil {
+		return nil
+	}
+	return &caller{user: c.key.owner, key: c.key, ip: c.ip, protocol: "webdav"}
+}
+
+// sendDAV sends a request as a key by Basic.
+func (b *bench) sendDAV(c *caller, method, at string, body any, header ...string) *apptest.Reply {
+	h := http.Header{
+		"Authorization":   {"Basic " + base64.StdEncoding.EncodeToString([]byte(c.key.id+":"+c.key.secret))},
+		"X-Forwarded-For": {c.ip},
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	reply := b.clients[""].Do(apptest.Request{Method: method, Path: "/webdav" + escape(at), Body: body, Header: h})
+	if reply.Err != nil {
+		b.t.Fatalf("seed %d: %s %s: %v", b.seed, method, at, reply.Err)
+	}
+	return reply
+}
+
+func status(r *apptest.Reply) string { return fmt.Sprint(r.Status) }
+
+// askDAVList asks what is at a path, with what is in it or without.
+func (b *bench) askDAVList(by caller) {
+	c := b.byDAV(by)
+	if c == nil {
+		return
+	}
+	at, depth := b.w.anyPath(b.d), pick(b.d, []string{"0", "1", "1"})
+	r := b.sendDAV(c, "PROPFIND", at, nil, "Depth", depth)
+	got, want := status(r), b.w.davList(*c, at)
+	if fine := slices.Contains(want, "207"); r.Status == 207 && fine {
+		all := []item{{path: at, folder: b.w.isFolder(at)}}
+		if depth == "1" {
+			all = append(all, b.w.listing(*c, at, "")...)
+		}
+		slices.SortFunc(all, byPath)
+		want = answer{write(all, all, len(all))}
+		items := b.hrefs(r)
+		slices.SortFunc(items, byPath)
+		got = write(items, all, len(items))
+	}
+	b.compare("dav list", *c, "PROPFIND "+at+" depth "+depth, got, want)
+}
+
+// davList is PROPFIND: the way of GET /api/files for a folder, of details for a file.
+func (w *world) davList(c caller, at string) answer {
+	if a := c.keyAdmitted("read"); a != nil {
+		return inDAV(a, nil)
+	}
+	shows, e := w.seen(c, at), w.at(at)
+	switch {
+	case e == nil && !w.virtual(at):
+		if w.has(c, "read", at) == allow {
+			return answer{"404"}
+		}
+		return answer{"403", "404"}
+	case shows == yes:
+		return answer{"207"}
+	case shows == open:
+		return answer{"207", "403"}
+	}
+	return answer{"403"}
+}
+
+// hrefs are the resources of a multistatus.
+func (b *bench) hrefs(r *apptest.Reply) (items []item) {
+	var m struct {
+		Responses []struct {
+			Href       string     `xml:"DAV: href"`
+			Collection []struct{} `xml:"DAV: propstat>prop>resourcetype>collection"`
+		} `xml:"DAV: response"`
+	}
+	if err := xml.Unmarshal(r.Body, &m); err != nil {
+		b.t.Fatalf("seed %d: %v in %s", b.seed, err, r.Body)
+	}
+	for _, response := range m.Responses {
+		names := []string{}
+		for _, part := range strings.Split(strings.Trim(strings.TrimPrefix(response.Href, "/webdav"), "/"), "/") {
+			name, err := url.PathUnescape(part)
+			if err != nil {
+				b.t.Fatalf("seed %d: %s: %v", b.seed, response.Href, err)
+			}
+			if name != "" {
+				names = append(names, name)
+			}
+		}
+		items = append(items, item{path: join(names...), folder: len(response.Collection) > 0})
+	}
+	return items
+}
+
+func (b *bench) askDAVGet(by caller) {
+	c := b.byDAV(by)
+	if c == nil {
+		return
+	}
+	at := b.w.anyPath(b.d)
+	if e := b.file(); e != nil && b.d.chance(70) {
+		at = e.place()
+	}
+	words := map[string]string{notFound: "404"}
+	if b.w.isFolder(at) {
+		words[notFound] = "405"
+	}
+	want := inDAV(b.w.public(*c, at), words)
+	if b.w.covering(at) == nil {
+		want = append(want, "403")
+	}
+	b.compare("dav get", *c, "GET "+at, status(b.sendDAV(c, pick(b.d, []string{"GET", "HEAD"}), at, nil)), want)
+}
+
+// changeDAV is change for WebDAV.
+func (b *bench) changeDAV(door string, c *caller, request string, r *apptest.Reply, want answer) {
+	b.compare(door, *c, request, status(r), want)
+	if r.Status < 300 {
+		b.restore()
+	}
+}
+
+func (b *bench) askDAVPut(by caller) {
+	c, dir, name := b.byDAV(by), b.folder(), b.free()
+	if b.d.chance(20) {
+		dir = b.w.anyPath(b.d)
+	}
+	at := child(dir, name)
+	if e := b.file(); e != nil && b.d.chance(30) {
+		at = e.place()
+		dir, name = parentOf(at), baseOf(at)
+	}
+	if c == nil || name == "" || b.homes(*c, at) {
+		return
+	}
+	success := "201"
+	if b.w.at(at) != nil {
+		success = "204"
+	}
+	if on := b.w.at(dir); on == nil || !on.folder { // the JSON interface would make it
+		success = "409"
+	}
+	want := orNoParent(b.w, dir, inDAV(b.w.uploadSession(*c, dir, name, "replace"), map[string]string{done: success, notFound: "409", taken: "405"}))
+	if b.w.isFolder(at) && b.w.has(*c, "write", at) == allow { // a folder is told of to who may write to it
+		want = append(want, "405")
+	}
+	b.changeDAV("dav put", c, "PUT "+at, b.sendDAV(c, "PUT", at, "x"), want)
+}
+
+// orNoParent lets a missing mount be told to keys that could write nowhere, which the JSON interface refuses before it looks; and the other way round.
+func orNoParent(w *world, dir string, a answer) answer {
+	if w.covering(dir) == nil {
+		return append(a, "403", "409")
+	}
+	return a
+}
+
+func (b *bench) askDAVFolder(by caller) {
+	c, dir, name := b.byDAV(by), b.folder(), b.free()
+	if b.d.chance(15) {
+		dir = b.w.anyPath(b.d)
+	}
+	if c == nil || b.homes(*c, child(dir, name)) {
+		return
+	}
+	want := orNoParent(b.w, dir, inDAV(b.w.createFolder(*c, dir, name), map[string]string{notFound: "409", taken: "405"}))
+	b.changeDAV("dav folder", c, "MKCOL "+child(dir, name), b.sendDAV(c, "MKCOL", child(dir, name), nil), want)
+}
+
+// davEntry is something that can be named by its path.
+func (b *bench) davEntry() *entry {
+	for range 20 {
+		if e := b.entry(); !b.w.hidden(e) {
+			return e
+		}
+	}
+	return nil
+}
+
+func (b *bench) askDAVDelete(by caller) {
+	c, e := b.byDAV(by), b.davEntry()
+	if c == nil || e == nil {
+		return
+	}
+	want := inDAV(b.w.remove(*c, e), map[string]string{done: "204", conflict: "403"})
+	b.changeDAV("dav delete", c, "DELETE "+e.place(), b.sendDAV(c, "DELETE", e.place(), nil), want)
+}
+
+// askDAVTransfer moves or copies, to where nothing lies: what is there stays.
+func (b *bench) askDAVTransfer(by caller) {
+	c, e, folder, name := b.byDAV(by), b.davEntry(), b.folder(), b.free()
+	if b.d.chance(10) {
+		folder = b.w.anyPath(b.d)
+	}
+	to := child(folder, name)
+	if c == nil || e == nil || to == e.place() || b.homes(*c, to) {
+		return
+	}
+	method, want := "MOVE", b.w.move
+	if b.d.chance(50) {
+		method, want = "COPY", b.w.copy
+	}
+	words := inDAV(want(*c, e, folder, name), map[string]string{done: "201", conflict: "403 412", notFound: "409"})
+	if within(to, e.place()) { // told apart from a folder that is missing
+		words = append(words, "403")
+	}
+	if b.w.at(to) != nil && slices.Contains(words, "412") && b.w.has(*c, "write", to) != allow {
+		words = append(words, "403")
+	}
+	r := b.sendDAV(c, method, e.place(), nil, "Destination", "/webdav"+escape(to), "Overwrite", "F")
+	b.changeDAV("dav "+strings.ToLower(method), c, method+" "+e.place()+" to "+to, r, words)
+}
+
+// copy is POST /api/files/{id}/copy.
+func (w *world) copy(c caller, e *entry, folder, name string) answer {
+	if a := c.keyAdmitted("read", "write"); a != nil {
+		return a
+	}
+	to := child(folder, name)
+	refused, also := w.mayCreate(c, to), false
+	for _, permission := range []string{"read", "download"} {
+		if verdict := w.has(c, permission, e.place()); verdict != allow {
+			refused = append(refused, refusal(verdict))
+		}
+	}
+	if w.locked(c, e.place()) != nil {
+		refused = append(refused, askPassword)
+	}
+	if e.folder {
+		for _, at := range w.under(e.place()) {
+			if w.at(at).password {
+				refused = append(refused, forbidden)
+			}
+		}
+		for _, permission := range []string{"read", "download"} {
+			switch w.whole(c, permission, e.place(), w.under(e.place())) {
+			case yes:
+				refused = append(refused, forbidden)
+			case open:
+				also = true
+			}
+		}
+		also = also || w.touchy(c, []string{"write"}, to) == open // what comes into being below
+	}
+	var faults answer
+	if e.folder && (w.mountsBelow(e.place()) || within(folder, e.place())) || w.at(to) != nil || w.virtual(to) {
+		faults = append(faults, conflict)
+	}
+	if at := w.at(folder); at == nil || !at.folder {
+		faults = append(faults, notFound)
+	}
+	switch {
+	case refused != nil && w.covering(folder) == nil:
+		return append(refused, notFound)
+	case refused != nil:
+		return append(refused, faults...)
+	case faults != nil:
+		return orRefused(faults, also)
+	}
+	return orRefused(answer{done}, also)
+}
+
+// mountsBelow reports whether a mount lies below a path.
+func (w *world) mountsBelow(at string) bool {
+	return slices.ContainsFunc(w.mounts, func(m *mount) bool { return !w.hidden(m.root) && below(m.path, at) })
+}

@@ -1,0 +1,188 @@
+// Package timingtest asks the running service things whose answers must not tell what they stand for, neither by what they say nor by how long they take.
+//
+// Two askings of a case are sent in turns, as a pair, in an order that changes. LARDER_TEST_PAIRS is how many pairs, and makes a test of the medians: scripts/soak
+// sets it to 500, on a machine that does nothing else. Without it there are a few pairs, and the answers alone are compared.
+package timingtest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/config"
+	"larder/internal/db"
+)
+
+// M is a JSON object.
+type M = apptest.M
+
+// within is how far apart the medians may be.
+const within = 0.05
+
+// pair is what is asked.
+type pair struct {
+	name   string
+	status int // that both are answered with
+	ask    [2]asking
+}
+
+// asking sends one request; i is another number each time.
+type asking struct {
+	what string
+	send func(c *apptest.Client, i int, header ...string) *apptest.Reply
+}
+
+// Abuse case C48.
+func TestAnswersTakeAsLong(t *testing.T) {
+	pairs, timed := 3, false
+	if text := os.Getenv("LARDER_TEST_PAIRS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			t.Fatalf("LARDER_TEST_PAIRS: %q is no number of pairs", text)
+		}
+		pairs, timed = n, true
+	}
+	l := apptest.StartCostly(t, "sqlite", apptest.TrustLoopback, func(cfg *config.Config) {
+		cfg.RateLimitEnabled, cfg.AuthRateLimit = false, 1<<30
+	})
+	for _, p := range cases(t, l) {
+		t.Run(p.name, func(t *testing.T) { p.run(t, l.Client(t), pairs, timed) })
+	}
+}
+
+// cases sets up what is asked about.
+func cases(t *testing.T, l *apptest.Larder) []pair {
+	alice := l.User(t, "alice")
+	resting := idOf(l.User(t, "disabled").Key(M{"protocols": []string{"webdav"}}))
+	l.User(t, "waiting")
+	err := l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
+		_, err := tx.Exec("UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'disabled'")
+		if err == nil {
+			_, err = tx.Exec("UPDATE users SET email_verified = FALSE WHERE username = 'waiting'")
+		}
+		if err != nil {
+			return err
+		}
+		return tx.BumpConfig()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Mailbox(t)
+	login := func(what, username string) asking {
+		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
+			return c.Post("/api/auth/login", M{"username": username, "password": fmt.Sprintf("wrong password %06d", i)}, header...)
+		}}
+	}
+	mailed := func(path, what string, address func(i int) string) asking {
+		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
+			return c.Post(path, M{"email": address(i)}, header...)
+		}}
+	}
+	const forgot, resend = "/api/auth/forgot-password", "/api/auth/resend-verification"
+	unknown := counted("nobody%06d@example.org")
+	id, drive := idOf(alice.Key(M{})), idOf(alice.Key(M{"protocols": []string{"webdav"}}))
+	key := func(what string, id func(i int) string) asking {
+		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
+			return c.Get("/api/files?path=/uploads", append(header, "Authorization", fmt.Sprintf("Bearer %s.sk_%048d", id(i), i))...)
+		}}
+	}
+	basic := func(what string, id func(i int) string) asking {
+		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
+			credential := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s:sk_%048d", id(i), i))
+			h := http.Header{"Authorization": {"Basic " + credential}, "Depth": {"0"}}
+			for n := 0; n+1 < len(header); n += 2 {
+				h.Set(header[n], header[n+1])
+			}
+			return c.Do(apptest.Request{Method: "PROPFIND", Path: "/webdav/uploads", Header: h})
+		}}
+	}
+	own, files := shares(alice)
+	verify := func(what, share, password string) asking {
+		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
+			return c.Post("/api/shares/"+share+"/verify", M{"password": password}, header...)
+		}}
+	}
+	return []pair{
+		{"login, nobody and a wrong password", 401, [2]asking{login("nobody", "nobody"), login("a wrong password", "alice")}},
+		{"login, a wrong password and a disabled account", 401, [2]asking{login("a wrong password", "alice"), login("a disabled account", "disabled")}},
+		{"login, a wrong password and an unverified account", 401, [2]asking{login("a wrong password", "alice"), login("an unverified account", "waiting")}},
+		{"login, nobody's address and somebody's", 401, [2]asking{login("nobody's address", "nobody@example.org"), login("somebody's", "alice@example.org")}},
+		{"forgot-password, unknown and known", 200, [2]asking{mailed(forgot, "unknown", unknown), mailed(forgot, "known", always("alice@example.org"))}},
+		{"resend-verification, unknown and waiting", 200, [2]asking{mailed(resend, "unknown", unknown), mailed(resend, "waiting", always("waiting@example.org"))}},
+		{"resend-verification, verified and waiting", 200, [2]asking{mailed(resend, "verified", always("alice@example.org")), mailed(resend, "waiting", always("waiting@example.org"))}},
+		{"share, a wrong password and one that begins right", 401, [2]asking{verify("wrong", own, "a wrong password"), verify("begins right", own, "a right passwore")}},
+		{"share, the password of its own and its file's", 401, [2]asking{verify("its own", own, "a wrong password"), verify("its file's", files, "a wrong password")}},
+		{"key, unknown and with a wrong secret", 401, [2]asking{key("unknown", counted("pk_%024d")), key("a wrong secret", always(id))}},
+		{"WebDAV, a key unknown and with a wrong secret", 401, [2]asking{basic("unknown", counted("pk_%024d")), basic("a wrong secret", always(drive))}},
+		{"WebDAV, a key with a wrong secret and a disabled account's", 401, [2]asking{basic("a wrong secret", always(drive)), basic("a disabled account's", always(resting))}},
+	}
+}
+
+func counted(format string) func(int) string {
+	return func(i int) string { return fmt.Sprintf(format, i) }
+}
+
+// idOf is the id of the API key that a client sends.
+func idOf(key *apptest.Client) string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
+	return id
+}
+
+func always(text string) func(int) string { return func(int) string { return text } }
+
+// shares makes a share with a password of its own and one of a file with a password.
+func shares(c *apptest.Client) (own, files string) {
+	open, locked := c.Upload("/home/alice", "open.txt", []byte("x")), c.Upload("/home/alice", "locked.txt", []byte("x"))
+	c.Put("/api/files/"+locked, M{"accessPassword": "a right password"}).OK(200)
+	share := func(body M) string { return c.Post("/api/shares/", body).OK(201).Text("share.id") }
+	return share(M{"fileId": open, "password": "a right password"}), share(M{"fileId": locked})
+}
+
+func (p pair) run(t *testing.T, c *apptest.Client, pairs int, timed bool) {
+	c = c.In(t)
+	var took [2][]time.Duration
+	for i := -2; i < pairs; i++ { // two to warm up
+		var said [2]string
+		for turn := range 2 {
+			which := (turn + i&1) % 2
+			from := fmt.Sprintf("10.%d.%d.%d", 1+which, (i+2)/250, (i+2)%250+1) // wrong answers are limited by address
+			begin := time.Now()
+			reply := p.ask[which].send(c, i+2, "X-Forwarded-For", from)
+			if d := time.Since(begin); i >= 0 {
+				took[which] = append(took[which], d)
+			}
+			said[which] = fmt.Sprint(reply.Status, " ", untimed(reply.Body))
+			if reply.Err != nil || reply.Status != p.status {
+				t.Fatalf("%s: %d %v %s, want %d", p.ask[which].what, reply.Status, reply.Err, reply.Body, p.status)
+			}
+		}
+		if said[0] != said[1] {
+			t.Fatalf("%s: %s\n%s: %s", p.ask[0].what, said[0], p.ask[1].what, said[1])
+		}
+	}
+	a, b := median(took[0]), median(took[1])
+	apart := float64(max(a, b)-min(a, b)) / float64(min(a, b))
+	t.Logf("%d pairs: %s %s, %s %s, %.1f %% apart", pairs, p.ask[0].what, a, p.ask[1].what, b, 100*apart)
+	if timed && apart > within {
+		t.Errorf("the medians are %.1f %% apart; %.0f are the most", 100*apart, 100*within)
+	}
+}
+
+// timestamp is the time of an answer.
+var timestamp = regexp.MustCompile(`"timestamp":\d+`)
+
+func untimed(body []byte) string { return timestamp.ReplaceAllString(string(body), "") }
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}

@@ -1,0 +1,46 @@
+package audit
+
+import "larder/internal/db"
+
+// entrySeries sums the entries of actions, read from an index alone.
+func entrySeries(q db.Querier, of Of, from, to, step int64) (map[int64]int64, error) {
+	c := counted[of]
+	value, status := "count", "status < 400"
+	if c.bytes {
+		value = "bytes"
+	}
+	if c.failed {
+		status = "status >= 400"
+	}
+	return steps(q, `
+		SELECT (created_at - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, CAST(SUM(`+value+`) AS BIGINT)
+		FROM access_log
+		WHERE action IN ($4, $5) AND created_at >= CAST($1 AS BIGINT) AND created_at < CAST($2 AS BIGINT) AND `+status+`
+		GROUP BY 1`, from, to, step, string(c.actions[0]), string(c.actions[1]))
+}
+
+// minuteSeries sums the counters of minutes that begin in the span.
+func minuteSeries(q db.Querier, from, to, step int64) (map[int64]int64, error) {
+	return steps(q, `
+		SELECT (minute * 60000 - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, CAST(SUM(requests) AS BIGINT)
+		FROM request_minutes
+		WHERE minute * 60000 >= CAST($1 AS BIGINT) AND minute * 60000 < CAST($2 AS BIGINT)
+		GROUP BY 1`, from, to, step)
+}
+
+func steps(q db.Querier, text string, args ...any) (map[int64]int64, error) {
+	rows, err := q.Query(text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	points := map[int64]int64{}
+	for rows.Next() {
+		var n, value int64
+		if err := rows.Scan(&n, &value); err != nil {
+			return nil, err
+		}
+		points[n] = value
+	}
+	return points, rows.Err()
+}

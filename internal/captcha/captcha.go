@@ -1,0 +1,140 @@
+// Package captcha has the bot check judged: it asks the verify address whether a token is one that a person got.
+//
+// Turnstile, hCaptcha and reCAPTCHA speak the same form (`siteverify`): secret, response and remoteip go there, and `success` of the answer decides.
+// Which host or action a token was for is not looked at. We keep no token: whether one may be used twice is for that address to say.
+//
+// It fails closed: when the address does not answer, or answers with something else, nobody is let through, and told that it isn't their fault.
+package captcha
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"larder/internal/egress"
+	"larder/internal/fault"
+	"larder/internal/secret"
+)
+
+const (
+	// MaxToken is the longest token in bytes; those of the services named above have at most 2048.
+	MaxToken   = 4096
+	maxAnswer  = 64 << 10
+	askTimeout = 10 * time.Second // for all of it
+	atOnce     = 32               // questions; who comes beyond waits, no longer than that
+)
+
+// Config is what a Verifier works with.
+type Config struct {
+	Address string // http(s), "" for none
+	Secret  secret.Text
+	Egress  *egress.Policy
+}
+
+// Verifier asks a verify address. It is safe for concurrent use.
+type Verifier struct {
+	address string
+	secret  secret.Text
+	client  *http.Client
+	asking  chan struct{}
+	timeout time.Duration
+}
+
+// New returns a Verifier.
+func New(cfg Config) *Verifier {
+	return &Verifier{address: cfg.Address, secret: cfg.Secret, client: cfg.Egress.Client(), asking: make(chan struct{}, atOnce), timeout: askTimeout}
+}
+
+// Configured reports whether there is an address to ask.
+func (v *Verifier) Configured() bool { return v.address != "" }
+
+// Check lets a token pass that the verify address accepts. ip is the client's, and may be none.
+// Faults: Invalid for a token that is missing, too long or refused; Unavailable when that can't be found out.
+func (v *Verifier) Check(ctx context.Context, token string, ip netip.Addr) error {
+	switch {
+	case !v.Configured():
+		return unavailable(errors.New("no verify address is configured"))
+	case token == "" || len(token) > MaxToken:
+		return refused()
+	}
+	accepted, err := v.ask(ctx, token, ip)
+	switch {
+	case err != nil:
+		return unavailable(err)
+	case !accepted:
+		return refused()
+	}
+	return nil
+}
+
+func refused() error {
+	return fault.New(fault.Invalid, "The bot check was not passed. Please do it again.")
+}
+
+func unavailable(cause error) error {
+	return fault.New(fault.Unavailable, "The bot check can't be done at present. Please try again later.").Because(fmt.Errorf("captcha: %w", cause))
+}
+
+// ask returns what the verify address says.
+func (v *Verifier) ask(ctx context.Context, token string, ip netip.Addr) (accepted bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, v.timeout)
+	defer cancel()
+	select {
+	case v.asking <- struct{}{}:
+		defer func() { <-v.asking }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	form := url.Values{"secret": {v.secret.Reveal()}, "response": {token}}
+	if ip.IsValid() {
+		form.Set("remoteip", ip.String())
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, v.address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return false, err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Accept", "application/json")
+	response, err := v.client.Do(request)
+	if err != nil {
+		return false, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return false, fmt.Errorf("the verify address answers with status %d", response.StatusCode)
+	}
+	return read(response.Body)
+}
+
+// read takes an answer apart. That our secret is wrong is told as a refusal, too, but is nothing that another token mends.
+func read(body io.Reader) (accepted bool, err error) {
+	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	if err != nil {
+		return false, err
+	}
+	if len(text) > maxAnswer {
+		return false, errors.New("the answer is too long")
+	}
+	var answer map[string]any // not a struct: Success is not success
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return false, errors.New("the answer is no JSON object")
+	}
+	accepted, is := answer["success"].(bool)
+	if !is {
+		return false, errors.New("the answer does not say whether it is a success")
+	}
+	codes, _ := answer["error-codes"].([]any)
+	for _, code := range codes {
+		if !accepted && (code == "missing-input-secret" || code == "invalid-input-secret") {
+			return false, errors.New("the verify address does not know the secret")
+		}
+	}
+	return accepted, nil
+}

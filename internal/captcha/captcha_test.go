@@ -1,0 +1,208 @@
+package captcha
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"larder/internal/egress"
+	"larder/internal/fault"
+)
+
+const mySecret = "canary-secret"
+
+// verify plays a verify address, and returns a Verifier that asks it.
+func verify(t *testing.T, answer http.HandlerFunc) (*Verifier, *httptest.Server) {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	return New(Config{
+		Address: server.URL + "/siteverify?v=1", Secret: mySecret, Egress: &egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+	}), server
+}
+
+var client = netip.MustParseAddr("203.0.113.7")
+
+func TestWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Value
+	v, _ := verify(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked.Store(fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), body))
+		_, _ = io.WriteString(w, `{"success": true}`)
+	})
+	for _, test := range []struct {
+		ip   netip.Addr
+		want string
+	}{
+		{client, "remoteip=203.0.113.7&"}, {netip.MustParseAddr("2001:db8::1"), "remoteip=2001%3Adb8%3A%3A1&"}, {netip.Addr{}, ""},
+	} {
+		if err := v.Check(t.Context(), "a token&secret=x", test.ip); err != nil {
+			t.Error(err)
+		}
+		want := "POST /siteverify?v=1 application/x-www-form-urlencoded " + test.want + "response=a+token%26secret%3Dx&secret=canary-secret"
+		if got := asked.Load(); got != want {
+			t.Errorf("asked %v, want %s", got, want)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	const passes = fault.Kind(-1)
+	long := func(n int) string {
+		const frame = `{"success": true, "x": ""}`
+		return `{"success": true, "x": "` + strings.Repeat("x", n-len(frame)) + `"}`
+	}
+	for _, test := range []struct {
+		status int
+		body   string
+		want   fault.Kind
+	}{
+		{200, `{"success": true}`, passes},
+		{200, `{"success": true, "hostname": "elsewhere.example", "action": "other", "score": 0.1, "error-codes": []}`, passes},
+		{200, long(64 << 10), passes},
+		{200, long(64<<10 + 1), fault.Unavailable},
+		{200, `{"success": false}`, fault.Invalid},
+		{200, `{"success": false, "error-codes": ["timeout-or-duplicate"]}`, fault.Invalid},
+		{200, `{"success": false, "error-codes": ["invalid-input-response", "invalid-input-secret"]}`, fault.Unavailable}, // ours to mend
+		{200, `{"success": false, "error-codes": ["missing-input-secret"]}`, fault.Unavailable},
+		{200, `{"Success": true}`, fault.Unavailable},
+		{200, `{"success": false, "SUCCESS": true}`, fault.Invalid},
+		{200, `{"success": "true"}`, fault.Unavailable},
+		{200, `{"success": 1}`, fault.Unavailable},
+		{200, `{"success": null}`, fault.Unavailable},
+		{200, `{}`, fault.Unavailable},
+		{200, `[true]`, fault.Unavailable},
+		{200, `true`, fault.Unavailable},
+		{200, `null`, fault.Unavailable},
+		{200, `{"success": true`, fault.Unavailable},
+		{200, `{"success": true} and more`, fault.Unavailable},
+		{200, ``, fault.Unavailable},
+		{200, `<html>success: true</html>`, fault.Unavailable},
+		{201, `{"success": true}`, fault.Unavailable},
+		{400, `{"success": true}`, fault.Unavailable},
+		{404, `{"success": true}`, fault.Unavailable},
+		{500, `{"success": true}`, fault.Unavailable},
+		{503, ``, fault.Unavailable},
+	} {
+		v, _ := verify(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(test.status)
+			_, _ = io.WriteString(w, test.body)
+		})
+		err := v.Check(t.Context(), "token", client)
+		if got := kind(err); got != test.want {
+			t.Errorf("%d %.100s: %v", test.status, test.body, err)
+		}
+		if err != nil && strings.Contains(err.Error(), mySecret) {
+			t.Errorf("the secret is told: %v", err)
+		}
+	}
+}
+
+// kind is the fault of an error, -1 for none.
+func kind(err error) fault.Kind {
+	if err == nil {
+		return -1
+	}
+	return fault.KindOf(err)
+}
+
+func TestTokensThatNobodyIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	v, _ := verify(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = io.WriteString(w, `{"success": true}`)
+	})
+	for _, token := range []string{"", strings.Repeat("a", 4097), strings.Repeat("é", 2049)} {
+		if err := v.Check(t.Context(), token, client); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%d bytes: %v", len(token), err)
+		}
+	}
+	if asked.Load() != 0 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+	if err := v.Check(t.Context(), strings.Repeat("a", 4096), client); err != nil || asked.Load() != 1 {
+		t.Errorf("4096 bytes: %v, asked %d times", err, asked.Load())
+	}
+	none := New(Config{Egress: &egress.Policy{}})
+	if err := none.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) || none.Configured() || !v.Configured() {
+		t.Errorf("without an address: %v", err)
+	}
+}
+
+// Addresses that may not be reached, redirects and dead servers: nobody gets in.
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	yes := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"success": true}`) }
+	good, server := verify(t, yes)
+	if err := good.Check(t.Context(), "token", client); err != nil {
+		t.Fatal(err)
+	}
+	private := New(Config{Address: server.URL, Secret: mySecret, Egress: &egress.Policy{}})
+	if err := private.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) || !errors.Is(err, egress.ErrRefused) {
+		t.Errorf("an address that is not public: %v", err)
+	}
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		sends, _ := verify(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, server.URL, status) })
+		if err := sends.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+	dead, gone := verify(t, yes)
+	gone.Close()
+	if err := dead.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func TestASlowAnswerIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	if v := New(Config{Egress: &egress.Policy{}}); v.timeout != 10*time.Second || cap(v.asking) != 32 {
+		t.Errorf("waits %v, asks %d at a time", v.timeout, cap(v.asking))
+	}
+	for name, answer := range map[string]http.HandlerFunc{
+		"no head": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"no end": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, `{"success": true`)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		v, _ := verify(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.ReadAll(r.Body) // then the end of the connection is noticed
+			answer(w, r)
+		})
+		v.timeout = 50 * time.Millisecond
+		if err := v.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Who comes while as many as may are asking waits for a place, and no longer than for an answer.
+func TestQuestionsAtATime(t *testing.T) {
+	t.Parallel()
+	v, _ := verify(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"success": true}`) })
+	v.timeout = 50 * time.Millisecond
+	for range cap(v.asking) {
+		v.asking <- struct{}{}
+	}
+	if err := v.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("without a place: %v", err)
+	}
+	<-v.asking
+	v.timeout = 10 * time.Second
+	if err := v.Check(t.Context(), "token", client); err != nil || len(v.asking) != cap(v.asking)-1 {
+		t.Errorf("with one: %v, %d places are taken", err, len(v.asking))
+	}
+}

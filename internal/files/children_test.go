@@ -1,0 +1,414 @@
+package files_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
+
+// children reads all pages of what is in a folder, and calls between after each.
+func (h *house) children(a access.Actor, p string, between func()) (all []files.Member, err error) {
+	h.t.Helper()
+	return h.telling(a, p, files.Telling{IDs: true}, between)
+}
+
+func (h *house) telling(a access.Actor, p string, what files.Telling, between func()) (all []files.Member, err error) {
+	h.t.Helper()
+	s, err := h.tree.At(h.t.Context(), path(p))
+	h.must(err)
+	c, err := s.Children(h.t.Context(), a, what)
+	h.must(err)
+	for {
+		page, err := c.Next(h.t.Context())
+		if err != nil {
+			return all, err
+		}
+		if len(page) == 0 {
+			if again, err := c.Next(h.t.Context()); err != nil || len(again) > 0 {
+				h.t.Errorf("after the end come %d more, %v", len(again), err)
+			}
+			return all, nil
+		}
+		if len(page) > 256 {
+			h.t.Errorf("a page of %d", len(page))
+		}
+		all = append(all, page...)
+		if between != nil {
+			between()
+		}
+	}
+}
+
+func told(list []files.Member) (names []string) {
+	for _, e := range list {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// What is read page by page is what a listing has, and what is seen of an entry alone is what is listed of it; in random trees with mounts, rules and
+// passwords.
+func TestChildrenAreThoseOfListings(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d)
+		for seed := range seeds {
+			w := plant(h, seed)
+			for range 2 {
+				w.compare(t, seed)
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	})
+}
+
+func (w *wood) compare(t *testing.T, seed uint64) {
+	who := w.someone()
+	byID := func(list []files.Member) []files.Member {
+		return slices.SortedFunc(slices.Values(list), func(a, b files.Member) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	for _, p := range who.paths {
+		e := who.all[p]
+		s, err := w.tree.At(t.Context(), p)
+		w.must(err)
+		if s.Virtual() != e.virtual || s.Exists() == e.virtual || s.Exists() && s.ID() != e.id {
+			t.Errorf("seed %d: %s: virtual %v, exists %v, id %q; it is %+v", seed, p, s.Virtual(), s.Exists(), s.ID(), e)
+		}
+		saw, err := s.See(t.Context(), who.Actor)
+		if shows := w.shows(who.Actor, e, who.home, who.hasHome); shows != (err == nil) || !shows && !fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.PasswordRequired) {
+			t.Errorf("seed %d: %s shows to %+v key %+v: %v, but is seen with %v", seed, p, who.Actor, who.Key, shows, err)
+		} else if shows && (saw.Path() != p || saw.Folder != e.folder || saw.ID != e.id) {
+			t.Errorf("seed %d: %s is seen as %+v", seed, p, saw)
+		}
+		if !e.folder {
+			continue
+		}
+		l, listed := w.tree.List(t.Context(), who.Actor, files.ListQuery{Path: p, Page: 1, Limit: 100})
+		got, err := w.children(who.Actor, p.String(), nil)
+		if (err == nil) != (listed == nil) || err != nil && fault.KindOf(err) != fault.KindOf(listed) {
+			t.Errorf("seed %d: %s: listed with %v, read with %v", seed, p, listed, err)
+		}
+		var want []files.Member
+		for i := range l.Items {
+			want = append(want, l.Items[i].Member())
+		}
+		if err == nil && !slices.Equal(byID(got), byID(want)) {
+			t.Errorf("seed %d: %s as %+v key %+v:\n%+v, listed\n%+v", seed, p, who.Actor, who.Key, byID(got), byID(want))
+		}
+		if err != nil {
+			continue
+		}
+		short, err := w.telling(who.Actor, p.String(), files.Telling{}, nil) // which may leave out ids, and nothing else
+		w.must(err)
+		tagged, err := w.telling(who.Actor, p.String(), files.Telling{IDs: true, ETags: true}, nil)
+		w.must(err)
+		for i := range short {
+			m := got[i]
+			if short[i].ID == "" {
+				m.ID = ""
+			}
+			if short[i] != m {
+				t.Errorf("seed %d: in %s there is %+v, told in short as %+v", seed, p, got[i], short[i])
+			}
+			m = got[i]
+			if !m.Folder {
+				m.ETag = `"object"` // which all of them share
+			}
+			if tagged[i] != m {
+				t.Errorf("seed %d: in %s there is %+v, told with its ETag as %+v", seed, p, m, tagged[i])
+			}
+		}
+		if len(short) != len(got) || len(tagged) != len(got) {
+			t.Errorf("seed %d: in %s there are %d, %d and %d", seed, p, len(got), len(short), len(tagged))
+		}
+	}
+}
+
+// The ETag that a folder tells of a file is the file's, whether or not content has been carried to other providers and goes on under other objects.
+func TestChildrenTellETags(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		dir := h.folder(h.ann, "/home/ann/dir")
+		for _, name := range []string{"a", "b"} {
+			h.file(h.ann, "/home/ann/dir/"+name, name)
+		}
+		for _, carried := range []bool{false, true} {
+			if carried {
+				h.write(func(tx *db.Tx) error {
+					_, err := tx.Exec("UPDATE objects SET content_id = 'before' WHERE id = (SELECT object_id FROM entries WHERE parent_id = $1 AND name = 'a')", dir.ID)
+					return err
+				})
+			}
+			got, err := h.telling(h.ann, "/home/ann/dir", files.Telling{ETags: true}, nil)
+			h.must(err)
+			for _, m := range got {
+				s := h.must1(h.tree.At(t.Context(), path("/home/ann/dir").Child(vpath.Name(m.Name))))
+				if len(m.ETag) < 3 || m.ETag != s.ETag() || (m.ETag == `"before"`) != (carried && m.Name == "a") {
+					t.Errorf("%s is told as %s, it is %s", m.Name, m.ETag, s.ETag())
+				}
+			}
+			if len(got) != 2 {
+				t.Errorf("told %q", told(got))
+			}
+		}
+	})
+}
+
+// many makes entries directly in a folder of ann's.
+func (h *house) many(parent string, folders bool, names ...string) {
+	h.t.Helper()
+	h.write(func(tx *db.Tx) error {
+		for _, name := range names {
+			l := leaf{id: h.ids.UUID(), parent: parent, name: name, owner: "ann", folder: folders}
+			if err := (&wood{house: h}).insert(tx, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// numbers are names that fold alike in pairs, in the order in which they are told.
+func numbers(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("%c%04d", "Nn"[i%2], i/2))
+	}
+	return names
+}
+
+// Each of many children is told once, folders first, each kind by name; at the edges of pages, too.
+func TestChildrenOverPages(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		for i, c := range []struct{ folders, files int }{{0, 0}, {0, 255}, {0, 256}, {0, 257}, {256, 0}, {255, 1}, {256, 256}, {1, 512}, {512, 3}, {300, 600}} {
+			dir := h.folder(h.ann, fmt.Sprintf("/home/ann/dir%d", i))
+			f, g := numbers(c.folders), numbers(c.files)
+			for i := range g {
+				g[i] += ".x"
+			}
+			h.many(dir.ID, true, f...)
+			h.many(dir.ID, false, g...)
+			got, err := h.children(h.ann, dir.Path().String(), nil)
+			h.must(err)
+			if want := slices.Concat(f, g); !slices.Equal(told(got), want) {
+				t.Errorf("%d folders and %d files: told %d, %.300q", c.folders, c.files, len(got), told(got))
+			}
+		}
+	})
+}
+
+// With a rule about names, pages of which nothing shows are passed over.
+func TestChildrenThatRulesHide(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		dir := h.folder(h.admin, "/public/dir")
+		names := numbers(700)
+		for i := range names {
+			names[i] += map[bool]string{true: ".jpg", false: ".txt"}[i >= 650]
+		}
+		h.many(dir.ID, false, names...)
+		h.rule(access.Rule{Pattern: "/public/dir/*.txt", Effect: access.Deny, Role: access.Guest})
+		got, err := h.children(h.visitor, "/public/dir", nil)
+		h.must(err)
+		if !slices.Equal(told(got), names[650:]) {
+			t.Errorf("told %d, %.300q", len(got), told(got))
+		}
+	})
+}
+
+// What comes and goes between two pages is told once or not at all, and nothing else is told twice or left out.
+func TestChildrenThatComeAndGo(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		for name, folders := range map[string]bool{"files": false, "folders": true} {
+			dir := h.folder(h.ann, "/home/ann/"+name)
+			names := numbers(600)
+			h.many(dir.ID, folders, names...)
+			gone := map[string]bool{}
+			drop := func(names ...string) {
+				for _, name := range names {
+					gone[name] = true
+					h.write(func(tx *db.Tx) error {
+						_, err := tx.Exec("DELETE FROM entries WHERE parent_id = $1 AND name = $2", dir.ID, name)
+						return err
+					})
+				}
+			}
+			var came []string
+			pages := 0
+			got, err := h.children(h.ann, dir.Path().String(), func() {
+				switch pages++; pages {
+				case 1: // what was told, the last of it, and what comes next
+					drop(names[0], names[100], names[255], names[256], names[257])
+					h.many(dir.ID, folders, "a before", "n0000a", "n0127a", "n0127b", "n0128a", "z after")
+					came = append(came, "n0128a", "z after")
+				case 2:
+					drop(names[560], names[599])
+					h.many(dir.ID, folders, "a before 2", "zz after")
+					came = append(came, "zz after")
+				}
+			})
+			h.must(err)
+			count := map[string]int{}
+			for _, name := range told(got) {
+				count[name]++
+			}
+			for i, name := range names {
+				want := 1
+				if gone[name] && i >= 256 {
+					want = 0
+				}
+				if count[name] != want {
+					t.Errorf("%s is told %d times, want %d", name, count[name], want)
+				}
+			}
+			for _, name := range came {
+				if count[name] != 1 {
+					t.Errorf("%s came behind what was told, and is told %d times", name, count[name])
+				}
+			}
+			for name, n := range count {
+				if n > 1 {
+					t.Errorf("%s is told %d times", name, n)
+				}
+			}
+		}
+	})
+}
+
+// Each page is judged anew, and a folder that is gone is told so, wherever the reading was.
+func TestChildrenAreJudgedAnew(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		h.mount("/disk")
+		for pages, after := range map[int]string{0: "before", 1: "within"} {
+			for what, c := range map[string]struct {
+				change func(dir files.Entry)
+				kind   fault.Kind
+			}{
+				"deleted": {func(dir files.Entry) {
+					_, _, err := h.tree.Delete(t.Context(), h.admin, dir.ID)
+					h.must(err)
+				}, fault.NotFound},
+				"denied": {func(dir files.Entry) {
+					h.rule(access.Rule{Pattern: dir.Path().String() + "/**", Effect: access.Deny, Role: access.User})
+				}, fault.Forbidden},
+				"protected": {func(dir files.Entry) { h.protect(dir.ID) }, fault.PasswordRequired},
+			} {
+				dir := h.folder(h.admin, "/public/"+what+" "+after)
+				h.many(dir.ID, false, numbers(300)...)
+				s, err := h.tree.At(t.Context(), dir.Path())
+				h.must(err)
+				read, err := s.Children(t.Context(), h.bob, files.Telling{})
+				h.must(err)
+				for range pages {
+					page, err := read.Next(t.Context())
+					if err != nil || len(page) != 256 {
+						t.Fatalf("a page of %d, %v", len(page), err)
+					}
+				}
+				c.change(dir)
+				page, err := read.Next(t.Context())
+				h.wantFault(what+" "+after, err, c.kind)
+				if len(page) > 0 {
+					t.Errorf("%s %s: told %q", what, after, told(page))
+				}
+			}
+		}
+		dir := h.folder(h.ann, "/home/ann/dir") // what moves is followed
+		h.many(dir.ID, false, numbers(300)...)
+		n := 0
+		got, err := h.children(h.ann, "/home/ann/dir", func() {
+			if n++; n == 1 {
+				_, err := h.tree.Rename(t.Context(), h.ann, dir.ID, "elsewhere")
+				h.must(err)
+			}
+		})
+		h.must(err)
+		if len(got) != 300 || got[299].Name != "n0149" {
+			t.Errorf("told %q", told(got))
+		}
+	})
+}
+
+// Only who may read there is told that there is nothing, or that something is there.
+func TestSpotsTellWhoMayKnow(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		h.file(h.bob, "/uploads/bobs", "x")
+		h.file(h.ann, "/home/ann/f", "x")
+		h.file(h.ann, "/home/ann/closed/f", "x")
+		h.protect(h.must1(h.tree.At(t.Context(), path("/home/ann/closed"))).ID())
+		h.file(h.admin, "/public/f", "x")
+		h.rule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Read)})
+		const fine = fault.Kind(-1)
+		for _, c := range []struct {
+			who            access.Actor
+			there, nothing string
+			see, seeNone   fault.Kind
+			p              access.Permission
+			may, mayNone   fault.Kind
+		}{
+			{h.ann, "/home/ann/f", "/home/ann/g", fine, fault.NotFound, access.Delete, fine, fault.NotFound},
+			{h.ann, "/uploads/bobs", "/uploads/none", fault.Forbidden, fault.Forbidden, access.Read, fault.Forbidden, fault.Forbidden},
+			{h.ann, "/uploads/bobs", "/uploads/none/deep", fault.Forbidden, fault.Forbidden, access.Update, fault.Forbidden, fault.Forbidden},
+			{h.ann, "/home/bob", "/home/none", fault.Forbidden, fault.Forbidden, access.Write, fault.Forbidden, fault.Forbidden},
+			{h.visitor, "/home/ann/f", "/home/ann/g", fault.Forbidden, fault.Forbidden, access.Read, fault.Forbidden, fault.Forbidden},
+			{h.visitor, "/public/f", "/public/f/g", fine, fault.NotFound, access.Update, fault.Forbidden, fault.Forbidden},
+			{h.bob, "/home/ann/f", "/home/ann/g", fine, fault.NotFound, access.Delete, fault.Forbidden, fault.Forbidden},
+			{h.bob, "/home/ann/closed/f", "/home/ann/closed/g", fault.PasswordRequired, fault.PasswordRequired, access.Read, fault.PasswordRequired, fault.PasswordRequired},
+		} {
+			for p, kinds := range map[string][2]fault.Kind{c.there: {c.see, c.may}, c.nothing: {c.seeNone, c.mayNone}} {
+				what := strings.TrimSpace(c.who.UserID + " at " + p)
+				s := h.must1(h.tree.At(t.Context(), path(p)))
+				e, err := s.See(t.Context(), c.who)
+				if kinds[0] != fine {
+					h.wantFault(what+" sees", err, kinds[0])
+				} else if err != nil || e.Path().String() != p {
+					t.Errorf("%s: seen %+v, %v", what, e, err)
+				}
+				err = s.May(c.who, c.p)
+				if kinds[1] != fine {
+					h.wantFault(what+" may", err, kinds[1])
+				} else if err != nil {
+					t.Errorf("%s may: %v", what, err)
+				}
+			}
+		}
+	})
+}
+
+func (h *house) must1(s *files.Spot, err error) *files.Spot {
+	h.t.Helper()
+	h.must(err)
+	return s
+}
+
+// Virtual folders are there for who sees a mount below, and lead to it.
+func TestSpotsOfVirtualFolders(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		h.mount("/way/to/disk")
+		for p, want := range map[string]string{"/way": "to", "/way/to": "disk"} {
+			s := h.must1(h.tree.At(t.Context(), path(p)))
+			if !s.Virtual() || s.Exists() || s.ID() != "" || s.ETag() != "" {
+				t.Errorf("%s: %v %v %q", p, s.Virtual(), s.Exists(), s.ID())
+			}
+			e, err := s.See(t.Context(), h.admin)
+			if err != nil || !e.Folder || e.MountID != "" || e.Path() != path(p) || e.Name != string(path(p).Base()) {
+				t.Errorf("%s is seen as %+v, %v", p, e, err)
+			}
+			got, err := h.children(h.admin, p, nil)
+			if err != nil || len(got) != 1 || got[0].Name != want {
+				t.Errorf("in %s there is %+v, %v", p, got, err)
+			}
+			if locks, err := s.Locks(t.Context()); err != nil || len(locks) > 0 {
+				t.Errorf("%s: locks %+v, %v", p, locks, err)
+			}
+		}
+	})
+}

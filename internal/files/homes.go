@@ -1,0 +1,125 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// Homestead is a place that may become a home.
+type Homestead struct {
+	ID     string   // the folder there, "" for none yet
+	Within []string // the folders that it lies in, through all mounts, and itself
+	Mounts []string // the roots of mounts that lie in it
+	Shown  bool     // no mount covers it, but some lie below: it is there, and no entry
+
+	at *node
+}
+
+// Homestead looks at a place inside tx, which must be alone in the tree. Fault: Invalid for a file, for a path that is reserved, and where nothing is mounted.
+func (t *Tree) Homestead(tx *db.Tx, p vpath.Path) (Homestead, error) {
+	if err := notReserved(p); err != nil {
+		return Homestead{}, err
+	}
+	mounts, err := t.Mounts.TableIn(tx)
+	if err != nil {
+		return Homestead{}, err
+	}
+	n, _, err := (&view{mounts: mounts}).find(tx, p)
+	if err != nil {
+		return Homestead{}, err
+	}
+	h := Homestead{at: &n}
+	below := mounts.Within(p)
+	for _, m := range below {
+		h.Mounts = append(h.Mounts, m.RootID)
+	}
+	switch {
+	case !n.mounted() && len(below) > 0:
+		h.Shown = true
+		return h, nil
+	case !n.mounted():
+		return Homestead{}, fault.New(fault.Invalid, "Nothing is mounted at this path.")
+	case n.id == "" || !n.folder:
+		return Homestead{}, fault.New(fault.Invalid, "A file lies where a folder is meant.")
+	}
+	h.Within = n.way()
+	if n.exists() {
+		h.ID = n.id
+	}
+	return h, nil
+}
+
+// way returns the folders that lead to n, through all mounts, and n itself.
+func (n *node) way() (ids []string) {
+	for _, l := range n.trail {
+		ids = append(ids, l.id)
+	}
+	return ids
+}
+
+// Settle makes the folder of a Homestead, which belongs to ownerID, where there is none yet, and returns its id. What is missing on the way there
+// belongs to whoever has the folder above.
+func (t *Tree) Settle(tx *db.Tx, h Homestead, ownerID string) (id string, err error) {
+	n := *h.at
+	for i, name := range n.missing {
+		r := row{id: t.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: n.owner}
+		if i == len(n.missing)-1 {
+			r.owner = ownerID
+		}
+		done, err := t.insertEntry(tx, &r)
+		if err != nil {
+			return "", err
+		}
+		if !done {
+			return "", errors.New("a folder has come into being beside whoever is alone in the tree")
+		}
+		n.row = r
+	}
+	return n.id, nil
+}
+
+// Retire renames the home of an account that goes, so that nobody gets it who gets the name; inside tx, which must be alone in the tree. What
+// can't be renamed, a mount or a folder that one lies below, stays, and nobody is given what exists anyway. So does what is not the account's own but
+// was there for others too: a folder of another owner, and what lies at one of the paths that are known by their names.
+func (t *Tree) Retire(tx *db.Tx, homeID, ownerID string, known []vpath.Path) error {
+	mounts, err := t.Mounts.TableIn(tx)
+	if err != nil {
+		return err
+	}
+	v := view{mounts: mounts}
+	n, _, err := v.findID(tx, homeID)
+	if err != nil || !n.exists() || v.fixed(&n) || n.owner != ownerID || slices.Contains(known, n.path) {
+		return err
+	}
+	for range tries {
+		name := retired(n.name, t.IDs.Hex(4))
+		there, err := childNamed(tx, n.parent, name)
+		if err != nil {
+			return err
+		}
+		if there.id == "" && !v.occupied(&n, n.path.Parent().Child(name)) {
+			return t.retitle(tx, &n, name)
+		}
+	}
+	return fmt.Errorf("no name is free for the home %s", homeID)
+}
+
+// retitle renames a folder, and lets the rules that are for what is in it follow; whoever calls raises the config version.
+func (t *Tree) retitle(tx *db.Tx, n *node, name vpath.Name) error {
+	if err := t.Policies.Follow(tx, n.path, n.path.Parent().Child(name)); err != nil {
+		return err
+	}
+	return t.relocate(tx, &n.row, n.parent, name, t.now())
+}
+
+// retired is the name of a home that nobody has any more.
+func retired(name, random string) vpath.Name {
+	suffix := ".deleted-" + random
+	runes := []rune(name)
+	return vpath.Name(string(runes[:min(len(runes), vpath.MaxNameRunes-len(suffix))]) + suffix)
+}

@@ -1,0 +1,342 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/crash"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// Limits of locks.
+const (
+	// MaxLocks is how many locks an API key can hold at a time (abuse case C110).
+	MaxLocks = 100
+	// MaxLockTime is how long a lock lasts at most unless it is refreshed.
+	MaxLockTime = time.Hour
+)
+
+// WriteLock is a write lock of a WebDAV client on an entry (RFC 4918, sections 6 and 7). It belongs to the API key that made it: no other may use its
+// token, or is told it.
+type WriteLock struct {
+	Token     string // a UUID
+	EntryID   string
+	Deep      bool // covers all that is below as well
+	Exclusive bool // else shared with others that are shared
+	KeyID     string
+	Owner     string // XML that the client sent, for people to read
+	ExpiresAt int64  // ms
+	Path      vpath.Path
+	Fresh     bool // the entry was made to be locked: then the permission to write is enough
+}
+
+// Lock locks an entry for the actor's key, for MaxLockTime at most. It takes the permission to update. Faults: Unauthorized (no key), NotFound, Forbidden,
+// PasswordRequired, Locked by another lock that it cannot be with, see LockedAt; QuotaExceeded for a key that has MaxLocks.
+func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock, lasts time.Duration) (WriteLock, error) {
+	if a.Key == nil {
+		return WriteLock{}, fault.New(fault.Unauthorized, "Locks are for API keys.")
+	}
+	err := t.write(ctx, true, func(tx *db.Tx) error { // alone, so that no change is between its look at the locks and what it does
+		n, v, err := t.lookUpInside(tx, id)
+		if err != nil {
+			return err
+		}
+		wanted := access.Update
+		if l.Fresh {
+			wanted = access.Write
+		}
+		if err := v.allow(a, n.facts(a), wanted); err != nil {
+			return err
+		}
+		l.Deep = l.Deep && n.folder
+		now := t.now()
+		if err := t.lockable(tx, v, &n, l, now); err != nil {
+			return err
+		}
+		if err := roomForLock(tx, a.Key.ID, now); err != nil {
+			return err
+		}
+		l.Token, l.EntryID, l.KeyID, l.Path = t.IDs.UUID(), n.id, a.Key.ID, n.path
+		l.ExpiresAt = now + min(lasts, MaxLockTime).Milliseconds()
+		return insertLock(tx, l)
+	})
+	if err == nil {
+		crash.Point("lock.committed")
+	}
+	return l, err
+}
+
+// RoomForLock tells beforehand whether the actor's key may have another lock. Fault: QuotaExceeded.
+func (t *Tree) RoomForLock(ctx context.Context, a access.Actor) error {
+	if a.Key == nil {
+		return nil
+	}
+	return roomForLock(t.DB.Read(ctx), a.Key.ID, t.now())
+}
+
+func roomForLock(q db.Querier, keyID string, now int64) error {
+	held, err := countLocks(q, keyID, now)
+	if err == nil && held >= MaxLocks {
+		err = fault.Newf(fault.QuotaExceeded, "This API key has %d locks already.", MaxLocks)
+	}
+	return err
+}
+
+// lockable refuses a lock where there is one that it cannot be with. Fault: Locked.
+func (t *Tree) lockable(tx *db.Tx, v *view, n *node, l WriteLock, now int64) error {
+	there, err := locksOn(tx, ids(n.trail), now)
+	if err != nil {
+		return err
+	}
+	there = slices.DeleteFunc(there, func(o WriteLock) bool { return !o.Deep && o.EntryID != n.id })
+	if l.Deep {
+		below, err := locksWithin(tx, v, n, now)
+		if err != nil {
+			return err
+		}
+		there = append(there, below...)
+	}
+	for i := range there {
+		if l.Exclusive || there[i].Exclusive {
+			return t.locked(tx, &there[i])
+		}
+	}
+	return nil
+}
+
+// locksWithin returns the locks on what lies below a folder, and on the mounts below it and what they hold.
+func locksWithin(tx *db.Tx, v *view, n *node, now int64) ([]WriteLock, error) {
+	found, err := locksBelow(tx, n.id, now)
+	var roots []string
+	for _, m := range v.mounts.Within(n.path) {
+		roots = append(roots, m.RootID)
+	}
+	for i := 0; i < len(roots) && err == nil; i++ {
+		var below []WriteLock
+		below, err = locksBelow(tx, roots[i], now)
+		found = append(found, below...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	themselves, err := locksOn(tx, roots, now)
+	return append(found, themselves...), err
+}
+
+// Refresh gives a lock of the actor's key that covers the entry, and whose token came along, its time anew. Faults: NotFound, Precondition when there is
+// none.
+func (t *Tree) Refresh(ctx context.Context, a access.Actor, id string, lasts time.Duration) (l WriteLock, err error) {
+	err = t.write(ctx, false, func(tx *db.Tx) error {
+		n, _, err := t.lookUpInside(tx, id)
+		if err != nil {
+			return err
+		}
+		now := t.now()
+		there, err := locksOn(tx, ids(n.trail), now)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(there, func(o WriteLock) bool { return (o.Deep || o.EntryID == n.id) && o.opens(a) })
+		if i < 0 {
+			return fault.New(fault.Precondition, "No lock of this token is there.")
+		}
+		l = there[i]
+		l.ExpiresAt = now + min(lasts, MaxLockTime).Milliseconds()
+		if l.Path, err = t.pathInside(tx, l.EntryID); err != nil {
+			return err
+		}
+		return extendLock(tx, l.Token, l.ExpiresAt)
+	})
+	if err == nil {
+		crash.Point("lock.refreshed")
+	}
+	return l, err
+}
+
+// Unlock ends a lock that covers the entry. Faults: Conflict when there is none of this token, Forbidden for another key's.
+func (t *Tree) Unlock(ctx context.Context, a access.Actor, id, token string) error {
+	none := fault.New(fault.Conflict, "No lock of this token is there.")
+	err := t.write(ctx, false, func(tx *db.Tx) error {
+		n, _, err := t.lookUpInside(tx, id)
+		if fault.Is(err, fault.NotFound) {
+			return none
+		}
+		if err != nil {
+			return err
+		}
+		there, err := locksOn(tx, ids(n.trail), t.now())
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(there, func(o WriteLock) bool { return (o.Deep || o.EntryID == n.id) && o.Token == token })
+		switch {
+		case i < 0:
+			return none
+		case a.Key == nil || there[i].KeyID != a.Key.ID:
+			return fault.New(fault.Forbidden, "This lock is somebody else's.")
+		}
+		return deleteLock(tx, token)
+	})
+	if err == nil {
+		crash.Point("lock.ended")
+	}
+	return err
+}
+
+// covering returns the locks that cover n, with their paths.
+func (t *Tree) covering(ctx context.Context, n *node) ([]WriteLock, error) {
+	there, err := locksOn(t.DB.Read(ctx), ids(n.trail), t.now())
+	if err != nil {
+		return nil, err
+	}
+	there = slices.DeleteFunc(there, func(o WriteLock) bool { return !o.Deep && (o.EntryID != n.id || len(n.missing) > 0) })
+	for i := range there {
+		if there[i].EntryID == n.id {
+			there[i].Path = n.path
+		} else if there[i].Path, err = t.PathOf(ctx, there[i].EntryID); err != nil && !fault.Is(err, fault.NotFound) {
+			return nil, err
+		}
+	}
+	return there, nil
+}
+
+// DropLocks ends all locks of an API key.
+func (t *Tree) DropLocks(tx *db.Tx, keyID string) error { return dropLocks(tx, keyID) }
+
+// SweepLocks takes away the locks that have expired.
+func (t *Tree) SweepLocks(ctx context.Context) error {
+	err := t.DB.Write(ctx, func(tx *db.Tx) error { return deleteExpiredLocks(tx, t.now()) })
+	if err != nil {
+		return fmt.Errorf("sweep locks: %w", err)
+	}
+	return nil
+}
+
+// opens reports whether the request may do what the lock forbids others.
+func (l *WriteLock) opens(a access.Actor) bool {
+	return a.Key != nil && l.KeyID == a.Key.ID && slices.Contains(a.Locks, l.Token)
+}
+
+// free refuses a change of what the trail leads to, its own state or its members, while a lock covers it whose token did not come along. Of several
+// locks, which are shared then, one token will do. Fault: Locked.
+func (t *Tree) free(tx *db.Tx, a access.Actor, trail []level) error {
+	there, err := locksOn(tx, ids(trail), t.now())
+	if err != nil {
+		return err
+	}
+	return t.locked(tx, inTheWay(a, trail, there))
+}
+
+// inTheWay returns the lock of those on the way that forbids a change of what the trail leads to, nil for none.
+func inTheWay(a access.Actor, trail []level, there []WriteLock) (shut *WriteLock) {
+	for i := range there {
+		l := &there[i]
+		switch {
+		case !l.Deep && l.EntryID != trail[len(trail)-1].id:
+		case l.opens(a):
+			return nil
+		default:
+			shut = l
+		}
+	}
+	return shut
+}
+
+// freeToGo refuses to take n from where it is, with all that is below, while a lock on it, on the folder it is in, or on something below is in the way.
+// Fault: Locked.
+func (t *Tree) freeToGo(tx *db.Tx, a access.Actor, n *node) error {
+	now := t.now()
+	there, err := locksOn(tx, ids(n.trail), now)
+	if err != nil {
+		return err
+	}
+	if err := t.locked(tx, inTheWay(a, n.trail, there)); err != nil {
+		return err
+	}
+	if len(n.trail) > 1 {
+		if err := t.locked(tx, inTheWay(a, n.trail[:len(n.trail)-1], there)); err != nil {
+			return err
+		}
+	}
+	if !n.folder {
+		return nil
+	}
+	return t.freeBelow(tx, a, n.id, now)
+}
+
+// freeBelow refuses to take a folder away while something below is locked. Fault: Locked.
+func (t *Tree) freeBelow(tx *db.Tx, a access.Actor, folder string, now int64) error {
+	below, err := locksBelow(tx, folder, now)
+	if err != nil {
+		return err
+	}
+	opened := map[string]bool{}
+	for i := range below {
+		opened[below[i].EntryID] = opened[below[i].EntryID] || below[i].opens(a)
+	}
+	for i := range below {
+		if !opened[below[i].EntryID] {
+			return t.locked(tx, &below[i])
+		}
+	}
+	return nil
+}
+
+// endLocks ends the locks on an entry and below it, which do not go along with it (RFC 4918, section 7.5).
+func (t *Tree) endLocks(tx *db.Tx, r *row) error {
+	if err := deleteLocksOn(tx, r.id); err != nil || !r.folder {
+		return err
+	}
+	below, err := locksBelow(tx, r.id, t.now())
+	for i := 0; i < len(below) && err == nil; i++ {
+		err = deleteLock(tx, below[i].Token)
+	}
+	return err
+}
+
+// locked is the refusal because of a lock, nil for none.
+func (t *Tree) locked(tx *db.Tx, l *WriteLock) error {
+	if l == nil {
+		return nil
+	}
+	path, err := t.pathInside(tx, l.EntryID)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return lockedFault(path)
+}
+
+func lockedFault(path vpath.Path) error {
+	return fault.New(fault.Locked, "Another program has locked this. Close the file there, or try again later.").Because(lockedAt{path})
+}
+
+func (t *Tree) pathInside(tx *db.Tx, id string) (vpath.Path, error) {
+	n, _, err := t.lookUpInside(tx, id)
+	return n.path, err
+}
+
+// LockedAt tells where the lock lies that a fault of the kind Locked is about.
+func LockedAt(err error) (path vpath.Path, known bool) {
+	var at lockedAt
+	known = errors.As(err, &at)
+	return at.path, known
+}
+
+// lockedAt is why something is refused that is locked.
+type lockedAt struct{ path vpath.Path }
+
+func (l lockedAt) Error() string { return "there is a lock on " + l.path.String() }
+
+func ids(trail []level) []string {
+	list := make([]string, len(trail))
+	for i, l := range trail {
+		list[i] = l.id
+	}
+	return list
+}

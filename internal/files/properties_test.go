@@ -1,0 +1,284 @@
+package files_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
+
+// set sets a property of an entry of ann's.
+func (h *house) set(id, name, value string) {
+	h.t.Helper()
+	h.must(h.tree.SetProperties(h.t.Context(), h.ann, id, []files.PropertyChange{{Property: files.Property{Namespace: "urn:n", Name: name, Value: value}}}))
+}
+
+// properties returns those of an entry as `name=value`.
+func (h *house) properties(id string) (list []string) {
+	h.t.Helper()
+	found, err := h.tree.Properties(h.t.Context(), []string{id})
+	h.must(err)
+	for _, p := range found[id] {
+		list = append(list, p.Name+"="+p.Value)
+	}
+	return list
+}
+
+func (h *house) wantProperties(what, id string, want ...string) {
+	h.t.Helper()
+	if got := h.properties(id); !slices.Equal(got, want) {
+		h.t.Errorf("%s: properties %q, want %q", what, got, want)
+	}
+}
+
+// Properties are set, replaced and removed in the order given, all of it or nothing (RFC 4918, section 9.2), and told in the order of their names.
+func TestProperties(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		f := h.file(h.ann, "/home/ann/f", "x")
+		set := func(namespace, name, lang, value string) files.PropertyChange {
+			return files.PropertyChange{Property: files.Property{Namespace: namespace, Name: name, Lang: lang, Value: value}}
+		}
+		remove := func(namespace, name string) files.PropertyChange {
+			return files.PropertyChange{Property: files.Property{Namespace: namespace, Name: name}, Remove: true}
+		}
+		change := func(a access.Actor, c ...files.PropertyChange) error {
+			return h.tree.SetProperties(t.Context(), a, f.ID, c)
+		}
+		want := func(what string, want ...files.Property) {
+			t.Helper()
+			got, err := h.tree.Properties(t.Context(), []string{f.ID, h.ann.HomeID})
+			h.must(err)
+			if !slices.Equal(got[f.ID], want) || len(got[h.ann.HomeID]) != 0 {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+		}
+		want("at first")
+		h.must(change(h.ann, set("urn:b", "a", "", "1"), set("urn:a", "z", "de", "2"), set("", "é", "", "<x/>"), set("", "Z", "", ""), set("", "a", "", "3"), set("urn:a", "Z", "", "4")))
+		all := []files.Property{
+			{Name: "Z"}, {Name: "a", Value: "3"}, {Name: "é", Value: "<x/>"}, {Namespace: "urn:a", Name: "Z", Value: "4"},
+			{Namespace: "urn:a", Name: "z", Lang: "de", Value: "2"}, {Namespace: "urn:b", Name: "a", Value: "1"},
+		}
+		want("set", all...)
+		h.must(change(h.ann, set("urn:a", "z", "en-GB", "new"), remove("", "Z"), remove("urn:none", "absent"), set("", "a", "", "twice"), set("", "a", "", "last"),
+			set("", "é", "", "back"), remove("", "é"), remove("urn:b", "a"), set("urn:b", "a", "", "after")))
+		all = []files.Property{
+			{Name: "a", Value: "last"}, {Namespace: "urn:a", Name: "Z", Value: "4"}, {Namespace: "urn:a", Name: "z", Lang: "en-GB", Value: "new"}, {Namespace: "urn:b", Name: "a", Value: "after"},
+		}
+		want("changed", all...)
+		h.must(change(h.ann))
+		h.wantFault("too long", change(h.ann, remove("", "a"), set("", "b", "", strings.Repeat("x", 65536))), fault.QuotaExceeded)
+		want("after what was refused", all...)
+		h.wantFault("another's", change(h.bob, set("", "b", "", "")), fault.Forbidden)
+		h.wantFault("nothing's", h.tree.SetProperties(t.Context(), h.ann, "absent", nil), fault.NotFound)
+		reads := by(h.ann, "one")
+		reads.Key.Permissions = access.Set(access.Read)
+		h.wantFault("by a key that may only read", change(reads, set("", "b", "", "")), fault.Forbidden)
+		h.protect(f.ID)
+		if err := change(h.bob, set("", "b", "", "")); err == nil {
+			t.Error("set on what has a password")
+		}
+		want("after what was refused", all...)
+	})
+}
+
+// An entry has so many properties, of so many bytes, and no more, however many come at once.
+func TestPropertiesAreBounded(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		dir := h.folder(h.ann, "/home/ann/dir")
+		f := h.file(h.ann, "/home/ann/dir/f", "x")
+		change := func(id string, c ...files.PropertyChange) error {
+			return h.tree.SetProperties(t.Context(), h.ann, id, c)
+		}
+		named := func(n int) files.PropertyChange {
+			return files.PropertyChange{Property: files.Property{Name: fmt.Sprint("n", n)}}
+		}
+		var many []files.PropertyChange
+		for i := range 100 {
+			many = append(many, named(i))
+		}
+		h.must(change(f.ID, many...))
+		h.wantFault("one more", change(f.ID, named(100)), fault.QuotaExceeded)
+		gone := named(0)
+		gone.Remove = true
+		h.must(change(f.ID, named(100), gone)) // it counts in the end
+		h.must(change(f.ID, named(100)))
+		h.must(change(dir.ID, named(0))) // each by itself
+
+		g := h.file(h.ann, "/home/ann/dir/g", "x")
+		full := files.Property{Namespace: "four", Name: "éx", Lang: "en", Value: strings.Repeat("x", 65536-4-3-2)}
+		h.must(change(g.ID, files.PropertyChange{Property: full}))
+		more := full
+		more.Value += "x"
+		h.wantFault("a byte more", change(g.ID, files.PropertyChange{Property: more}), fault.QuotaExceeded)
+		h.wantFault("another", change(g.ID, files.PropertyChange{Property: files.Property{Name: "x"}}), fault.QuotaExceeded)
+		if got, err := h.tree.Properties(t.Context(), []string{g.ID}); err != nil || len(got[g.ID]) != 1 || got[g.ID][0] != full {
+			t.Errorf("afterwards there are %d, %v", len(got[g.ID]), err)
+		}
+		for round := range 10 {
+			e := h.file(h.ann, fmt.Sprintf("/home/ann/dir/e%d", round), "x")
+			var some sync.WaitGroup
+			for i := range 4 {
+				some.Go(func() {
+					mine := []files.PropertyChange{}
+					for n := range 40 {
+						mine = append(mine, named(100*i+n))
+					}
+					if err := change(e.ID, mine...); err != nil && !fault.Is(err, fault.QuotaExceeded) {
+						t.Error(err)
+					}
+				})
+			}
+			some.Wait()
+			if n := len(h.properties(e.ID)); n != 80 {
+				t.Errorf("round %d: %d properties of four times forty", round, n)
+			}
+		}
+	})
+}
+
+// Properties are never left behind by what is deleted at the same time.
+func TestPropertiesAgainstDelete(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		for i := range 50 {
+			f := h.file(h.ann, fmt.Sprintf("/home/ann/f%d", i), "x")
+			var both sync.WaitGroup
+			both.Go(func() {
+				err := h.tree.SetProperties(t.Context(), h.ann, f.ID, []files.PropertyChange{{Property: files.Property{Name: "n"}}})
+				if err != nil && !fault.Is(err, fault.NotFound) {
+					t.Error(err)
+				}
+			})
+			both.Go(func() {
+				if _, _, err := h.tree.Delete(t.Context(), h.ann, f.ID); err != nil {
+					t.Error(err)
+				}
+			})
+			both.Wait()
+		}
+		if n := h.count("properties"); n != 0 {
+			t.Errorf("%d properties of nothing", n)
+		}
+	})
+}
+
+// Properties go where their entry goes (RFC 4918, section 9.9.1), a copy has its own (section 9.8.2), new content changes none, and nothing is left of
+// those of what was deleted.
+func TestPropertiesGoAlong(t *testing.T) {
+	eachSize(t, func(t *testing.T, w *depot, _ bool) {
+		w.stock("/home/ann/box", map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4", "sub/deep/e": "5"})
+		all := []string{"", "/a", "/sub", "/sub/c", "/sub/deep", "/sub/deep/e"}
+		for _, p := range all {
+			w.set(w.idAt("/home/ann/box"+p), "at", p)
+			w.set(w.idAt("/home/ann/box"+p), "and", "too")
+		}
+		there := func(what, folder string) {
+			t.Helper()
+			for _, p := range all {
+				w.wantProperties(what+p, w.idAt(folder+p), "and=too", "at="+p)
+			}
+			w.wantProperties(what, w.idAt(folder+"/b"))
+		}
+		w.copied(w.ann, w.idAt("/home/ann/box"), "/home/ann", "copy")
+		there("copied", "/home/ann/copy")
+		there("the original", "/home/ann/box")
+		w.copied(w.ann, w.idAt("/home/ann/box"), "/vault", "copy")
+		there("copied to another provider", "/vault/copy")
+		if n := w.count("properties"); n != 36 {
+			t.Errorf("%d properties, want three times twelve", n)
+		}
+		w.set(w.idAt("/home/ann/copy/a"), "at", "the copy's")
+		w.wantProperties("the original", w.idAt("/home/ann/box/a"), "and=too", "at=/a")
+		w.set(w.idAt("/home/ann/copy/a"), "at", "/a")
+
+		name := vpath.Name("moved")
+		_, err := w.tree.Move(t.Context(), w.ann, w.idAt("/home/ann/box"), path("/home/ann/copy"), &name)
+		w.must(err)
+		there("moved", "/home/ann/copy/moved")
+		_, err = w.tree.Rename(t.Context(), w.ann, w.idAt("/home/ann/copy"), "outer")
+		w.must(err)
+		there("below what was renamed", "/home/ann/outer/moved")
+		_, err = w.tree.Move(t.Context(), w.ann, w.idAt("/home/ann/outer"), path("/vault"), nil)
+		w.must(err)
+		w.work()
+		there("below what was moved to another provider", "/vault/outer/moved")
+		there("moved to another provider", "/vault/outer")
+		_, err = w.put(w.ann, "/vault/outer/a", "new content", files.Replace)
+		w.must(err)
+		there("with new content", "/vault/outer")
+
+		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAt("/vault/copy/a"))
+		w.must(err)
+		if n := w.count("properties"); n != 34 {
+			t.Errorf("%d properties after a file was deleted, want 34", n)
+		}
+		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAt("/vault/copy/sub"))
+		w.must(err)
+		w.collect()
+		if n := w.count("properties"); n != 26 {
+			t.Errorf("%d properties after a folder was deleted, want 26", n)
+		}
+		for _, p := range []string{"/vault/copy", "/vault/outer"} {
+			_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAt(p))
+			w.must(err)
+		}
+		w.collect()
+		if n := w.count("properties"); n != 0 {
+			t.Errorf("%d properties of what was deleted", n)
+		}
+		w.accounted()
+	})
+}
+
+// Nothing is left of the properties of a copy that failed, nor of those in a folder that is taken away in pieces.
+func TestPropertiesOfWhatNeverCame(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		w.stock("/home/ann/box", some())
+		for _, p := range []string{"/home/ann/box", "/home/ann/box/a.txt", "/home/ann/box/sub", "/home/ann/box/sub/c"} {
+			w.set(w.idAt(p), "n", "v")
+		}
+		w.tree.SetBatch(2)
+		to := w.folder(w.ann, "/home/ann/to")
+		j, err := w.copy(w.ann, w.idAt("/home/ann/box"), "/home/ann/to")
+		w.must(err)
+		w.before(4, func() {
+			_, _, err := w.tree.Delete(t.Context(), w.ann, to.ID)
+			w.must(err)
+			if n := w.count("properties"); n <= 4 {
+				t.Errorf("%d properties with what was copied so far", n)
+			}
+		})
+		w.ended(j.ID, "target folder")
+		w.nothingStaged()
+		w.collect()
+		if n := w.count("properties"); n != 4 {
+			t.Errorf("%d properties, want those of the original", n)
+		}
+		big := w.folder(w.ann, "/home/ann/big")
+		w.write(func(tx *db.Tx) error {
+			_, err := tx.Exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ('o', 'local', 'ab/o', 1, '', 1100, 0)")
+			for i := 0; i < 1100 && err == nil; i++ {
+				id := fmt.Sprint("big", i)
+				if err = w.insertFile(tx, id, big.ID, "o"); err == nil {
+					_, err = tx.Exec("INSERT INTO properties (entry_id, namespace, name, lang, value) VALUES ($1, '', 'n', '', '')", id)
+				}
+			}
+			if err == nil {
+				_, err = tx.Exec("UPDATE quotas SET used_storage = used_storage + 1100, used_files = used_files + 1100 WHERE user_id = 'ann'")
+			}
+			return err
+		})
+		_, _, err = w.tree.Delete(t.Context(), w.ann, big.ID)
+		w.must(err)
+		w.collect()
+		if n := w.count("properties"); n != 4 {
+			t.Errorf("%d properties, want those of the original", n)
+		}
+	})
+}

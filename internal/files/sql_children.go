@@ -1,0 +1,87 @@
+package files
+
+import (
+	"fmt"
+
+	"larder/internal/db"
+)
+
+// tagging is how much members finds out about ETags.
+type tagging int
+
+const (
+	untagged  tagging = iota
+	byObject          // nothing has been carried to another provider yet, so that the object's id is what an ETag is made of
+	byContent         // at the cost of a look at each object
+)
+
+// taggingOf returns what it takes to tell all ETags now.
+func taggingOf(q db.Querier) (t tagging, err error) {
+	var continued bool
+	if err := q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE content_id IS NOT NULL)").Scan(&continued); err != nil {
+		return untagged, fmt.Errorf("look for content that was carried on: %w", err)
+	}
+	if continued {
+		return byContent, nil
+	}
+	return byObject, nil
+}
+
+// membersOf are the texts of members: by tagging, and by whether a row can be judged by what is read, and told by its id.
+var membersOf = func() (texts [3][2]string) {
+	for i, tag := range []string{untagged: "''", byObject: "COALESCE(e.object_id, '')", byContent: "COALESCE(o.content_id, o.id, '')"} {
+		join := ""
+		if tagging(i) == byContent {
+			join = " LEFT JOIN objects o ON o.id = e.object_id"
+		}
+		for j, more := range []string{"", `, e.id, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END`} {
+			texts[i][j] = `
+			SELECT e.name, e.size, e.mime_type, e.created_at, e.updated_at, ` + tag + more + `
+			FROM entries e` + join + `
+			WHERE e.parent_id = $1 AND e.kind = $2 AND (e.name_fold, e.name) > ($3, $4)
+			ORDER BY e.name_fold, e.name
+			LIMIT $5`
+		}
+	}
+	return texts
+}()
+
+// members calls found for the next entries of a kind in a folder. With full they have their ids, and there is as much of each row as it takes to judge
+// it; to read that costs a third more. Neither is to be kept.
+func members(q db.Querier, folder string, kind int, after rank, limit int, tags tagging, full bool, found func(m *Member, r *row)) error {
+	text := membersOf[tags][0]
+	if full {
+		text = membersOf[tags][1]
+	}
+	rows, err := q.Query(text, folder, kind, after.fold, after.name, limit)
+	if err != nil {
+		return fmt.Errorf("list a folder: %w", err)
+	}
+	defer rows.Close()
+	m, r := Member{Folder: kind == folderKind}, row{folder: kind == folderKind}
+	var content string
+	into := []any{&m.Name, &m.Size, &m.MimeType, &m.CreatedAt, &m.UpdatedAt, &content}
+	if full {
+		into = append(into, &m.ID, &r.owner, &r.password)
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return fmt.Errorf("list a folder: %w", err)
+		}
+		m.ETag = etag(content)
+		r.id, r.name = m.ID, m.Name
+		found(&m, &r)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("list a folder: %w", err)
+	}
+	return nil
+}
+
+func anyKept(q db.Querier, now int64) (locks, properties bool, err error) {
+	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM locks WHERE expires_at > $1), EXISTS (SELECT 1 FROM properties)", now).Scan(&locks, &properties)
+	if err != nil {
+		return false, false, fmt.Errorf("look for locks and properties: %w", err)
+	}
+	return locks, properties, nil
+}

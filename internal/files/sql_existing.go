@@ -1,0 +1,67 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"larder/internal/db"
+)
+
+const existingChunk = 500 // ids in one query
+
+// Existing tells which of some contents (Content.ID) there are, for whoever keeps something made of them.
+func (t *Tree) Existing(ctx context.Context, ids []string) (map[string]bool, error) {
+	q := t.DB.Read(ctx)
+	existing := map[string]bool{}
+	missing := map[string]bool{}
+	for chunk := range slices.Chunk(ids, existingChunk) {
+		if err := existingObjects(q, chunk, existing); err != nil {
+			return nil, err
+		}
+		for _, id := range chunk {
+			if !existing[id] {
+				missing[id] = true
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return existing, nil
+	}
+	return existing, continuedObjects(q, missing, existing)
+}
+
+// existingObjects looks for objects that lie where they came in.
+func existingObjects(q db.Querier, ids []string, existing map[string]bool) error {
+	marks, args := make([]string, len(ids)), make([]any, len(ids))
+	for i, id := range ids {
+		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
+	}
+	rows, err := q.Query("SELECT id FROM objects WHERE refs > 0 AND content_id IS NULL AND id IN ("+strings.Join(marks, ", ")+")", args...)
+	found, err := texts(rows, err)
+	for _, id := range found {
+		existing[id] = true
+	}
+	return err
+}
+
+// continuedObjects adds those of the missing contents that were moved to another store. There may be very many such, and they are found by where they lie
+// now (index objects_continued): all are passed by once.
+func continuedObjects(q db.Querier, missing, existing map[string]bool) error {
+	rows, err := q.Query("SELECT content_id FROM objects WHERE content_id IS NOT NULL AND refs > 0")
+	if err != nil {
+		return fmt.Errorf("look for contents that were moved: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		if missing[id] {
+			existing[id] = true
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,118 @@
+package files
+
+import (
+	"database/sql"
+	"fmt"
+
+	"larder/internal/db"
+)
+
+const lockColumns = "l.token, l.entry_id, l.deep, l.exclusive, l.key_id, l.owner, l.expires_at"
+
+func readLocks(rows *sql.Rows, err error) (found []WriteLock, _ error) {
+	if err != nil {
+		return nil, fmt.Errorf("look for locks: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var l WriteLock
+		if err := rows.Scan(&l.Token, &l.EntryID, &l.Deep, &l.Exclusive, &l.KeyID, &l.Owner, &l.ExpiresAt); err != nil {
+			return nil, fmt.Errorf("look for locks: %w", err)
+		}
+		found = append(found, l)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("look for locks: %w", err)
+	}
+	return found, nil
+}
+
+// onWay is how many ids the shorter statement of locksOn takes: few paths are deeper.
+const onWay = 10
+
+// locksOn returns the locks on any of these entries. Nothing is looked at twice where there is no lock at all.
+func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err error) {
+	if len(ids) > onWay {
+		err = eachChunk(ids, func(args []any) error {
+			some, err := readLocks(q.Query("SELECT "+lockColumns+" FROM locks l WHERE l.entry_id "+inChunk+" AND l.expires_at > "+extra, args...))
+			found = append(found, some...)
+			return err
+		}, now)
+		return found, err
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	args := make([]any, 0, onWay+1)
+	args = append(args, now)
+	for i := range onWay {
+		args = append(args, ids[min(i, len(ids)-1)])
+	}
+	return readLocks(q.Query(`
+		SELECT `+lockColumns+`
+		FROM locks l
+		WHERE l.entry_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AND l.expires_at > $1`, args...))
+}
+
+// locksBelow returns the locks on what is in a folder, at any depth. It goes up from the locks, of which there are few, not down the tree.
+func locksBelow(q db.Querier, folder string, now int64) ([]WriteLock, error) {
+	return readLocks(q.Query(`
+		WITH RECURSIVE up (token, parent, n) AS (
+			SELECT l.token, e.parent_id, 0
+			FROM locks l JOIN entries e ON e.id = l.entry_id
+			WHERE l.expires_at > $1
+			UNION ALL
+			SELECT u.token, e.parent_id, u.n + 1
+			FROM up u JOIN entries e ON e.id = u.parent
+			WHERE u.n < 200
+		)
+		SELECT `+lockColumns+`
+		FROM up u JOIN locks l ON l.token = u.token
+		WHERE u.parent = $2`, now, folder))
+}
+
+func countLocks(q db.Querier, keyID string, now int64) (n int, err error) {
+	if err = q.QueryRow("SELECT COUNT(*) FROM locks WHERE key_id = $1 AND expires_at > $2", keyID, now).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count locks: %w", err)
+	}
+	return n, nil
+}
+
+func insertLock(tx *db.Tx, l WriteLock) error {
+	_, err := tx.Exec("INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		l.Token, l.EntryID, l.Deep, l.Exclusive, l.KeyID, l.Owner, l.ExpiresAt)
+	if err != nil {
+		return fmt.Errorf("insert lock: %w", err)
+	}
+	return nil
+}
+
+func extendLock(tx *db.Tx, token string, until int64) error {
+	if _, err := tx.Exec("UPDATE locks SET expires_at = $1 WHERE token = $2", until, token); err != nil {
+		return fmt.Errorf("extend lock: %w", err)
+	}
+	return nil
+}
+
+func deleteLock(tx *db.Tx, token string) error {
+	return endLock(tx, "DELETE FROM locks WHERE token = $1", token)
+}
+
+func deleteLocksOn(tx *db.Tx, entryID string) error {
+	return endLock(tx, "DELETE FROM locks WHERE entry_id = $1", entryID)
+}
+
+func dropLocks(tx *db.Tx, keyID string) error {
+	return endLock(tx, "DELETE FROM locks WHERE key_id = $1", keyID)
+}
+
+func deleteExpiredLocks(tx *db.Tx, now int64) error {
+	return endLock(tx, "DELETE FROM locks WHERE expires_at <= $1", now)
+}
+
+func endLock(tx *db.Tx, query string, arg any) error {
+	if _, err := tx.Exec(query, arg); err != nil {
+		return fmt.Errorf("end locks: %w", err)
+	}
+	return nil
+}

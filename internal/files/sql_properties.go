@@ -1,0 +1,98 @@
+package files
+
+import (
+	"fmt"
+
+	"larder/internal/db"
+)
+
+func putProperty(tx *db.Tx, entryID string, p Property) error {
+	_, err := tx.Exec(`
+		INSERT INTO properties (entry_id, namespace, name, lang, value)
+		VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (entry_id, namespace, name) DO UPDATE SET lang = excluded.lang, value = excluded.value`,
+		entryID, p.Namespace, p.Name, p.Lang, p.Value)
+	if err != nil {
+		return fmt.Errorf("set a property: %w", err)
+	}
+	return nil
+}
+
+func deleteProperty(tx *db.Tx, entryID, namespace, name string) error {
+	if _, err := tx.Exec("DELETE FROM properties WHERE entry_id = $1 AND namespace = $2 AND name = $3", entryID, namespace, name); err != nil {
+		return fmt.Errorf("remove a property: %w", err)
+	}
+	return nil
+}
+
+func propertiesOf(q db.Querier, ids []string) (map[string][]Property, error) {
+	found := map[string][]Property{}
+	err := eachChunk(ids, func(args []any) error {
+		rows, err := q.Query("SELECT entry_id, namespace, name, lang, value FROM properties WHERE entry_id "+inChunk+" ORDER BY entry_id, namespace, name", args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id string
+			var p Property
+			if err := rows.Scan(&id, &p.Namespace, &p.Name, &p.Lang, &p.Value); err != nil {
+				return err
+			}
+			found[id] = append(found[id], p)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read properties: %w", err)
+	}
+	return found, nil
+}
+
+// copyProperties gives entries the properties of others, of which there are none yet; to holds the former by the latter.
+func copyProperties(tx *db.Tx, to map[string]string) error {
+	from := make([]string, 0, len(to))
+	for id := range to {
+		from = append(from, id)
+	}
+	var having []string
+	err := eachChunk(from, func(args []any) error {
+		some, err := texts(tx.Query("SELECT DISTINCT entry_id FROM properties WHERE entry_id "+inChunk, args...))
+		having = append(having, some...)
+		return err
+	})
+	for i := 0; i < len(having) && err == nil; i++ {
+		_, err = tx.Exec(`
+			INSERT INTO properties (entry_id, namespace, name, lang, value)
+			SELECT CAST($1 AS TEXT), namespace, name, lang, value FROM properties WHERE entry_id = $2`, to[having[i]], having[i])
+	}
+	if err != nil {
+		return fmt.Errorf("copy properties: %w", err)
+	}
+	return nil
+}
+
+// moveProperties gives an entry the properties of another in place of its own.
+func moveProperties(tx *db.Tx, from, to string) error {
+	if err := deleteProperties(tx, []string{to}); err != nil {
+		return err
+	}
+	if _, err := tx.Exec("UPDATE properties SET entry_id = $1 WHERE entry_id = $2", to, from); err != nil {
+		return fmt.Errorf("move properties: %w", err)
+	}
+	return nil
+}
+
+func deleteProperties(tx *db.Tx, ids []string) error {
+	if len(ids) == 1 {
+		return dropProperties(tx, "= $1", ids[0])
+	}
+	return eachChunk(ids, func(args []any) error { return dropProperties(tx, inChunk, args...) })
+}
+
+func dropProperties(tx *db.Tx, which string, args ...any) error {
+	if _, err := tx.Exec("DELETE FROM properties WHERE entry_id "+which, args...); err != nil {
+		return fmt.Errorf("delete properties: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+// Package letter writes what the service mails to people, in their language, and has it sent.
+//
+// A letter is words in a language (words.go), filled with facts and laid out twice: as plain text and as HTML, which escapes what it is given. Links begin with the
+// configured base address, nothing in a letter is fetched from anywhere, and each says who asked for it and that it may be ignored.
+//
+// Every call sends while the caller waits; what may take its time is called from a job. Specification: Authentication, rule 10 (outgoing emails).
+package letter
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	htmltemplate "html/template"
+	"net/url"
+	"strings"
+	"text/template"
+	"unicode"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/mail"
+	"larder/internal/site"
+)
+
+var (
+	//go:embed letter.txt.tmpl
+	textLayout string
+	//go:embed letter.html.tmpl
+	htmlLayout string
+
+	asText = template.Must(template.New("text").Parse(textLayout))
+	asHTML = htmltemplate.Must(htmltemplate.New("html").Parse(htmlLayout))
+)
+
+// To is who gets a letter.
+type To struct {
+	Email, Name string // the name is that of the account that the letter is about
+	Locale      string // zh-CN or en-US
+}
+
+// Config is what a Service works with.
+type Config struct {
+	DB      *db.DB
+	Site    *site.Store
+	Sender  *mail.Sender
+	BaseURL func() string // scheme, host, port; known once the service listens
+}
+
+// Service writes letters. It is safe for concurrent use.
+type Service struct{ Config }
+
+// New returns a Service.
+func New(cfg Config) *Service { return &Service{cfg} }
+
+// Verification mails the link that verifies an address. Fault: MailFailed.
+func (s *Service) Verification(ctx context.Context, to To, token string) error {
+	return s.send(ctx, to, verification, facts{Link: s.BaseURL() + "/api/auth/verify-email?token=" + url.QueryEscape(token)})
+}
+
+// Reset mails the link by which a new password is set. Fault: MailFailed.
+func (s *Service) Reset(ctx context.Context, to To, token string) error {
+	return s.send(ctx, to, reset, facts{Link: s.BaseURL() + "/app/reset?token=" + url.QueryEscape(token)})
+}
+
+// Code mails the code that confirms a new address. Fault: MailFailed.
+func (s *Service) Code(ctx context.Context, to To, digits string) error {
+	return s.send(ctx, to, code, facts{Code: digits})
+}
+
+// Test mails a message that shows an administrator, whose name is to.Name, that mail works; also while e-mail is switched off, so that it can be tried before.
+// Faults: Invalid when SMTP is not set up; MailFailed, with what the server said in its sentence.
+func (s *Service) Test(ctx context.Context, to To) error {
+	settings, err := s.settings(ctx)
+	if err != nil {
+		return err
+	}
+	if !settings.MailConfigured() {
+		return fault.New(fault.Invalid, "SMTP is not set up: smtpHost and smtpFromEmail are needed at least.")
+	}
+	err = s.post(ctx, settings, to, test, facts{})
+	var why *mail.Error
+	if errors.As(err, &why) {
+		return fault.New(fault.MailFailed, "The message could not be sent. "+why.Sentence)
+	}
+	return err
+}
+
+// ForRunner makes of what a letter came to what the runner of jobs is to see. A failure that another try can mend is no fault. One that nothing mends is, as is
+// e-mail that is switched off: the job has ended.
+func ForRunner(err error) error {
+	var why *mail.Error
+	if fault.Is(err, fault.MailFailed) && errors.As(err, &why) && why.Temporary {
+		return fmt.Errorf("send a letter: %s", why.Sentence)
+	}
+	return err
+}
+
+// send is for the letters to people: they are not told what the server said, which is the Cause of the fault.
+func (s *Service) send(ctx context.Context, to To, k kind, f facts) error {
+	settings, err := s.settings(ctx)
+	if err != nil {
+		return err
+	}
+	if !settings.SendsMail() {
+		return fault.New(fault.MailFailed, "E-mail is not set up here.")
+	}
+	err = s.post(ctx, settings, to, k, f)
+	var why *mail.Error
+	if errors.As(err, &why) {
+		return fault.New(fault.MailFailed, "The e-mail could not be sent. Please try again later, or tell an administrator.").Because(why)
+	}
+	return err
+}
+
+func (s *Service) settings(ctx context.Context) (site.Settings, error) {
+	version, err := db.ConfigVersion(s.DB.Read(ctx))
+	if err != nil {
+		return site.Settings{}, fmt.Errorf("read the config version: %w", err)
+	}
+	return s.Site.Current(ctx, version)
+}
+
+// post writes a letter and hands it in. Error: *mail.Error.
+func (s *Service) post(ctx context.Context, settings site.Settings, to To, k kind, f facts) error {
+	f.Site, f.Base, f.Name = line(settings.SiteTitle), s.BaseURL(), line(to.Name)
+	if f.Site == "" {
+		f.Site = "Larder"
+	}
+	if f.Name == "" {
+		f.Name = to.Email
+	}
+	p, err := fill(to.Locale, k, f)
+	if err != nil {
+		return fmt.Errorf("write a letter: %w", err)
+	}
+	var text, html bytes.Buffer
+	if err := errors.Join(asText.Execute(&text, p), asHTML.Execute(&html, p)); err != nil {
+		return fmt.Errorf("write a letter: %w", err)
+	}
+	from := line(settings.SMTPFromName)
+	if from == "" {
+		from = f.Site
+	}
+	server := mail.Server{Host: settings.SMTPHost, Port: settings.SMTPPort, TLS: settings.SMTPSecure, User: settings.SMTPUser, Password: settings.SMTPPassword}
+	return s.Sender.Send(ctx, server, mail.Message{
+		FromName: from, From: settings.SMTPFromEmail, To: to.Email, Subject: p.Subject, Text: text.String(), HTML: html.String(),
+	})
+}
+
+// line makes a single line of a name, whatever a former version has let in (abuse case C73).
+func line(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }), " ")
+}

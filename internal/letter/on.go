@@ -1,0 +1,18 @@
+package letter
+
+import (
+	"context"
+	"fmt"
+
+	"larder/internal/db"
+)
+
+// On reports whether mail is set up here and switched on: where it is not, sending fails.
+func (s *Service) On(ctx context.Context) (bool, error) {
+	version, err := db.ConfigVersion(s.DB.Read(ctx))
+	if err != nil {
+		return false, fmt.Errorf("read the config version: %w", err)
+	}
+	settings, err := s.Site.Current(ctx, version)
+	return settings.SendsMail(), err
+}

@@ -1,0 +1,188 @@
+package letter
+
+import (
+	"bytes"
+	"text/template"
+)
+
+// The kinds of letter.
+type kind int
+
+const (
+	verification kind = iota
+	reset
+	code
+	test
+)
+
+// words are a letter in one language. They are templates over facts, and come out as plain text: both forms of the letter are laid out from them.
+type words struct {
+	subject string
+	before  []string // paragraphs above the link or code
+	button  string   // what the link is called
+	after   []string // paragraphs below
+	goodbye string
+}
+
+// english is what is written in where no other language is asked for.
+const english = "en-US"
+
+const (
+	goodbyeEnglish = "This is an automatic message of {{.Site}}, {{.Base}}"
+	goodbyeChinese = "这是 {{.Site}}（{{.Base}}）自动发送的邮件，请勿回复。"
+)
+
+var letters = map[string]map[kind]words{
+	english: {
+		verification: {
+			subject: "{{.Site}}: please verify your e-mail address",
+			before: []string{
+				"Hello {{.Name}},",
+				"somebody, most likely you, uses this address for the account {{.Name}} at {{.Site}}. Please verify that it is yours:",
+			},
+			button: "Verify the address",
+			after: []string{
+				"The link works for 24 hours.",
+				"If it wasn't you, ignore this message: nobody can use your address without the link.",
+			},
+			goodbye: goodbyeEnglish,
+		},
+		reset: {
+			subject: "{{.Site}}: set a new password",
+			before: []string{
+				"Hello {{.Name}},",
+				"somebody, most likely you, asked for a new password for the account {{.Name}} at {{.Site}}. Choose it here:",
+			},
+			button: "Set a new password",
+			after: []string{
+				"The link works once, and for 15 minutes.",
+				"If it wasn't you, ignore this message: your password stays as it is.",
+			},
+			goodbye: goodbyeEnglish,
+		},
+		code: {
+			subject: "{{.Site}}: your code",
+			before: []string{
+				"Hello {{.Name}},",
+				"you asked to use this address for your account {{.Name}} at {{.Site}}. This is the code that confirms it:",
+			},
+			after: []string{
+				"The code works for 5 minutes. Give it to nobody: {{.Site}} never asks for it in any other place.",
+				"If it wasn't you, ignore this message: nothing changes without the code.",
+			},
+			goodbye: goodbyeEnglish,
+		},
+		test: {
+			subject: "{{.Site}}: a test message",
+			before: []string{
+				"Hello,",
+				"the administrator {{.Name}} of {{.Site}} sent this message to see whether its e-mail works. It does.",
+			},
+			after:   []string{"There is nothing to do; you may ignore this message."},
+			goodbye: goodbyeEnglish,
+		},
+	},
+	"zh-CN": {
+		verification: {
+			subject: "{{.Site}}：请验证您的邮箱地址",
+			before: []string{
+				"{{.Name}}，您好：",
+				"有人（应该就是您）在 {{.Site}} 为账号 {{.Name}} 使用了这个邮箱地址。请确认它属于您：",
+			},
+			button: "验证邮箱地址",
+			after: []string{
+				"链接在 24 小时内有效。",
+				"如果不是您本人操作，请忽略这封邮件：没有这个链接，任何人都无法使用您的地址。",
+			},
+			goodbye: goodbyeChinese,
+		},
+		reset: {
+			subject: "{{.Site}}：设置新密码",
+			before: []string{
+				"{{.Name}}，您好：",
+				"有人（应该就是您）请求为 {{.Site}} 的账号 {{.Name}} 设置新密码。请在这里设置：",
+			},
+			button: "设置新密码",
+			after: []string{
+				"链接只能使用一次，15 分钟内有效。",
+				"如果不是您本人操作，请忽略这封邮件：您的密码不会改变。",
+			},
+			goodbye: goodbyeChinese,
+		},
+		code: {
+			subject: "{{.Site}}：您的验证码",
+			before: []string{
+				"{{.Name}}，您好：",
+				"您请求将这个邮箱地址用于 {{.Site}} 的账号 {{.Name}}。验证码如下：",
+			},
+			after: []string{
+				"验证码在 5 分钟内有效。请勿告诉任何人：{{.Site}} 不会在其他地方向您索要验证码。",
+				"如果不是您本人操作，请忽略这封邮件：没有验证码，什么都不会改变。",
+			},
+			goodbye: goodbyeChinese,
+		},
+		test: {
+			subject: "{{.Site}}：测试邮件",
+			before: []string{
+				"您好：",
+				"{{.Site}} 的管理员 {{.Name}} 发送了这封邮件，以检查邮件功能是否正常。收到即表示正常。",
+			},
+			after:   []string{"您无需进行任何操作，可以忽略这封邮件。"},
+			goodbye: goodbyeChinese,
+		},
+	},
+}
+
+// facts are what stands in a letter besides its words: single lines all.
+type facts struct {
+	Site, Base string // title and address of the site
+	Name       string // whose account it is about
+	Link, Code string // one of them, or none
+}
+
+// page is a letter whose words have been filled in, to be laid out.
+type page struct {
+	Locale  string
+	Subject string
+	Before  []string
+	Link    string
+	Button  string
+	Code    string
+	After   []string
+	Goodbye string
+}
+
+// fill puts the facts into the words of a language.
+func fill(locale string, k kind, f facts) (page, error) {
+	if letters[locale] == nil {
+		locale = english
+	}
+	w := letters[locale][k]
+	p := page{Locale: locale, Link: f.Link, Code: f.Code, Before: make([]string, len(w.before)), After: make([]string, len(w.after))}
+	put := func(into *string, text string) error {
+		t, err := template.New("").Parse(text)
+		if err != nil {
+			return err
+		}
+		var b bytes.Buffer
+		err = t.Execute(&b, f)
+		*into = b.String()
+		return err
+	}
+	for into, text := range map[*string]string{&p.Subject: w.subject, &p.Button: w.button, &p.Goodbye: w.goodbye} {
+		if err := put(into, text); err != nil {
+			return page{}, err
+		}
+	}
+	for i, text := range w.before {
+		if err := put(&p.Before[i], text); err != nil {
+			return page{}, err
+		}
+	}
+	for i, text := range w.after {
+		if err := put(&p.After[i], text); err != nil {
+			return page{}, err
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,264 @@
+package mail_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/mail"
+)
+
+func portOf(box *apptest.Mailbox) string { return strconv.Itoa(box.Port) }
+
+// scripted is a server that speaks to each connection as told, until the end of the test.
+func scripted(t *testing.T, speak func(c net.Conn, lines *bufio.Reader)) mail.Server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			speak(c, bufio.NewReader(c))
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-done
+	})
+	return mail.Server{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port}
+}
+
+// answers is a script: what is said to each command, by its first word; "" hangs, "!" hangs up.
+type answers map[string]string
+
+func (a answers) speak(c net.Conn, lines *bufio.Reader) {
+	say := func(word string) bool {
+		switch text := a[word]; text {
+		case "":
+			_, _ = io.Copy(io.Discard, lines) // until the other side has enough
+			return false
+		case "!":
+			return false
+		default:
+			_, err := io.WriteString(c, text+"\r\n")
+			return err == nil
+		}
+	}
+	if !say("") {
+		return
+	}
+	data := false
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if data {
+			if word != "." {
+				continue
+			}
+			data = false
+		}
+		if word == "DATA" && strings.HasPrefix(a["DATA"], "354") {
+			data = true
+		}
+		if !say(word) {
+			return
+		}
+	}
+}
+
+// good is a server that takes everything.
+func good(change ...string) answers {
+	a := answers{
+		"": "220 hello", "EHLO": "250 mail.test", "HELO": "250 mail.test", "MAIL": "250 ok", "RCPT": "250 ok", "DATA": "354 go on", ".": "250 taken", "QUIT": "221 bye", "RSET": "250 ok", "*": "501 ok",
+	}
+	for i := 0; i+1 < len(change); i += 2 {
+		a[change[i]] = change[i+1]
+	}
+	return a
+}
+
+func TestServersInTrouble(t *testing.T) {
+	t.Parallel()
+	const closing, hanging = "broke off", "in time"
+	for name, c := range map[string]struct {
+		script    answers
+		temporary bool
+		code      int
+		says      string // "" for success
+	}{
+		"a good one":                 {good(), true, 0, ""},
+		"greets with 554":            {good("", "554 go away"), false, 554, "refused to be spoken to: 554 go away"},
+		"greets with 421":            {good("", "421 too busy"), true, 421, "421 too busy"},
+		"knows HELO only":            {good("EHLO", "502 what?"), true, 0, ""},
+		"refuses EHLO and HELO":      {good("EHLO", "554 no", "HELO", "554 no"), false, 554, "554 no"},
+		"refuses the sender":         {good("MAIL", "553 5.1.8 unknown domain"), false, 553, "refused the sender: 553 5.1.8 unknown domain"},
+		"refuses the recipient":      {good("RCPT", "550 5.1.1 unknown"), false, 550, "refused the recipient: 550 5.1.1 unknown"},
+		"greylists":                  {good("RCPT", "451 4.7.1 come back later"), true, 451, "451 4.7.1 come back later"},
+		"refuses DATA":               {good("DATA", "554 no valid recipients"), false, 554, "refused the message"},
+		"refuses the content":        {good(".", "554 5.7.1 spam"), false, 554, "refused the message: 554 5.7.1 spam"},
+		"is full":                    {good(".", "452 4.3.1 disk full"), true, 452, "452 4.3.1 disk full"},
+		"closes at once":             {good("", "!"), true, 0, closing},
+		"closes after EHLO":          {good("EHLO", "!", "HELO", "!"), true, 0, closing},
+		"closes after MAIL":          {good("MAIL", "!"), true, 0, closing},
+		"closes after DATA":          {good("DATA", "!"), true, 0, closing},
+		"closes after the message":   {good(".", "!"), true, 0, closing},
+		"closes after QUIT":          {good("QUIT", "!"), true, 0, ""},
+		"refuses QUIT":               {good("QUIT", "500 no"), true, 0, ""},
+		"hangs at QUIT":              {good("QUIT", ""), true, 0, ""},
+		"says nothing":               {answers{}, true, 0, hanging},
+		"hangs at EHLO":              {good("EHLO", ""), true, 0, hanging},
+		"hangs at MAIL":              {good("MAIL", ""), true, 0, hanging},
+		"hangs at RCPT":              {good("RCPT", ""), true, 0, hanging},
+		"hangs at DATA":              {good("DATA", ""), true, 0, hanging},
+		"hangs after the message":    {good(".", ""), true, 0, hanging},
+		"is a web server":            {good("", "HTTP/1.1 400 Bad Request"), true, 0, "not a mail server"},
+		"is SSH":                     {good("", "SSH-2.0-OpenSSH_9.6 internal banner"), true, 0, hanging},
+		"answers 200":                {good("EHLO", "200 fine", "HELO", "200 fine"), true, 0, "not a mail server"},
+		"says too much":              {good("", "220-"+strings.Repeat("x", 300<<10)), true, 0, "not a mail server"},
+		"breaks lines and shows off": {good("RCPT", "550-first\r\n550-\x1b[31msecond\x07\r\n550 "+strings.Repeat("third ", 200)), false, 550, "550 first ?[31msecond? third third"},
+		"offers TLS, has none":       {good("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "454 not now"), true, 454, "refused to begin TLS: 454 not now"},
+		"offers TLS, talks on":       {good("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "220 go\r\n250 mail.test\r\n250 ok"), true, 0, "TLS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := scripted(t, c.script.speak)
+			s := sender()
+			s.Limits = mail.Limits{Step: 300 * time.Millisecond, Whole: time.Second}
+			if c.says != hanging && name != "hangs at QUIT" && name != "offers TLS, talks on" {
+				s.Limits = mail.Limits{}
+			}
+			err := s.Send(t.Context(), server, message())
+			if c.says == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			fails(t, err, c.temporary, c.code, c.says)
+			if strings.Contains(err.Error(), "banner") {
+				t.Errorf("what is no mail server is quoted: %v", err)
+			}
+		})
+	}
+}
+
+// A server that always says something soon, and never comes to an end, holds nobody either.
+func TestTheWholeIsBounded(t *testing.T) {
+	t.Parallel()
+	server := scripted(t, func(c net.Conn, _ *bufio.Reader) {
+		for {
+			if _, err := io.WriteString(c, "220-wait\r\n"); err != nil {
+				return
+			}
+			if one := make([]byte, 1); c.SetReadDeadline(time.Unix(1, 0)) == nil {
+				_, _ = c.Read(one)
+			}
+		}
+	})
+	s := sender()
+	s.Limits = mail.Limits{Step: time.Hour, Whole: 200 * time.Millisecond}
+	var why *mail.Error
+	if err := s.Send(t.Context(), server, message()); err == nil || !asError(err, &why) || !why.Temporary {
+		t.Errorf("got %v", err)
+	}
+	silent := scripted(t, answers{}.speak)
+	fails(t, s.Send(t.Context(), silent, message()), true, 0, "in time")
+}
+
+func TestTheCallerMayGiveUp(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	server := scripted(t, func(c net.Conn, lines *bufio.Reader) {
+		cancel()
+		_, _ = io.Copy(io.Discard, lines)
+	})
+	fails(t, sender().Send(ctx, server, message()), true, 0, "broken off")
+}
+
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, sender().Send(t.Context(), mail.Server{Host: "127.0.0.1", Port: port}, message()), true, 0, "can't be reached", "refused")
+	s := sender()
+	s.Dial = func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.DNSError{Err: "no such host", Name: "mail.invalid", IsNotFound: true}
+	}
+	fails(t, s.Send(t.Context(), mail.Server{Host: "mail.invalid", Port: 25}, message()), true, 0, "can't be reached", "no such host")
+	s.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	s.Limits = mail.Limits{Step: 50 * time.Millisecond}
+	fails(t, s.Send(t.Context(), mail.Server{Host: "mail.invalid", Port: 25}, message()), true, 0, "in time")
+}
+
+// TLS is spoken at once where the server waits for a word, and the other way round.
+func TestWrongKindOfTLS(t *testing.T) {
+	t.Parallel()
+	plain := apptest.NewMailbox(t, apptest.NoTLS, "", "")
+	server := to(plain, apptest.NoTLS)
+	server.TLS = true
+	fails(t, sender().Send(t.Context(), server, message()), true, 0, "does not speak TLS", "smtpSecure")
+	tls := apptest.NewMailbox(t, apptest.ImplicitTLS, "", "")
+	s := sender()
+	s.Limits = mail.Limits{Step: 300 * time.Millisecond}
+	fails(t, s.Send(t.Context(), to(tls, apptest.NoTLS), message()), true, 0, "in time") // both wait for the other
+}
+
+// Some servers repeat what they were sent.
+func TestCredentialsAreNeverQuoted(t *testing.T) {
+	t.Parallel()
+	const user, password = "Bob-the-User", "the-password-of-bob"
+	both := base64.StdEncoding.EncodeToString([]byte("\x00" + user + "\x00" + password))
+	for name, said := range map[string]string{
+		"plainly":            "535 no: user=" + user + " pass=" + password,
+		"in another case":    "535 no: " + strings.ToLower(user) + " " + strings.ToUpper(password),
+		"encoded":            "500 unknown: AUTH PLAIN " + both,
+		"encoded, cut off":   "500 unknown: AUTH PLAIN " + both[:30],
+		"one by one encoded": "535 " + base64.StdEncoding.EncodeToString([]byte(user)) + " " + base64.StdEncoding.EncodeToString([]byte(password)),
+	} {
+		server := scripted(t, good("EHLO", "250-mail.test\r\n250 AUTH PLAIN", "AUTH", said).speak)
+		server.User, server.Password = user, password
+		err := sender().Send(t.Context(), server, message())
+		if err == nil {
+			t.Fatalf("%s: it worked", name)
+		}
+		got := strings.ToLower(err.Error())
+		for _, leak := range []string{user, password, both[:20], base64.StdEncoding.EncodeToString([]byte(user)), base64.StdEncoding.EncodeToString([]byte(password))[:20]} {
+			if strings.Contains(got, strings.ToLower(leak)) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if !strings.Contains(got, "[redacted]") {
+			t.Errorf("%s: nothing is left of it: %v", name, err)
+		}
+	}
+}
+
+func asError(err error, why **mail.Error) bool { return errors.As(err, why) }

@@ -1,0 +1,130 @@
+package share
+
+import (
+	"context"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/secret"
+)
+
+// Change says what to change of a share; nil leaves a thing as it is, and a nil within takes it away.
+type Change struct {
+	Title                       **string
+	Password                    **secret.Text
+	ExpiresIn                   **int64 // seconds from now
+	MaxViews, MaxDownloads      **int64
+	AllowPreview, AllowDownload *bool
+}
+
+// Change changes a share of the actor's; it takes the same permissions as making it. One that has expired works again with another end.
+// Faults: Invalid; NotFound, also for somebody else's share and when the file is gone; Forbidden, PasswordRequired; Conflict when it is revoked.
+func (s *Service) Change(ctx context.Context, a access.Actor, id string, c Change) (Item, error) {
+	row, err := findOwn(s.db.Read(ctx), a.UserID, id)
+	if err != nil {
+		return Item{}, err
+	}
+	if row.RevokedAt != nil {
+		return Item{}, isRevoked()
+	}
+	now := s.now()
+	probe := row
+	if err := c.apply(&probe, s); err != nil { // before the cost of a hash
+		return Item{}, err
+	}
+	var protected Share // nothing but its password counts
+	if c.Password != nil {
+		found, err := s.maySet(ctx, a, row.EntryID, *c.Password)
+		if err != nil {
+			return Item{}, err
+		}
+		if *c.Password != nil {
+			protected.proof = row.proof
+			if err := s.protect(ctx, &protected, found, a, **c.Password); err != nil {
+				return Item{}, err
+			}
+		}
+	}
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := lockUser(tx, a.UserID); err != nil {
+			return err
+		}
+		var err error
+		if row, err = findOwn(tx, a.UserID, id); err != nil {
+			return err
+		}
+		if err := c.apply(&row, s); err != nil {
+			return err
+		}
+		if c.Password != nil {
+			row.PasswordID, row.passwordHash, row.proof = protected.PasswordID, protected.passwordHash, protected.proof
+		}
+		if err := s.allow(tx, a, &row); err != nil {
+			return err
+		}
+		row.UpdatedAt = now.UnixMilli()
+		changed, err := update(tx, row)
+		if err == nil && !changed {
+			err = isRevoked()
+		}
+		return err
+	})
+	if err != nil {
+		return Item{}, err
+	}
+	return s.item(ctx, a, row)
+}
+
+// apply changes all but the password. Fault: Invalid.
+func (c Change) apply(row *Share, s *Service) (err error) {
+	if c.Title != nil {
+		if row.Title, err = cleanTitle(*c.Title); err != nil {
+			return err
+		}
+	}
+	if c.ExpiresIn != nil {
+		if row.ExpiresAt, err = ending(*c.ExpiresIn, s.now()); err != nil {
+			return err
+		}
+	}
+	if c.MaxViews != nil {
+		row.MaxViews = *c.MaxViews
+	}
+	if c.MaxDownloads != nil {
+		row.MaxDownloads = *c.MaxDownloads
+	}
+	if c.AllowPreview != nil {
+		row.AllowPreview = *c.AllowPreview
+	}
+	if c.AllowDownload != nil {
+		row.AllowDownload = *c.AllowDownload
+	}
+	return checkCounts(row.MaxViews, row.MaxDownloads)
+}
+
+func isRevoked() error { return fault.New(fault.Conflict, "A revoked share cannot be changed.") }
+
+// Revoke ends a share of the user's for good; once more does no harm. It returns whose file it was. Fault: NotFound, also for somebody else's share.
+func (s *Service) Revoke(ctx context.Context, userID, id string) (entryID string, err error) {
+	if userID == "" {
+		return "", noShare()
+	}
+	return s.end(ctx, id, userID)
+}
+
+// RevokeAny is Revoke of anybody's share, for administrators.
+func (s *Service) RevokeAny(ctx context.Context, a access.Actor, id string) (entryID string, err error) {
+	if a.Role != access.Admin || a.Key != nil {
+		return "", fault.New(fault.Forbidden, "This is for administrators.")
+	}
+	return s.end(ctx, id, "")
+}
+
+func (s *Service) end(ctx context.Context, id, creatorID string) (entryID string, err error) {
+	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
+		entryID, err = revoke(tx, id, creatorID, s.now().UnixMilli())
+		return err
+	})
+	return entryID, err
+}

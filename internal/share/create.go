@@ -1,0 +1,196 @@
+package share
+
+import (
+	"context"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/secret"
+	"larder/internal/vpath"
+)
+
+const (
+	// MaxTitle is how many characters a title has at most.
+	MaxTitle = 200
+	// MinSeconds and MaxSeconds bound how long a share that ends lasts.
+	MinSeconds, MaxSeconds = 60, 365 * 24 * 3600
+	// MaxCount is the highest limit of views and downloads.
+	MaxCount = 1_000_000_000
+)
+
+// Draft is a share to be made.
+type Draft struct {
+	EntryID                     string
+	Title                       *string      // nil or empty for the name of the file
+	Password                    *secret.Text // nil for none
+	ExpiresIn                   *int64       // seconds, nil for no end
+	MaxViews, MaxDownloads      *int64       // nil for no limit
+	AllowPreview, AllowDownload bool
+}
+
+// Create shares an entry. Whoever may not download it makes a share that shows no content.
+// Faults: Invalid, NotFound, Forbidden, PasswordRequired when they may not even see it without one, Conflict when they have too many shares.
+func (s *Service) Create(ctx context.Context, a access.Actor, d Draft) (Item, error) {
+	now := s.now()
+	row := Share{EntryID: d.EntryID, CreatorID: a.UserID, MaxViews: d.MaxViews, MaxDownloads: d.MaxDownloads, AllowPreview: d.AllowPreview,
+		AllowDownload: d.AllowDownload, CreatedAt: now.UnixMilli(), UpdatedAt: now.UnixMilli()}
+	var err error
+	if row.Title, err = cleanTitle(d.Title); err != nil {
+		return Item{}, err
+	}
+	if row.ExpiresAt, err = ending(d.ExpiresIn, now); err != nil {
+		return Item{}, err
+	}
+	if err := checkCounts(d.MaxViews, d.MaxDownloads); err != nil {
+		return Item{}, err
+	}
+	found, err := s.maySet(ctx, a, d.EntryID, d.Password)
+	if err != nil {
+		return Item{}, err
+	}
+	if d.Password != nil {
+		if err := s.protect(ctx, &row, found, a, *d.Password); err != nil {
+			return Item{}, err
+		}
+	}
+	row.ID = s.ids.Base62(idLength)
+	var share Share
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := s.room(tx, a.UserID, now.UnixMilli()); err != nil {
+			return err
+		}
+		share = row
+		if err := s.allow(tx, a, &share); err != nil {
+			return err
+		}
+		return insert(tx, share)
+	})
+	if err != nil {
+		return Item{}, err
+	}
+	return s.item(ctx, a, share)
+}
+
+// maySet decides, before a password is hashed, whether the actor may make or change a share of the entry with it; the transaction decides again.
+// Faults: Invalid, NotFound, Forbidden, PasswordRequired.
+func (s *Service) maySet(ctx context.Context, a access.Actor, entryID string, password *secret.Text) (*files.Found, error) {
+	if a.UserID == "" || a.Key != nil {
+		return nil, fault.New(fault.Forbidden, "Only people with an account share, and by themselves.")
+	}
+	if password != nil && *password == "" {
+		return nil, fault.New(fault.Invalid, "A password has 1 to 128 characters and at most 512 bytes.")
+	}
+	found, err := s.tree.FindID(ctx, entryID)
+	if err != nil {
+		return nil, err
+	}
+	_, err = found.ForSharing(a)
+	return found, err
+}
+
+// protect gives a share a password, which stands in for those of its entry that the actor has given, for this one or one before. What else they have
+// given is not the share's, wherever the entry goes. Faults: Invalid, NotFound.
+func (s *Service) protect(ctx context.Context, row *Share, found *files.Found, a access.Actor, password secret.Text) (err error) {
+	if row.passwordHash, err = s.accounts.HashPassword(ctx, password); err != nil {
+		return err
+	}
+	row.PasswordID = s.ids.UUID() // whatever was signed for another one is void
+	locks, err := found.SharingLocks(ctx, a)
+	if err != nil {
+		return err
+	}
+	row.proof = among(locks, slices.Concat(row.proof, a.Unlocked))
+	row.proof = row.proof[:min(len(row.proof), maxProof)]
+	return nil
+}
+
+// maxProof is how many passwords a share remembers that its creator had given.
+const maxProof = 64
+
+// allow decides whether the actor may share the entry, and takes from the share what they may not give. Faults: NotFound, Forbidden, PasswordRequired.
+func (s *Service) allow(tx *db.Tx, a access.Actor, row *Share) error {
+	sharing, err := s.tree.SharingInside(tx, a, row.EntryID)
+	if err != nil {
+		return err
+	}
+	if sharing.Download == access.Denied {
+		row.AllowPreview, row.AllowDownload = false, false
+	}
+	return nil
+}
+
+// room makes other changes of this account's shares wait until tx ends, and refuses when no further one can be kept. Faults: Conflict, NotFound.
+func (s *Service) room(tx *db.Tx, userID string, now int64) error {
+	if err := lockUser(tx, userID); err != nil {
+		return err
+	}
+	kept, err := countOf(tx, userID, s.most)
+	if err != nil || kept < s.most {
+		return err
+	}
+	gone, err := forgetEnded(tx, userID, now, 100)
+	if err == nil && gone == 0 {
+		err = fault.Newf(fault.Conflict, "You have %d shares that work already: revoke one first.", s.most)
+	}
+	return err
+}
+
+// asks reports whether visitors are asked for a password as things stand; a is the share's creator.
+func asks(ctx context.Context, found *files.Found, a access.Actor, row Share) (bool, error) {
+	visit, err := judge(ctx, found, row, a, nil)
+	switch fault.KindOf(err) {
+	case fault.NotFound, fault.ShareRevoked: // nobody gets as far as being asked
+		return row.PasswordID != "", nil
+	}
+	return len(visit.Locks) > 0, err
+}
+
+// cleanTitle judges a title and brings it into its one form; an empty one becomes none. Fault: Invalid.
+func cleanTitle(title *string) (*string, error) {
+	if title == nil || *title == "" {
+		return nil, nil
+	}
+	wrong := fault.Newf(fault.Invalid, "title has at most %d characters, none of them control characters or text-direction overrides.", MaxTitle)
+	if len(*title) > 20*MaxTitle || !utf8.ValidString(*title) { // the former before the cost of normalising: NFC never shrinks a character by more
+		return nil, wrong
+	}
+	clean := norm.NFC.String(*title)
+	if utf8.RuneCountInString(clean) > MaxTitle {
+		return nil, wrong
+	}
+	for _, r := range clean {
+		if vpath.Unprintable(r) {
+			return nil, wrong
+		}
+	}
+	return &clean, nil
+}
+
+// ending is when a share ends that lasts so many seconds from now, nil for never. Fault: Invalid.
+func ending(seconds *int64, now time.Time) (*int64, error) {
+	if seconds == nil {
+		return nil, nil
+	}
+	if *seconds < MinSeconds || *seconds > MaxSeconds {
+		return nil, fault.New(fault.Invalid, "expiresIn lies between 60 seconds and a year.")
+	}
+	at := now.Add(time.Duration(*seconds) * time.Second).UnixMilli()
+	return &at, nil
+}
+
+// checkCounts judges limits. Fault: Invalid.
+func checkCounts(limits ...*int64) error {
+	for _, limit := range limits {
+		if limit != nil && (*limit < 1 || *limit > MaxCount) {
+			return fault.New(fault.Invalid, "A limit of views or downloads lies between 1 and 1000000000.")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package share
+
+import (
+	"context"
+
+	"larder/internal/access"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// Query asks for a page of shares, newest first.
+type Query struct {
+	CreatorID   string // "" for everybody's
+	Status      Status // "" for all
+	Page, Limit int64  // from 1
+}
+
+// Item is a share as it is listed. What becomes of its file and of its creator's rights does not show in its status, which is what was done with it.
+type Item struct {
+	Share
+	Status Status
+	Entry  *files.Entry // as who lists sees it; nil when it is gone, or is not for them to see
+	Asks   bool         // visitors are asked for a password; of somebody else's share: by the share itself
+}
+
+// List returns the actor's own shares that q asks for, and how many there are in all. Fault: Invalid.
+func (s *Service) List(ctx context.Context, a access.Actor, q Query) (items []Item, total int64, err error) {
+	q.CreatorID = a.UserID
+	if a.UserID == "" {
+		return nil, 0, fault.New(fault.Unauthorized, "Please sign in.")
+	}
+	return s.list(ctx, a, q)
+}
+
+// ListAll returns anybody's shares, for administrators. Faults: Invalid, Forbidden.
+func (s *Service) ListAll(ctx context.Context, a access.Actor, q Query) (items []Item, total int64, err error) {
+	if a.Role != access.Admin || a.Key != nil {
+		return nil, 0, fault.New(fault.Forbidden, "This is for administrators.")
+	}
+	return s.list(ctx, a, q)
+}
+
+func (s *Service) list(ctx context.Context, a access.Actor, q Query) (items []Item, total int64, err error) {
+	if q.Page < 1 || q.Limit < 1 {
+		return nil, 0, fault.New(fault.Invalid, "Pages and limits begin at 1.")
+	}
+	switch q.Status {
+	case "", Active, Expired, Revoked:
+	default:
+		return nil, 0, fault.New(fault.Invalid, "A status is active, expired or revoked.")
+	}
+	rows, total, err := page(s.db.Read(ctx), q, s.now().UnixMilli())
+	if err != nil {
+		return nil, 0, err
+	}
+	items = make([]Item, 0, len(rows))
+	for _, row := range rows {
+		item, err := s.item(ctx, a, row)
+		if err != nil {
+			return nil, 0, err
+		}
+		items = append(items, item)
+	}
+	return items, total, nil
+}
+
+// item shows a share to somebody who may list it.
+func (s *Service) item(ctx context.Context, a access.Actor, row Share) (Item, error) {
+	item := Item{Share: row, Status: row.Status(s.now()), Asks: row.PasswordID != ""}
+	found, err := s.tree.FindID(ctx, row.EntryID)
+	if err != nil {
+		return Item{}, err
+	}
+	if _, exists := found.Path(); !exists {
+		return item, nil
+	}
+	sharing, err := found.Sharing(a)
+	if err != nil {
+		return Item{}, err
+	}
+	if sharing.Read == access.Allowed {
+		item.Entry = &sharing.Entry
+	}
+	if a.UserID == row.CreatorID {
+		item.Asks, err = asks(ctx, found, a, row)
+	}
+	return item, err
+}

@@ -1,0 +1,270 @@
+package share_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/secret"
+	"larder/internal/share"
+)
+
+// An account has so many shares at most; what has ended makes room, oldest first.
+func TestSharesOfAnAccountAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.shares.Keep(3)
+		ended := w.create(func(d *share.Draft) { d.ExpiresIn = ptr(int64(60)) })
+		w.create()
+		w.pass(time.Minute - time.Millisecond)
+		third := w.create()
+		draft := share.Draft{EntryID: w.file.ID}
+		_, err := w.shares.Create(ctx, w.ann, draft)
+		w.want(err, fault.Conflict, "the fourth, a millisecond before one ends")
+		if _, err := w.shares.Create(ctx, w.bob, share.Draft{EntryID: w.put(w.bob, "/home/bob", "b").ID}); err != nil {
+			t.Errorf("somebody else's first: %v", err)
+		}
+		w.pass(time.Millisecond)
+		w.create()
+		_, err = w.visit(ended.ID)
+		w.want(err, fault.NotFound, "the one that made room")
+		_, err = w.shares.Create(ctx, w.ann, draft)
+		w.want(err, fault.Conflict, "when all work")
+		if _, err := w.shares.Revoke(ctx, w.ann.UserID, third.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.create()
+		if n := w.count("SELECT COUNT(*) FROM shares WHERE creator_id = $1", w.ann.UserID); n != 3 {
+			t.Errorf("%d shares", n)
+		}
+
+		var busy sync.WaitGroup
+		w.shares.Keep(5)
+		other := w.replica()
+		other.Keep(5)
+		for i := range 10 {
+			busy.Go(func() {
+				_, err := []*share.Service{w.shares, other}[i%2].Create(ctx, w.ann, draft)
+				if err != nil && !fault.Is(err, fault.Conflict) {
+					t.Error(err)
+				}
+			})
+		}
+		busy.Wait()
+		if n := w.count("SELECT COUNT(*) FROM shares WHERE creator_id = $1", w.ann.UserID); n != 5 {
+			t.Errorf("%d shares after a race", n)
+		}
+	})
+}
+
+// Neither keys nor visitors share, whoever calls.
+func TestOnlyPeopleShare(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		key := w.ann
+		key.Key = &access.Key{ID: "pk", Permissions: access.All}
+		for what, a := range map[string]access.Actor{"a key": key, "a visitor": {Role: access.Guest}, "another user": w.bob} {
+			_, err := w.shares.Create(ctx, a, share.Draft{EntryID: w.file.ID})
+			w.want(err, fault.Forbidden, what)
+		}
+		item := w.create()
+		_, _, err := w.shares.ListAll(ctx, w.ann, share.Query{Page: 1, Limit: 1})
+		w.want(err, fault.Forbidden, "everybody's shares, for a user")
+		_, err = w.shares.RevokeAny(ctx, w.ann, item.ID)
+		w.want(err, fault.Forbidden, "revoking anybody's, for a user")
+		_, err = w.shares.Revoke(ctx, "", item.ID)
+		w.want(err, fault.NotFound, "revoking for nobody")
+		_, _, err = w.shares.List(ctx, access.Actor{}, share.Query{Page: 1, Limit: 1})
+		w.want(err, fault.Unauthorized, "nobody's list")
+	})
+}
+
+// What passwords a visit stands for: those of the file that the share's own stands in for, and nothing before it was given.
+func TestVisitUnlocks(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		if err := w.db.Write(ctx, func(tx *db.Tx) error {
+			_, err := tx.Exec("UPDATE entries SET password_hash = 'x', password_id = 'of the file' WHERE id = $1", w.file.ID)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		unlocked := func(what, id string, open bool, want []string, given ...string) {
+			t.Helper()
+			v, err := w.visit(id, given...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Open != open || !slices.Equal(v.Creator.Unlocked, want) {
+				t.Errorf("%s: open %t, unlocked %v", what, v.Open, v.Creator.Unlocked)
+			}
+		}
+		plain := w.create()
+		unlocked("nothing given", plain.ID, false, nil)
+		unlocked("something else given", plain.ID, false, nil, "other", plain.ID)
+		unlocked("the file's given", plain.ID, true, []string{"of the file"}, "other", "of the file")
+		own := w.create(func(d *share.Draft) { d.Password = ptr(secret.Text("x")) })
+		if own.PasswordID == "" || own.PasswordID == own.ID {
+			t.Fatalf("the password is called %q", own.PasswordID)
+		}
+		unlocked("its own not given", own.ID, false, nil)
+		unlocked("the file's instead of its own", own.ID, false, nil, "of the file")
+		unlocked("its own given", own.ID, true, []string{"of the file"}, own.PasswordID)
+	})
+}
+
+// Downloads are counted up to their limit, by however many at once; what has ended counts none.
+func TestCountDownload(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		item := w.create(func(d *share.Draft) { d.MaxDownloads, d.ExpiresIn = ptr(int64(3)), ptr(int64(60)) })
+		count := func(s *share.Service, id string) error {
+			return w.db.Write(ctx, func(tx *db.Tx) error { return s.CountDownload(tx, id) })
+		}
+		var busy sync.WaitGroup
+		var mu sync.Mutex
+		kinds := map[string]int{}
+		for i := range 20 {
+			s := []*share.Service{w.shares, w.replica()}[i%2]
+			busy.Go(func() {
+				err := count(s, item.ID)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil && !fault.Is(err, fault.ShareLimitReached) {
+					t.Error(err)
+				}
+				kinds[fmt.Sprint(err == nil)]++
+			})
+		}
+		busy.Wait()
+		if kinds["true"] != 3 || w.count("SELECT download_count FROM shares WHERE id = $1", item.ID) != 3 {
+			t.Errorf("with maxDownloads 3: %v", kinds)
+		}
+		if _, err := w.shares.View(ctx, item.ID, share.Visitor{}, true); err != nil {
+			t.Errorf("a view after the last download: %v", err)
+		}
+		free := w.create(func(d *share.Draft) { d.MaxViews, d.ExpiresIn = ptr(int64(1)), ptr(int64(60)) })
+		for range 2 { // its limit is of views
+			if err := count(w.shares, free.ID); err != nil {
+				t.Error(err)
+			}
+		}
+		w.pass(time.Minute)
+		w.want(count(w.shares, free.ID), fault.ShareExpired, "expired")
+		if _, err := w.shares.Revoke(ctx, w.ann.UserID, free.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.want(count(w.shares, free.ID), fault.ShareRevoked, "revoked")
+		w.want(count(w.shares, "abcdefghijkl"), fault.NotFound, "no such share")
+		if n := w.count("SELECT download_count FROM shares WHERE id = $1", free.ID); n != 2 {
+			t.Errorf("%d downloads counted", n)
+		}
+	})
+}
+
+// Shares that ended long ago go, and those whose file is gone; a sweep takes a step and goes on where it was.
+func TestSweep(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		const days = 24 * time.Hour
+		sweep := func() {
+			t.Helper()
+			if err := w.shares.Sweep(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := func(id string) bool { return w.count("SELECT COUNT(*) FROM shares WHERE id = $1", id) == 1 }
+		works, expires, revoked := w.create(), w.create(func(d *share.Draft) { d.ExpiresIn = ptr(int64(60)) }), w.create()
+		both := w.create(func(d *share.Draft) { d.ExpiresIn = ptr(int64(31536000)) })
+		w.pass(time.Minute)
+		for _, id := range []string{revoked.ID, both.ID} {
+			if _, err := w.shares.Revoke(ctx, w.ann.UserID, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.pass(90*days - time.Millisecond)
+		sweep()
+		for _, id := range []string{works.ID, expires.ID, revoked.ID, both.ID} {
+			if !left(id) {
+				t.Error("a share went a millisecond early")
+			}
+		}
+		w.pass(time.Millisecond)
+		sweep()
+		for _, id := range []string{expires.ID, revoked.ID, both.ID} {
+			if left(id) {
+				t.Error("a share stays that ended 90 days ago")
+			}
+		}
+		if !left(works.ID) {
+			t.Error("a share went that works")
+		}
+
+		if err := w.db.Write(ctx, func(tx *db.Tx) error {
+			for i := range share.Step { // before any real id
+				if _, err := tx.Exec(`
+					INSERT INTO shares (id, entry_id, creator_id, allow_preview, allow_download, created_at, updated_at)
+					VALUES ($1, $2, 'u', TRUE, TRUE, 0, 0)`, fmt.Sprintf("!%04d", i), w.file.ID); err != nil {
+					return err
+				}
+			}
+			_, err := tx.Exec(`
+				INSERT INTO shares (id, entry_id, creator_id, allow_preview, allow_download, created_at, updated_at)
+				VALUES ('!9999', 'gone', 'u', TRUE, TRUE, 0, 0)`)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		sweep()
+		if !left("!9999") {
+			t.Error("one step took more than a step")
+		}
+		sweep()
+		if left("!9999") || !left("!0000") || !left(works.ID) {
+			t.Error("the second step took the wrong ones")
+		}
+		sweep() // from the beginning again
+		if n := w.count("SELECT COUNT(*) FROM shares"); n != share.Step+1 {
+			t.Errorf("%d shares stay", n)
+		}
+	})
+}
+
+// What counts a view decides by itself whether there is one: the visit before it may have been judged by what has changed since.
+func TestCountView(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		item := w.create(func(d *share.Draft) {
+			d.MaxViews, d.ExpiresIn, d.Password = ptr(int64(2)), ptr(int64(60)), ptr(secret.Text("x"))
+		})
+		count := func(what, password string, want error) {
+			t.Helper()
+			err := w.db.Write(ctx, func(tx *db.Tx) error {
+				_, err := share.CountView(tx, item.ID, password, w.clock.Load())
+				return err
+			})
+			if !errors.Is(err, want) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		count("the first", item.PasswordID, nil)
+		count("by another password", "other", db.ErrNoRows)
+		count("without a password", "", db.ErrNoRows)
+		w.pass(time.Minute)
+		count("expired", item.PasswordID, db.ErrNoRows)
+		w.pass(-time.Millisecond)
+		count("the second", item.PasswordID, nil)
+		count("the third of two", item.PasswordID, db.ErrNoRows)
+		if _, err := w.shares.Change(ctx, w.ann, item.ID, share.Change{MaxViews: ptr[*int64](nil)}); err != nil {
+			t.Fatal(err)
+		}
+		count("the third, once there is no limit", item.PasswordID, nil)
+		if _, err := w.shares.Revoke(ctx, w.ann.UserID, item.ID); err != nil {
+			t.Fatal(err)
+		}
+		count("revoked", item.PasswordID, db.ErrNoRows)
+		if n := w.count("SELECT view_count FROM shares WHERE id = $1", item.ID); n != 3 {
+			t.Errorf("%d views", n)
+		}
+	})
+}

@@ -1,0 +1,245 @@
+package share
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+const columns = `id, entry_id, creator_id, title, password_hash, password_id, proof, expires_at, max_views, max_downloads, view_count, download_count,
+	allow_preview, allow_download, revoked_at, created_at, updated_at`
+
+// scan reads the columns of one row.
+func scan(row interface{ Scan(dest ...any) error }) (Share, error) {
+	var s Share
+	var hash, password, proof sql.NullString
+	err := row.Scan(&s.ID, &s.EntryID, &s.CreatorID, &s.Title, &hash, &password, &proof, &s.ExpiresAt, &s.MaxViews, &s.MaxDownloads, &s.ViewCount,
+		&s.DownloadCount, &s.AllowPreview, &s.AllowDownload, &s.RevokedAt, &s.CreatedAt, &s.UpdatedAt)
+	s.passwordHash, s.PasswordID = hash.String, password.String
+	if proof.String != "" {
+		s.proof = strings.Split(proof.String, ",")
+	}
+	return s, err
+}
+
+// find reads a share. Fault: NotFound.
+func find(q db.Querier, id string) (Share, error) {
+	return one(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1", id))
+}
+
+// findOwn is find for who made it. Fault: NotFound.
+func findOwn(q db.Querier, creatorID, id string) (Share, error) {
+	return one(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1 AND creator_id = $2", id, creatorID))
+}
+
+func one(row db.Row) (Share, error) {
+	s, err := scan(row)
+	if errors.Is(err, db.ErrNoRows) {
+		return Share{}, noShare()
+	}
+	if err != nil {
+		return Share{}, fmt.Errorf("read share: %w", err)
+	}
+	return s, nil
+}
+
+func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
+
+func insert(tx *db.Tx, s Share) error {
+	_, err := tx.Exec(`
+		INSERT INTO shares (id, entry_id, creator_id, title, password_hash, password_id, proof, expires_at, max_views, max_downloads, allow_preview,
+			allow_download, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)`,
+		s.ID, s.EntryID, s.CreatorID, s.Title, null(s.passwordHash), null(s.PasswordID), null(strings.Join(s.proof, ",")), s.ExpiresAt, s.MaxViews,
+		s.MaxDownloads, s.AllowPreview, s.AllowDownload, s.CreatedAt)
+	if err != nil {
+		return fmt.Errorf("insert share: %w", err)
+	}
+	return nil
+}
+
+// lockUser holds the user's row until tx ends, so that counting shares and adding one cannot be parted, nor reading one and changing it. Fault: NotFound.
+func lockUser(tx *db.Tx, userID string) error {
+	n, err := tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)
+	if err != nil {
+		return fmt.Errorf("lock the owner of shares: %w", err)
+	}
+	if n == 0 {
+		return fault.New(fault.NotFound, "There is no such user.")
+	}
+	return nil
+}
+
+// countOf counts the shares of an account up to limit, by the index alone.
+func countOf(tx *db.Tx, creatorID string, limit int) (n int, err error) {
+	err = tx.QueryRow("SELECT COUNT(*) FROM (SELECT 1 FROM shares WHERE creator_id = $1 LIMIT $2) t", creatorID, limit).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count shares: %w", err)
+	}
+	return n, nil
+}
+
+// forgetEnded deletes the oldest shares of an account that have ended, so many at most, and tells how many it were.
+func forgetEnded(tx *db.Tx, creatorID string, now int64, limit int) (int64, error) {
+	n, err := tx.Exec(`
+		DELETE FROM shares
+		WHERE id IN (
+			SELECT id
+			FROM shares
+			WHERE creator_id = $1 AND (revoked_at IS NOT NULL OR expires_at <= $2)
+			ORDER BY created_at, id
+			LIMIT $3
+		)`, creatorID, now, limit)
+	if err != nil {
+		return 0, fmt.Errorf("forget ended shares: %w", err)
+	}
+	return n, nil
+}
+
+// countView counts one view of a share that can be viewed, with the password that it was judged by, and returns how many it are. Without one:
+// db.ErrNoRows.
+func countView(tx *db.Tx, id, passwordID string, now int64) (views int64, err error) {
+	err = tx.QueryRow(`
+		UPDATE shares
+		SET view_count = view_count + 1
+		WHERE id = $1 AND COALESCE(password_id, '') = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)
+			AND (max_views IS NULL OR view_count < max_views)
+		RETURNING view_count`, id, passwordID, now).Scan(&views)
+	return views, err
+}
+
+// countDownload counts one download of a share that can be downloaded, and reports whether it did.
+func countDownload(tx *db.Tx, id string, now int64) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE shares
+		SET download_count = download_count + 1
+		WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) AND (max_downloads IS NULL OR download_count < max_downloads)`,
+		id, now)
+	if err != nil {
+		return false, fmt.Errorf("count a download of a share: %w", err)
+	}
+	return n == 1, nil
+}
+
+// update writes what can change of a share that is not revoked, and reports whether it did.
+func update(tx *db.Tx, s Share) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE shares
+		SET title = $2, password_hash = $3, password_id = $4, proof = $5, expires_at = $6, max_views = $7, max_downloads = $8, allow_preview = $9,
+			allow_download = $10, updated_at = $11
+		WHERE id = $1 AND revoked_at IS NULL`,
+		s.ID, s.Title, null(s.passwordHash), null(s.PasswordID), null(strings.Join(s.proof, ",")), s.ExpiresAt, s.MaxViews, s.MaxDownloads,
+		s.AllowPreview, s.AllowDownload, s.UpdatedAt)
+	if err != nil {
+		return false, fmt.Errorf("change share: %w", err)
+	}
+	return n == 1, nil
+}
+
+// RevokeAll ends, at a time (ms), all shares that a user has made.
+func RevokeAll(tx *db.Tx, userID string, now int64) error {
+	_, err := tx.Exec("UPDATE shares SET revoked_at = $2, updated_at = $2 WHERE creator_id = $1 AND revoked_at IS NULL", userID, now)
+	if err != nil {
+		return fmt.Errorf("revoke shares: %w", err)
+	}
+	return nil
+}
+
+// revoke ends a share, of anybody where creatorID is "", and keeps the time of the first revocation. Fault: NotFound.
+func revoke(tx *db.Tx, id, creatorID string, now int64) (entryID string, err error) {
+	err = tx.QueryRow(`
+		UPDATE shares
+		SET revoked_at = COALESCE(revoked_at, $2), updated_at = $2
+		WHERE id = $1 AND ($3 = '' OR creator_id = $3)
+		RETURNING entry_id`, id, now, creatorID).Scan(&entryID)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", noShare()
+	}
+	if err != nil {
+		return "", fmt.Errorf("revoke share: %w", err)
+	}
+	return entryID, nil
+}
+
+// Which shares have a status at the time $1.
+var having = map[Status]string{
+	"":      "CAST($1 AS BIGINT) IS NOT NULL",
+	Active:  "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)",
+	Expired: "revoked_at IS NULL AND expires_at <= $1",
+	Revoked: "revoked_at IS NOT NULL AND CAST($1 AS BIGINT) IS NOT NULL",
+}
+
+// page reads a page of shares, and how many there are in all.
+func page(q db.Querier, query Query, now int64) (shares []Share, total int64, err error) {
+	where := " FROM shares WHERE " + having[query.Status]
+	args := []any{now}
+	if query.CreatorID != "" {
+		where += " AND creator_id = $2"
+		args = append(args, query.CreatorID)
+	}
+	if err := q.QueryRow("SELECT COUNT(*)"+where, args...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("count shares: %w", err)
+	}
+	rest := fmt.Sprintf(" ORDER BY created_at DESC, id DESC LIMIT $%d OFFSET $%d", len(args)+1, len(args)+2)
+	rows, err := q.Query("SELECT "+columns+where+rest, append(args, query.Limit, (query.Page-1)*query.Limit)...)
+	if err != nil {
+		return nil, 0, fmt.Errorf("list shares: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		s, err := scan(rows)
+		if err != nil {
+			return nil, 0, fmt.Errorf("list shares: %w", err)
+		}
+		shares = append(shares, s)
+	}
+	return shares, total, rows.Err()
+}
+
+// passed is a share that a sweep comes by.
+type passed struct {
+	id, entryID string
+	ended       *int64 // ms
+}
+
+// next lists shares in the order of their ids.
+func next(q db.Querier, after string, limit int) (found []passed, err error) {
+	rows, err := q.Query(`
+		SELECT id, entry_id, COALESCE(revoked_at, expires_at)
+		FROM shares
+		WHERE id > $1
+		ORDER BY id
+		LIMIT $2`, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("walk through shares: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p passed
+		if err := rows.Scan(&p.id, &p.entryID, &p.ended); err != nil {
+			return nil, fmt.Errorf("walk through shares: %w", err)
+		}
+		found = append(found, p)
+	}
+	return found, rows.Err()
+}
+
+// forgetOld deletes, among the shares after one id up to another, those that ended long ago.
+func forgetOld(tx *db.Tx, after, last string, before int64) error {
+	_, err := tx.Exec("DELETE FROM shares WHERE id > $1 AND id <= $2 AND COALESCE(revoked_at, expires_at) <= $3", after, last, before)
+	return err
+}
+
+// forgetOf deletes the shares of entries that are gone.
+func forgetOf(tx *db.Tx, entries []string) error {
+	for _, id := range entries {
+		if _, err := tx.Exec("DELETE FROM shares WHERE entry_id = $1", id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// Visit judges a share for a visitor; nothing is counted. Faults: NotFound (no such share, or its file is gone), ShareRevoked (also when its creator
+// is gone, not active, or may not share the file now), ShareExpired.
+func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error) {
+	row, err := find(s.db.Read(ctx), id)
+	if err != nil {
+		return Visit{}, err
+	}
+	if row.RevokedAt != nil {
+		return Visit{}, revoked()
+	}
+	found, err := s.tree.FindID(ctx, row.EntryID)
+	if err != nil {
+		return Visit{}, err
+	}
+	if _, exists := found.Path(); !exists {
+		return Visit{}, noShare()
+	}
+	creator, err := s.accounts.Cached(ctx, found.Version(), row.CreatorID)
+	switch {
+	case fault.Is(err, fault.NotFound), err == nil && creator.Status != account.Active:
+		return Visit{}, revoked()
+	case err != nil:
+		return Visit{}, err
+	}
+	visit, err := judge(ctx, found, row, access.Actor{UserID: creator.ID, Role: creator.Role, HomeID: creator.HomeID, IP: v.IP}, v.Given)
+	if err != nil {
+		return Visit{}, err
+	}
+	visit.CreatorName = creator.Username
+	if creator.DisplayName != nil && *creator.DisplayName != "" {
+		visit.CreatorName = *creator.DisplayName
+	}
+	if row.Status(s.now()) == Expired {
+		return Visit{}, expired()
+	}
+	return visit, nil
+}
+
+// judge is Visit of a share whose creator and entry are known. Faults: NotFound, ShareRevoked.
+func judge(ctx context.Context, found *files.Found, row Share, creator access.Actor, given []string) (Visit, error) {
+	creator.Unlocked = nil
+	locks, err := found.SharingLocks(ctx, creator)
+	if err != nil {
+		return Visit{}, err
+	}
+	visit := Visit{Share: row}
+	own := row.PasswordID != ""
+	if own {
+		visit.Locks = []files.Lock{{ID: row.PasswordID, Hash: row.passwordHash}}
+		if creator.Unlocked, err = standsFor(found, creator, row.proof, locks); err != nil {
+			return Visit{}, err
+		}
+	}
+	sharing, err := found.Sharing(creator)
+	if err != nil {
+		return Visit{}, err
+	}
+	if sharing.Asks(creator) {
+		for _, lock := range locks {
+			if !creator.Has(lock.ID) {
+				visit.Locks = append(visit.Locks, lock)
+			}
+		}
+		creator.Unlocked = append(creator.Unlocked, among(locks, given)...)
+		if sharing, err = found.Sharing(creator); err != nil {
+			return Visit{}, err
+		}
+	}
+	if sharing.Denied() {
+		return Visit{}, revoked()
+	}
+	visit.Open = !sharing.Asks(creator)
+	if own && !slices.Contains(given, row.PasswordID) {
+		visit.Open, creator.Unlocked = false, nil
+	}
+	visit.Creator, visit.Entry, visit.Path = creator, sharing.Entry, sharing.Entry.Path()
+	if sharing.Download == access.Denied {
+		visit.AllowPreview, visit.AllowDownload = false, false
+	}
+	return visit, nil
+}
+
+// standsFor returns the ids of those passwords of the file that the share's own stands in for.
+func standsFor(found *files.Found, creator access.Actor, proof []string, locks []files.Lock) ([]string, error) {
+	sharing, err := found.Sharing(creator)
+	if err != nil {
+		return nil, err
+	}
+	ids := among(locks, proof)
+	if g := sharing.Guard; g != nil && creator.Keeps(*g) && !slices.Contains(ids, g.ID) {
+		ids = append(ids, g.ID)
+	}
+	return ids, nil
+}
+
+// among returns those ids that locks have.
+func among(locks []files.Lock, ids []string) []string {
+	var have []string
+	for _, lock := range locks {
+		if slices.Contains(ids, lock.ID) {
+			have = append(have, lock.ID)
+		}
+	}
+	return have
+}
+
+// View is Visit for somebody who is shown the file, which is counted unless it is only asked about. Faults: as Visit, and ShareLimitReached when the
+// share has been viewed as often as it may.
+func (s *Service) View(ctx context.Context, id string, v Visitor, counts bool) (Visit, error) {
+	for range db.Tries {
+		visit, err := s.Visit(ctx, id, v)
+		if err != nil {
+			return Visit{}, err
+		}
+		if visit.MaxViews != nil && visit.ViewCount >= *visit.MaxViews {
+			return Visit{}, fault.New(fault.ShareLimitReached, "This share has been viewed as often as it may be.")
+		}
+		if !visit.Open || !counts {
+			return visit, nil
+		}
+		err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
+			visit.ViewCount, err = countView(tx, id, visit.PasswordID, s.now().UnixMilli())
+			return err
+		})
+		if !errors.Is(err, db.ErrNoRows) {
+			return visit, err
+		}
+	} // it was changed meanwhile: what it has come to is told by another visit
+	return Visit{}, errors.New("a share changes too often to be shown")
+}
+
+// CountDownload counts a download of the share, in the transaction that uses up its token. Faults: NotFound, ShareRevoked, ShareExpired,
+// ShareLimitReached: then nothing is counted.
+func (s *Service) CountDownload(tx *db.Tx, id string) error {
+	counted, err := countDownload(tx, id, s.now().UnixMilli())
+	if err != nil || counted {
+		return err
+	}
+	row, err := find(tx, id)
+	if err != nil {
+		return err
+	}
+	switch row.Status(s.now()) {
+	case Revoked:
+		return revoked()
+	case Expired:
+		return expired()
+	}
+	return LimitReached()
+}
+
+// LimitReached is what those are told who come after the last download.
+func LimitReached() error {
+	return fault.New(fault.ShareLimitReached, "This share has been downloaded as often as it may be.")
+}

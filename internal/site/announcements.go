@@ -1,0 +1,178 @@
+package site
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/ident"
+	"larder/internal/vpath"
+)
+
+const (
+	maxHeadline = 200  // characters of an announcement's title
+	maxContent  = 5000 // characters
+	maxNotices  = 200  // announcements that are kept
+	maxShown    = 50   // announcements that everybody is shown
+	minLife     = 60   // seconds
+	maxLife     = 10 * 365 * 24 * 3600
+)
+
+// Announcement is what administrators tell everybody. Its texts are plain: nothing here or in the interface reads markup in them (abuse case C74).
+// Specification: Announcement.
+type Announcement struct {
+	ID        string
+	Title     string // one line
+	Content   string
+	Level     string // info, warning or danger
+	ExpiresAt *int64 // ms; nil for never
+	CreatedAt int64  // ms
+	UpdatedAt int64  // ms
+}
+
+// Notice is what is given of an announcement: a nil text is none, or with a change the one that it has.
+type Notice struct {
+	Title, Content, Level *string
+	SetLife               bool   // ExpiresIn is given
+	ExpiresIn             *int64 // seconds; nil for ever
+}
+
+// Announcements keeps them. It is safe for concurrent use.
+type Announcements struct {
+	db     *db.DB
+	ids    *ident.Source
+	now    func() time.Time
+	cached db.Versioned[[]Announcement]
+}
+
+// NewAnnouncements returns those in d.
+func NewAnnouncements(d *db.DB, ids *ident.Source, now func() time.Time) *Announcements {
+	return &Announcements{db: d, ids: ids, now: now}
+}
+
+// All lists them, the newest first, the expired ones too.
+func (s *Announcements) All(ctx context.Context) ([]Announcement, error) {
+	return listAnnouncements(s.db.Read(ctx))
+}
+
+// Active lists the newest 50 that have not expired, under version, the config version that the caller has just read.
+func (s *Announcements) Active(ctx context.Context, version int64) ([]Announcement, error) {
+	all, err := s.cached.Get(version, func() ([]Announcement, error) { return s.All(ctx) })
+	now := s.now().UnixMilli()
+	var active []Announcement
+	for _, a := range all {
+		if (a.ExpiresAt == nil || now < *a.ExpiresAt) && len(active) < maxShown {
+			active = append(active, a)
+		}
+	}
+	return active, err
+}
+
+// Create makes one; its level is info unless given. Faults: Invalid, Conflict when there are 200.
+func (s *Announcements) Create(ctx context.Context, n Notice) (made Announcement, err error) {
+	for _, field := range []**string{&n.Title, &n.Content} {
+		if *field == nil {
+			*field = new(string) // which check refuses
+		}
+	}
+	if n.Level == nil {
+		level := "info"
+		n.Level = &level
+	}
+	if err := n.check(); err != nil {
+		return Announcement{}, err
+	}
+	now := s.now().UnixMilli()
+	made = Announcement{
+		ID: s.ids.UUID(), Title: *n.Title, Content: *n.Content, Level: *n.Level, ExpiresAt: n.expiry(now), CreatedAt: now, UpdatedAt: now,
+	}
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := tx.BumpConfig(); err != nil { // first: then whoever else makes one waits, and counts this one
+			return err
+		}
+		fits, err := insertAnnouncement(tx, made)
+		if err == nil && !fits {
+			return fault.Newf(fault.Conflict, "There are %d announcements already. Please delete some of them first.", maxNotices)
+		}
+		return err
+	})
+	return made, err
+}
+
+// Change gives one what is given. Faults: Invalid, NotFound.
+func (s *Announcements) Change(ctx context.Context, id string, n Notice) (changed Announcement, err error) {
+	if err := n.check(); err != nil {
+		return Announcement{}, err
+	}
+	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
+		if changed, err = updateAnnouncement(tx, id, n, s.now().UnixMilli()); err != nil {
+			return err
+		}
+		return tx.BumpConfig()
+	})
+	return changed, err
+}
+
+// Delete removes one. Fault: NotFound.
+func (s *Announcements) Delete(ctx context.Context, id string) error {
+	return s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := deleteAnnouncement(tx, id); err != nil {
+			return err
+		}
+		return tx.BumpConfig()
+	})
+}
+
+func noAnnouncement() error { return fault.New(fault.NotFound, "There is no such announcement.") }
+
+// expiry is when it ends (ms), nil for never.
+func (n Notice) expiry(now int64) *int64 {
+	if n.ExpiresIn == nil {
+		return nil
+	}
+	at := now + *n.ExpiresIn*1000
+	return &at
+}
+
+// check judges and cleans what was given. Fault: Invalid.
+func (n *Notice) check() (err error) {
+	if n.Title, err = prose(n.Title, "title", maxHeadline, ""); err != nil {
+		return err
+	}
+	if n.Content, err = prose(n.Content, "content", maxContent, "\n\t"); err != nil {
+		return err
+	}
+	if n.Level != nil && *n.Level != "info" && *n.Level != "warning" && *n.Level != "danger" {
+		return fault.New(fault.Invalid, "The level of an announcement is info, warning or danger.")
+	}
+	if in := n.ExpiresIn; in != nil && (*in < minLife || *in > maxLife) {
+		return fault.Newf(fault.Invalid, "expiresIn is %d to %d seconds.", minLife, maxLife)
+	}
+	return nil
+}
+
+// prose puts a text in NFC and its line ends into one form, and refuses what nobody sees: an empty one, controls other than allowed, and what
+// turns the direction of writing. Fault: Invalid.
+func prose(given *string, name string, most int, allowed string) (*string, error) {
+	if given == nil {
+		return nil, nil
+	}
+	if len(*given) > 20*most || !utf8.ValidString(*given) { // before the cost of normalising
+		return nil, fault.Newf(fault.Invalid, "%s has at most %d characters of valid UTF-8.", name, most)
+	}
+	s := strings.ReplaceAll(norm.NFC.String(*given), "\r\n", "\n")
+	switch {
+	case strings.TrimSpace(s) == "":
+		return nil, fault.Newf(fault.Invalid, "%s must not be empty.", name)
+	case utf8.RuneCountInString(s) > most:
+		return nil, fault.Newf(fault.Invalid, "%s has at most %d characters.", name, most)
+	case strings.ContainsFunc(s, func(r rune) bool { return vpath.Unprintable(r) && !strings.ContainsRune(allowed, r) }):
+		return nil, fault.Newf(fault.Invalid, "%s must not contain control characters or text-direction overrides.", name)
+	}
+	return &s, nil
+}

@@ -1,0 +1,102 @@
+package site
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"larder/internal/fault"
+	"larder/internal/mail"
+)
+
+const (
+	maxTitleRunes    = 200
+	maxAddressRunes  = 2000 // of an image
+	maxSiteKeyRunes  = 500
+	maxPerMinute     = 10000
+	maxNameRunes     = 200 // of the sender of mails
+	maxUserRunes     = 320
+	maxPasswordRunes = 1000
+)
+
+// hostPattern is a name that DNS may know, in ASCII.
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*\.?$`)
+
+// Check judges the values. Fault: Invalid.
+func (s Settings) Check() error {
+	for _, text := range []struct {
+		name, value string
+		most        int
+	}{
+		{"siteTitle", s.SiteTitle, maxTitleRunes},
+		{"siteLogo", s.SiteLogo, maxAddressRunes},
+		{"siteFavicon", s.SiteFavicon, maxAddressRunes},
+		{"captchaSiteKey", s.CaptchaSiteKey, maxSiteKeyRunes},
+		{"smtpUser", s.SMTPUser, maxUserRunes},
+		{"smtpPassword", s.SMTPPassword.Reveal(), maxPasswordRunes},
+		{"smtpFromName", s.SMTPFromName, maxNameRunes},
+	} {
+		if utf8.RuneCountInString(text.value) > text.most {
+			return fault.Newf(fault.Invalid, "%s has at most %d characters.", text.name, text.most)
+		}
+		if !utf8.ValidString(text.value) || strings.ContainsFunc(text.value, breaks) {
+			return fault.Newf(fault.Invalid, "%s is a single line without control characters.", text.name)
+		}
+	}
+	switch {
+	case !pictured(s.SiteLogo):
+		return fault.New(fault.Invalid, "siteLogo is an http(s) address, a path of this site, or empty.")
+	case !pictured(s.SiteFavicon):
+		return fault.New(fault.Invalid, "siteFavicon is an http(s) address, a path of this site, or empty.")
+	case s.RateLimitRequestsPerMinute < 1 || s.RateLimitRequestsPerMinute > maxPerMinute:
+		return fault.New(fault.Invalid, "The rate limit is 1 to 10000 requests a minute.")
+	}
+	return s.checkMail()
+}
+
+func (s Settings) checkMail() error {
+	switch {
+	case s.SMTPHost != "" && !isHost(s.SMTPHost):
+		return fault.New(fault.Invalid, "smtpHost is the name or IP address of a mail server, without scheme and port.")
+	case s.SMTPPort < 1 || s.SMTPPort > 65535:
+		return fault.New(fault.Invalid, "smtpPort is 1 to 65535.")
+	case s.SMTPFromEmail != "" && mail.CheckAddress(s.SMTPFromEmail) != nil:
+		return fault.New(fault.Invalid, "smtpFromEmail is not a valid e-mail address.")
+	}
+	return nil
+}
+
+// SendsMail reports whether mails are sent: they are switched on, and there is a server to hand them in to.
+func (s Settings) SendsMail() bool { return s.EmailEnabled && s.MailConfigured() }
+
+// MailConfigured reports whether there is a server to hand mails in to, and a sender; whether any are sent is EmailEnabled's business.
+func (s Settings) MailConfigured() bool { return s.SMTPHost != "" && s.SMTPFromEmail != "" }
+
+// breaks reports characters that end a line in some place or other, or are no text.
+func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
+// pictured reports whether an address may stand where the page shows an image: the browser asks for it, the service never does. Nothing that a browser would run
+// or read out of the address itself passes (abuse case C66).
+func pictured(address string) bool {
+	if address == "" {
+		return true
+	}
+	u, err := url.Parse(address)
+	if err != nil || strings.ContainsRune(address, '\\') || strings.ContainsFunc(address, unicode.IsSpace) {
+		return false
+	}
+	if u.Scheme == "" {
+		return u.Host == "" && u.User == nil && address[0] == '/' && (len(address) == 1 || address[1] != '/')
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
+}
+
+func isHost(s string) bool {
+	if ip, err := netip.ParseAddr(s); err == nil {
+		return ip.Zone() == ""
+	}
+	return len(s) <= 253 && hostPattern.MatchString(s)
+}

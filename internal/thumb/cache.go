@@ -1,0 +1,319 @@
+package thumb
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/thumb/picture"
+)
+
+const (
+	maxBytes   = 1 << 30 // of thumbnails, in blocks
+	maxEntries = 100_000
+	block      = 4 << 10
+	stale      = time.Hour // age of a temporary file that nobody writes to any more, and of a time of use that is worth to be written down
+	temporary  = "tmp-"
+)
+
+// cache keeps thumbnails as files `ab/<content>_<edge>_<half a SHA-256>.<type>` below a directory. The hash is that of the file: after a restart a file is compared
+// with it before it is served, so that none has to be synced. What was used longest ago goes first. Several processes may use one directory: each counts
+// what it knows of, and a file that another has taken away is not there.
+type cache struct {
+	dir  string
+	most int64 // bytes
+	now  func() time.Time
+
+	mu     sync.Mutex // guards the rest
+	loaded bool
+	known  map[key]*list.Element
+	used   list.List // of *entry, the latest first
+	bytes  int64     // in blocks
+}
+
+// entry is a file of the cache.
+type entry struct {
+	key
+	name    string // below the directory
+	hash    string
+	kind    string // extension
+	size    int64
+	touched time.Time // as the file says
+	proven  bool      // it has the hash that it is named by
+}
+
+// types are those of thumbnails, by extension.
+var types = map[string]string{"webp": "image/webp", "jpg": "image/jpeg", "png": "image/png"}
+
+// nameForm is the form of files' names.
+var nameForm = regexp.MustCompile(`^([0-9A-Za-z-]{2,64})_([0-9]{1,4})_([0-9a-f]{32})\.(webp|jpg|png)$`)
+
+// Thumbnail is a thumbnail, open: a blob.FileBacked.
+type Thumbnail struct {
+	*osFile
+	size int64
+	Type string // image/webp, image/jpeg or image/png
+	Ext  string // the extension that goes with it
+	ETag string // strong, quoted: another one for other bytes
+}
+
+type osFile = os.File // so that the embedded field leaves the name File to the method
+
+var _ blob.FileBacked = Thumbnail{}
+
+// Size returns the length in bytes.
+func (t Thumbnail) Size() int64 { return t.size }
+
+// File returns the file.
+func (t Thumbnail) File() *os.File { return t.osFile }
+
+// open opens a thumbnail.
+func (c *cache) open(k key) (t Thumbnail, found bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.load(); err != nil {
+		return Thumbnail{}, false, err
+	}
+	at := c.known[k]
+	if at == nil {
+		return Thumbnail{}, false, nil
+	}
+	e := at.Value.(*entry)
+	file, err := c.whole(e)
+	if err != nil { // lost, or damaged
+		c.remove(at)
+		return Thumbnail{}, false, nil
+	}
+	c.used.MoveToFront(at)
+	if now := c.now(); now.Sub(e.touched) > stale {
+		e.touched = now
+		_ = os.Chtimes(file.Name(), now, now) // at worst it is thrown out too early, after a restart
+	}
+	return Thumbnail{osFile: file, size: e.size, Type: types[e.kind], Ext: e.kind, ETag: `"` + e.hash + `"`}, true, nil
+}
+
+// whole opens the file of an entry, if it is what it was.
+func (c *cache) whole(e *entry) (*os.File, error) {
+	file, err := os.Open(filepath.Join(c.dir, e.name))
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Size() != e.size {
+		err = errors.New("it has another size")
+	}
+	if err == nil && !e.proven {
+		var hash string
+		if hash, err = hashOf(file); err == nil && hash != e.hash {
+			err = errors.New("it has another hash")
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	e.proven = true
+	return file, nil
+}
+
+// hashOf hashes a file, which stands at its beginning afterwards.
+func hashOf(file *os.File) (string, error) {
+	h := sha256.New()
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	if _, err := io.Copy(h, file); err != nil {
+		return "", err
+	}
+	_, err := file.Seek(0, io.SeekStart)
+	return hex.EncodeToString(h.Sum(nil)[:16]), err
+}
+
+// draft is a file that a thumbnail is written to.
+type draft struct{ file *os.File }
+
+// discard removes what was not kept.
+func (d draft) discard() {
+	d.file.Close() // what is kept was read back whole
+	_ = os.Remove(d.file.Name())
+}
+
+func (c *cache) create() (draft, error) {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return draft{}, fmt.Errorf("keep a thumbnail: %w", err)
+	}
+	file, err := os.CreateTemp(c.dir, temporary+"*")
+	if err != nil {
+		return draft{}, fmt.Errorf("keep a thumbnail: %w", err)
+	}
+	return draft{file}, nil
+}
+
+// keep takes a draft in, and throws out what there is no room for any more. Fault: NotFound, when it holds no picture.
+func (c *cache) keep(k key, d draft) error {
+	kind, size, err := kindOf(d.file)
+	if err != nil {
+		return none(err)
+	}
+	hash, err := hashOf(d.file)
+	if err != nil {
+		return fmt.Errorf("keep a thumbnail: %w", err)
+	}
+	e := &entry{key: k, hash: hash, kind: kind, size: size, touched: c.now(), proven: true}
+	file := fmt.Sprintf("%s_%d_%s.%s", k.content, k.edge, hash, kind)
+	if !nameForm.MatchString(file) {
+		return fmt.Errorf("keep a thumbnail: %q is no name for a file", file)
+	}
+	e.name = filepath.Join(file[:2], file)
+	if err := os.MkdirAll(filepath.Join(c.dir, file[:2]), 0o700); err != nil {
+		return fmt.Errorf("keep a thumbnail: %w", err)
+	}
+	if err := os.Rename(d.file.Name(), filepath.Join(c.dir, e.name)); err != nil {
+		return fmt.Errorf("keep a thumbnail: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.load(); err != nil {
+		return err
+	}
+	if before := c.known[k]; before != nil {
+		c.forget(before, before.Value.(*entry).name != e.name)
+	}
+	c.add(e)
+	for c.bytes > c.most || len(c.known) > maxEntries {
+		c.remove(c.used.Back())
+	}
+	return nil
+}
+
+// kindOf tells what a child has written, by its first bytes.
+func kindOf(file *os.File) (kind string, size int64, err error) {
+	head := make([]byte, 12)
+	if _, err := file.ReadAt(head, 0); err != nil {
+		return "", 0, fmt.Errorf("read a thumbnail: %w", err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return "", 0, err
+	}
+	begin := string(head)
+	switch {
+	case info.Size() > picture.MaxOutput:
+		err = errors.New("it is too long")
+	case begin[:4] == "RIFF" && begin[8:] == "WEBP":
+		kind = "webp"
+	case begin[:3] == "\xff\xd8\xff":
+		kind = "jpg"
+	case begin[:8] == "\x89PNG\r\n\x1a\n":
+		kind = "png"
+	default:
+		err = errNoPicture
+	}
+	return kind, info.Size(), err
+}
+
+func (c *cache) add(e *entry) {
+	c.known[e.key] = c.used.PushFront(e)
+	c.bytes += blocks(e.size)
+}
+
+func blocks(size int64) int64 { return (size + block - 1) / block * block }
+
+func (c *cache) remove(at *list.Element) { c.forget(at, true) }
+
+func (c *cache) forget(at *list.Element, file bool) {
+	e := at.Value.(*entry)
+	c.used.Remove(at)
+	delete(c.known, e.key)
+	c.bytes -= blocks(e.size)
+	if file {
+		_ = os.Remove(filepath.Join(c.dir, e.name)) // what stays is found at the next start
+	}
+}
+
+// load reads what the directory holds, once.
+func (c *cache) load() error {
+	if c.loaded {
+		return nil
+	}
+	c.known = map[key]*list.Element{}
+	var found []*entry
+	err := filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return gone(err)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return gone(err)
+		}
+		m := nameForm.FindStringSubmatch(d.Name())
+		switch {
+		case m != nil:
+			edge, _ := strconv.Atoi(m[2]) // at most four digits
+			found = append(found, &entry{
+				key: key{m[1], edge}, name: filepath.Join(filepath.Base(filepath.Dir(path)), d.Name()), hash: m[3], kind: m[4], size: info.Size(), touched: info.ModTime(),
+			})
+		case strings.HasPrefix(d.Name(), temporary) && c.now().Sub(info.ModTime()) > stale:
+			_ = os.Remove(path) // at worst the next start does it
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the directory of thumbnails: %w", err)
+	}
+	slices.SortFunc(found, func(a, b *entry) int { return a.touched.Compare(b.touched) })
+	for _, e := range found {
+		if before := c.known[e.key]; before != nil {
+			c.remove(before)
+		}
+		c.add(e)
+	}
+	c.loaded = true
+	return nil
+}
+
+// gone is nil for what another process has taken away meanwhile.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// contents lists whose thumbnails there are.
+func (c *cache) contents() ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.load(); err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(c.known))
+	for k := range c.known {
+		ids = append(ids, k.content)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// drop removes all thumbnails of a content.
+func (c *cache) drop(content string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, edge := range picture.Edges {
+		if at := c.known[key{content, edge}]; at != nil {
+			c.remove(at)
+		}
+	}
+}

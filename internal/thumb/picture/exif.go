@@ -1,0 +1,120 @@
+package picture
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+const (
+	orientationTag = 0x0112
+	shortType      = 3
+	maxSteps       = 4096 // segments, chunks or tags that are looked at
+)
+
+// orientation is how a picture says it has to be turned, from 1 to 8 (EXIF 2.32, section 4.6.4); 1 where it says nothing that makes sense.
+func orientation(in io.ReaderAt, is kind) int {
+	at, found := int64(0), is == isTIFF // which EXIF is in, being that itself
+	switch is {
+	case isJPEG:
+		at, found = exifOfJPEG(in)
+	case isPNG:
+		at, found = exifOfChunks(in, 8, pngChunk)
+	case isWebP:
+		at, found = exifOfChunks(in, 12, webpChunk)
+	}
+	if !found {
+		return 1
+	}
+	return orientationAt(in, at)
+}
+
+const exifMark = "Exif\x00\x00"
+
+// exifOfJPEG goes from segment to segment, as far as the pixels.
+func exifOfJPEG(in io.ReaderAt) (at int64, found bool) {
+	at = 2
+	for range maxSteps {
+		head := read(in, at, 10)
+		if len(head) < 4 || head[0] != 0xff || head[1] == 0xda {
+			return 0, false
+		}
+		if head[1] == 0xff { // filling
+			at++
+			continue
+		}
+		if head[1] == 0xe1 && string(head[4:]) == exifMark {
+			return at + 10, true
+		}
+		at += 2 + int64(binary.BigEndian.Uint16(head[2:]))
+	}
+	return 0, false
+}
+
+// chunk reads the head of one: its name, where its content is and where the next one begins.
+type chunk func(head []byte, at int64) (name string, content, next int64)
+
+func pngChunk(head []byte, at int64) (name string, content, next int64) {
+	content = at + 8
+	return string(head[4:8]), content, content + int64(binary.BigEndian.Uint32(head)) + 4
+}
+
+func webpChunk(head []byte, at int64) (name string, content, next int64) {
+	length := int64(binary.LittleEndian.Uint32(head[4:]))
+	content = at + 8
+	return string(head[:4]), content, content + length + length%2
+}
+
+func exifOfChunks(in io.ReaderAt, at int64, parse chunk) (exif int64, found bool) {
+	for range maxSteps {
+		head := read(in, at, 8)
+		if len(head) < 8 {
+			return 0, false
+		}
+		name, content, next := parse(head, at)
+		switch name {
+		case "eXIf", "EXIF":
+			if string(read(in, content, len(exifMark))) == exifMark {
+				content += int64(len(exifMark))
+			}
+			return content, true
+		case "IDAT":
+			return 0, false
+		}
+		at = next
+	}
+	return 0, false
+}
+
+// orientationAt reads the tag in the first directory of the TIFF that begins at at.
+func orientationAt(in io.ReaderAt, at int64) int {
+	head := read(in, at, 8)
+	if len(head) < 8 {
+		return 1
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if string(head[:2]) == "MM" {
+		order = binary.BigEndian
+	}
+	directory := at + int64(order.Uint32(head[4:]))
+	count := read(in, directory, 2)
+	if len(count) < 2 {
+		return 1
+	}
+	for i := range min(int64(order.Uint16(count)), maxSteps) {
+		tag := read(in, directory+2+12*i, 12)
+		if len(tag) < 12 {
+			return 1
+		}
+		if order.Uint16(tag) == orientationTag && order.Uint16(tag[2:]) == shortType {
+			return int(order.Uint16(tag[8:]))
+		}
+	}
+	return 1
+}
+
+// read reads up to n bytes.
+func read(in io.ReaderAt, at int64, n int) []byte {
+	b := make([]byte, n)
+	got, _ := in.ReadAt(b, at) // what can't be read isn't there
+	return b[:got]
+}

@@ -1,0 +1,174 @@
+// Package picture makes thumbnails, in a process of its own: what decodes a stranger's picture is never the server (abuse case C104).
+//
+// Main is the hidden command `larder thumb`: it reads a picture from a file and writes a smaller one, without any metadata. First it puts limits on
+// itself, which last over whatever becomes of the process: memory, processor time, the length of what it writes, no core dump, no new privileges. Then
+// the picture's own words are checked: what kind it is by its first bytes, how many pixels it says it has. Only then it is decoded. Where libvips is to
+// do that the process turns into it, under the same limits.
+//
+// It fails by an error or by dying, which are one to the server: there is no thumbnail. Memory that runs out is such a death.
+package picture
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+)
+
+// Command is the name that Main has on the command line.
+const Command = "thumb"
+
+const (
+	maxPixels = 50_000_000
+	quality   = 82 // of JPEG
+	headBytes = 32 // tell what kind of picture it is
+)
+
+// Edges are the lengths of the longest edge of a thumbnail, in pixels. One that is smaller already stays as it is.
+var Edges = []int{160, 320, 640, 1280, 2048}
+
+// Main makes a thumbnail of in, a file that can be read anywhere, and writes it to out: JPEG, or PNG where something shines through. Its arguments are the
+// longest edge and, where libvips is to make it, as WebP, the path of its program vipsthumbnail; then Main does not return unless it fails.
+func Main(args []string, in, out *os.File) error {
+	if len(args) != 1 && len(args) != 2 {
+		return errors.New("thumb: the longest edge is expected, and perhaps the path of vipsthumbnail")
+	}
+	edge, err := strconv.Atoi(args[0])
+	if err != nil || edge < 1 || edge > Edges[len(Edges)-1] {
+		return fmt.Errorf("thumb: %q is no edge", args[0])
+	}
+	if err := confine(); err != nil {
+		return err
+	}
+	kind, err := kindOf(in)
+	if err != nil {
+		return err
+	}
+	gray, err := check(in, kind)
+	if err != nil {
+		return err
+	}
+	if len(args) == 2 {
+		return becomeVips(args[1], edge, kind, gray, in)
+	}
+	return thumbnail(in, kind, edge, out)
+}
+
+// kind is what a picture is by its first bytes.
+type kind string
+
+const (
+	isJPEG kind = "jpeg"
+	isPNG  kind = "png"
+	isGIF  kind = "gif"
+	isWebP kind = "webp"
+	isTIFF kind = "tiff"
+	isBMP  kind = "bmp"
+	isHEIF kind = "heif" // HEIC and AVIF, which libvips alone reads
+)
+
+// brands are those of ISO media files that are pictures.
+var brands = map[string]bool{"heic": true, "heix": true, "mif1": true, "avif": true}
+
+func kindOf(in io.ReaderAt) (kind, error) {
+	head := make([]byte, headBytes)
+	n, err := in.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return "", fmt.Errorf("thumb: %w", err)
+	}
+	head = head[:n]
+	begins := func(with string) bool { return len(head) >= len(with) && string(head[:len(with)]) == with }
+	switch {
+	case begins("\xff\xd8\xff"):
+		return isJPEG, nil
+	case begins("\x89PNG\r\n\x1a\n"):
+		return isPNG, nil
+	case begins("GIF87a"), begins("GIF89a"):
+		return isGIF, nil
+	case begins("II*\x00"), begins("MM\x00*"):
+		return isTIFF, nil
+	case begins("RIFF") && n >= 12 && string(head[8:12]) == "WEBP":
+		return isWebP, nil
+	case begins("BM"):
+		return isBMP, nil
+	case n >= 12 && string(head[4:8]) == "ftyp" && brands[string(head[8:12])]:
+		return isHEIF, nil
+	}
+	return "", errors.New("thumb: this is no kind of picture that is known here")
+}
+
+// decoders are those of the built-in kinds.
+var decoders = map[kind]struct {
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+}{
+	isJPEG: {jpeg.DecodeConfig, jpeg.Decode},
+	isPNG:  {png.DecodeConfig, png.Decode},
+	isGIF:  {gif.DecodeConfig, gif.Decode}, // the first frame
+	isWebP: {webp.DecodeConfig, decodeWebP},
+	isTIFF: {tiff.DecodeConfig, tiff.Decode},
+	isBMP:  {bmp.DecodeConfig, bmp.Decode},
+}
+
+// check refuses a picture that says it has too many pixels, before any is decoded, and tells whether it is known to have no colours. Of HEIF libvips reads the
+// header, under the limits of this process.
+func check(in io.ReaderAt, is kind) (gray bool, err error) {
+	decoder, known := decoders[is]
+	if !known {
+		return false, nil
+	}
+	config, err := decoder.config(whole(in))
+	if err != nil {
+		return false, fmt.Errorf("thumb: read the header: %w", err)
+	}
+	if pixels := int64(config.Width) * int64(config.Height); pixels < 1 || pixels > maxPixels {
+		return false, fmt.Errorf("thumb: %d by %d pixels", config.Width, config.Height)
+	}
+	return config.ColorModel == color.GrayModel || config.ColorModel == color.Gray16Model, nil
+}
+
+// source is a picture read from its beginning; the decoder of TIFF goes to and fro by ReadAt.
+type source struct {
+	*bufio.Reader
+	io.ReaderAt
+}
+
+func whole(in io.ReaderAt) source {
+	const end = 1 << 62
+	return source{bufio.NewReaderSize(io.NewSectionReader(in, 0, end), 64<<10), in}
+}
+
+func thumbnail(in io.ReaderAt, is kind, edge int, out io.Writer) error {
+	decoder, known := decoders[is]
+	if !known {
+		return fmt.Errorf("thumb: nothing here decodes %s", is)
+	}
+	full, err := decoder.decode(whole(in))
+	if err != nil {
+		return fmt.Errorf("thumb: decode: %w", err)
+	}
+	small := turn(shrink(full, edge), orientation(in, is))
+	if small.Opaque() {
+		err = jpeg.Encode(out, small, &jpeg.Options{Quality: quality})
+	} else {
+		straight := image.NewNRGBA(small.Bounds())
+		draw.Draw(straight, straight.Bounds(), small, image.Point{}, draw.Src)
+		err = png.Encode(out, straight)
+	}
+	if err != nil {
+		return fmt.Errorf("thumb: encode: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package picture
+
+import (
+	"image"
+	"image/draw"
+	"math"
+)
+
+// shrink draws a picture so that its longest edge is at most edge. Large ones are first averaged over squares of whole pixels, then weighed by Catmull and
+// Rom's spline. Besides the picture and the result no more than a few rows are held.
+func shrink(full image.Image, edge int) *image.RGBA {
+	bounds := full.Bounds()
+	longest := max(bounds.Dx(), bounds.Dy())
+	scale := max(1, float64(longest)/float64(edge)) // pixels that become one
+	to := image.Rect(0, 0, fit(bounds.Dx(), scale), fit(bounds.Dy(), scale))
+	small := image.NewRGBA(to)
+	if scale == 1 {
+		draw.Draw(small, to, full, bounds.Min, draw.Src)
+		return small
+	}
+	rows := newBoxes(full, int(scale))
+	across := weigh(to.Dx(), float64(bounds.Dx())/float64(rows.side), rows.width)
+	down := weigh(to.Dy(), float64(bounds.Dy())/float64(rows.side), rows.height)
+	held, sums := newRing(down, to.Dx()), make([]float32, 4*to.Dx())
+	for y, column := range down {
+		for held.next < column.first+len(column.weights) {
+			across.row(rows.row(held.next), held.row(held.next))
+			held.next++
+		}
+		clear(sums)
+		for i, weight := range column.weights {
+			for at, value := range held.row(column.first + i) {
+				sums[at] += weight * value
+			}
+		}
+		line := small.Pix[y*small.Stride:]
+		for at, sum := range sums {
+			line[at] = uint8(min(max(sum+0.5, 0), 255))
+		}
+		tame(line[:len(sums)])
+	}
+	return small
+}
+
+func fit(length int, scale float64) int { return max(1, int(math.Round(float64(length)/scale))) }
+
+// tame holds colours to what their alpha allows: the spline swings beyond edges.
+func tame(line []uint8) {
+	for i := 0; i < len(line); i += 4 {
+		alpha := line[i+3]
+		line[i], line[i+1], line[i+2] = min(line[i], alpha), min(line[i+1], alpha), min(line[i+2], alpha)
+	}
+}
+
+// boxes is a picture averaged over squares, read row by row.
+type boxes struct {
+	full          image.Image
+	side          int // of a square, pixels
+	width, height int // in squares; the last ones may lie over the edge
+	strip         *image.RGBA
+	sums          []uint32
+	out           []float32
+}
+
+func newBoxes(full image.Image, side int) *boxes {
+	bounds := full.Bounds()
+	width := (bounds.Dx() + side - 1) / side
+	return &boxes{
+		full: full, side: side, width: width, height: (bounds.Dy() + side - 1) / side,
+		strip: image.NewRGBA(image.Rect(0, 0, bounds.Dx(), side)), sums: make([]uint32, 4*width), out: make([]float32, 4*width),
+	}
+}
+
+// row averages a row of squares, four numbers each, from 0 to 255, colours multiplied by alpha. The next call overwrites it.
+func (b *boxes) row(y int) []float32 {
+	bounds := b.full.Bounds()
+	rows := min(b.side, bounds.Dy()-y*b.side)
+	draw.Draw(b.strip, image.Rect(0, 0, bounds.Dx(), rows), b.full, bounds.Min.Add(image.Pt(0, y*b.side)), draw.Src)
+	clear(b.sums)
+	for line := range rows {
+		pix := b.strip.Pix[line*b.strip.Stride:][:4*bounds.Dx()]
+		for x := range b.width {
+			square := pix[4*x*b.side : min(4*(x+1)*b.side, len(pix))]
+			sum := (*[4]uint32)(b.sums[4*x:])
+			for i := 0; i+3 < len(square); i += 4 {
+				sum[0] += uint32(square[i])
+				sum[1] += uint32(square[i+1])
+				sum[2] += uint32(square[i+2])
+				sum[3] += uint32(square[i+3])
+			}
+		}
+	}
+	for i, sum := range b.sums {
+		columns := min(b.side, bounds.Dx()-i/4*b.side)
+		b.out[i] = float32(sum) / float32(columns*rows)
+	}
+	return b.out
+}
+
+// taps are the numbers that one number of the result is made of: weights from first on, which sum up to 1.
+type taps struct {
+	first   int
+	weights []float32
+}
+
+type filter []taps
+
+// weigh makes the filter from length numbers, of which have exist, to count.
+func weigh(count int, length float64, have int) filter {
+	f := make(filter, count)
+	step := length / float64(count)
+	wide := max(step, 1)
+	for i := range f {
+		centre := (float64(i) + 0.5) * step
+		first := max(0, int(math.Floor(centre-2*wide)))
+		end := min(have, int(math.Ceil(centre+2*wide)))
+		weights := make([]float32, end-first)
+		var sum float32
+		for j := range weights {
+			weights[j] = float32(spline((float64(first+j) + 0.5 - centre) / wide))
+			sum += weights[j]
+		}
+		for j := range weights {
+			weights[j] /= sum
+		}
+		f[i] = taps{first, weights}
+	}
+	return f
+}
+
+// spline is Catmull and Rom's.
+func spline(t float64) float64 {
+	t = math.Abs(t)
+	switch {
+	case t < 1:
+		return (1.5*t-2.5)*t*t + 1
+	case t < 2:
+		return ((-0.5*t+2.5)*t-4)*t + 2
+	}
+	return 0
+}
+
+// row filters a row of pixels.
+func (f filter) row(from, to []float32) {
+	for i, t := range f {
+		var sum [4]float32
+		pixels := from[4*t.first:]
+		for j, weight := range t.weights {
+			pixel := (*[4]float32)(pixels[4*j:])
+			sum[0] += weight * pixel[0]
+			sum[1] += weight * pixel[1]
+			sum[2] += weight * pixel[2]
+			sum[3] += weight * pixel[3]
+		}
+		copy(to[4*i:], sum[:])
+	}
+}
+
+// ring holds as many filtered rows as one row of the result is made of.
+type ring struct {
+	rows [][]float32
+	next int // the first row that was not filtered yet
+}
+
+func newRing(down filter, width int) *ring {
+	most := 0
+	for _, t := range down {
+		most = max(most, len(t.weights))
+	}
+	r := &ring{rows: make([][]float32, most)}
+	for i := range r.rows {
+		r.rows[i] = make([]float32, 4*width)
+	}
+	return r
+}
+
+func (r *ring) row(y int) []float32 { return r.rows[y%len(r.rows)] }
+
+// turn turns and mirrors a picture so that it stands as the camera was held: orientation as EXIF numbers it, 1 for as it is.
+func turn(from *image.RGBA, orientation int) *image.RGBA {
+	w, h := from.Bounds().Dx(), from.Bounds().Dy()
+	var source func(x, y int) (int, int)
+	switch orientation {
+	case 2:
+		source = func(x, y int) (int, int) { return w - 1 - x, y }
+	case 3:
+		source = func(x, y int) (int, int) { return w - 1 - x, h - 1 - y }
+	case 4:
+		source = func(x, y int) (int, int) { return x, h - 1 - y }
+	case 5:
+		source = func(x, y int) (int, int) { return y, x }
+	case 6:
+		source = func(x, y int) (int, int) { return y, h - 1 - x }
+	case 7:
+		source = func(x, y int) (int, int) { return w - 1 - y, h - 1 - x }
+	case 8:
+		source = func(x, y int) (int, int) { return w - 1 - y, x }
+	default:
+		return from
+	}
+	if orientation >= 5 {
+		w, h = h, w
+	}
+	to := image.NewRGBA(image.Rect(0, 0, w, h))
+	w, h = from.Bounds().Dx(), from.Bounds().Dy()
+	for y := range to.Bounds().Dy() {
+		for x := range to.Bounds().Dx() {
+			sx, sy := source(x, y)
+			copy(to.Pix[to.PixOffset(x, y):][:4], from.Pix[from.PixOffset(sx, sy):][:4])
+		}
+	}
+	return to
+}

@@ -1,0 +1,38 @@
+package picture
+
+import (
+	"image"
+	"io"
+
+	"golang.org/x/image/webp"
+)
+
+// decodeWebP is webp.Decode with the colours right. Lossy WebP keeps them as video does, luma from 16 to 235 and chroma from 16 to 240 (RFC 6386, section 9.2);
+// the decoder hands them on as they are, in a type whose colours go from 0 to 255.
+func decodeWebP(r io.Reader) (image.Image, error) {
+	decoded, err := webp.Decode(r)
+	if err != nil {
+		return nil, err
+	}
+	switch lossy := decoded.(type) {
+	case *image.YCbCr:
+		widen(lossy)
+	case *image.NYCbCrA:
+		widen(&lossy.YCbCr)
+	}
+	return decoded, nil
+}
+
+func widen(planes *image.YCbCr) {
+	var luma, chroma [256]uint8
+	for i := range 256 {
+		luma[i] = uint8(min(max(((i-16)*255+109)/219, 0), 255))
+		chroma[i] = uint8(min(max(128+(i-128)*255/224, 0), 255))
+	}
+	for i, v := range planes.Y {
+		planes.Y[i] = luma[v]
+	}
+	for i := range planes.Cb {
+		planes.Cb[i], planes.Cr[i] = chroma[planes.Cb[i]], chroma[planes.Cr[i]]
+	}
+}

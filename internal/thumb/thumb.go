@@ -1,0 +1,285 @@
+// Package thumb makes thumbnails and keeps them. Who may see one is not asked here: whoever calls Get has judged it, each time.
+//
+// A thumbnail is made by a child process, `larder thumb` (package picture): a picture that is hostile, broken or too large ends that and nothing else
+// (abuse case C104). There are as many children at a time as processors; who waits is let in by turns, so that nobody's gallery holds another's up, and
+// there is a bound to those who wait. Requests for the same thumbnail share one child, which is stopped when the last of them has gone. What can't be
+// made is remembered for a while, so that it costs no child a request.
+//
+// What was made lies in files (cache.go). They can be lost at any time: they are made again.
+package thumb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/fault"
+	"larder/internal/thumb/picture"
+)
+
+const (
+	// MaxSource is how long a picture may be, in bytes: 50 megapixels without compression.
+	MaxSource = 200 << 20
+	// patience is how long one child may take.
+	patience = 10 * time.Second
+	// fetching is how long a picture that lies elsewhere may take to come.
+	fetching = 30 * time.Second
+	// waiting is how long somebody waits for their turn.
+	waiting = 20 * time.Second
+	// barren is how long it is remembered that there is no thumbnail of a content.
+	barren    = 15 * time.Minute
+	maxBarren = 10_000
+)
+
+// Config is what a Maker needs.
+type Config struct {
+	Dir      string                   // where thumbnails are kept; made when it is needed
+	Child    []string                 // the program that makes one, and its first arguments
+	Vips     func() string            // the path of vipsthumbnail, "" to do without; asked once
+	Spool    func() (*os.File, error) // opens a temporary file without a name
+	Room     func() error             // refuses when the disk of both is nearly full
+	Slots    int                      // children at a time
+	Patience time.Duration            // with one child, 0 for 10 s
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Maker makes thumbnails. Safe for concurrent use.
+type Maker struct {
+	Config
+	vips   func() string
+	cache  *cache
+	queue  *queue
+	slots  chan struct{}
+	ctx    context.Context // of all flights
+	cancel context.CancelFunc
+	flying sync.WaitGroup
+
+	mu      sync.Mutex // guards the rest
+	closed  bool
+	flights map[key]*flight
+	failed  map[string]time.Time // until when there is no thumbnail, by id of the content
+}
+
+// New returns a Maker; nothing is started or read yet.
+func New(cfg Config) *Maker {
+	cfg.Patience = cmp.Or(cfg.Patience, patience)
+	m := &Maker{
+		Config: cfg, vips: sync.OnceValue(cfg.Vips), cache: &cache{dir: cfg.Dir, now: cfg.Now, most: maxBytes}, flights: map[key]*flight{}, failed: map[string]time.Time{},
+		queue: newQueue(4 * cfg.Slots), slots: make(chan struct{}, cfg.Slots), // some fetch what the others decode
+	}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	return m
+}
+
+// Close stops what is under way and waits for its end. Later calls of Get fail.
+func (m *Maker) Close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.cancel()
+	m.flying.Wait()
+}
+
+// Source is a picture.
+type Source struct {
+	ID   string // of the content: another one for other content
+	Size int64  // bytes
+	Open func(ctx context.Context) (blob.Object, error)
+}
+
+// key names a thumbnail.
+type key struct {
+	content string
+	edge    int // the longest, in pixels
+}
+
+// flight is a thumbnail that is being made.
+type flight struct {
+	done    chan struct{}
+	err     error // read after done
+	waiting int   // guarded by Maker.mu
+	cancel  context.CancelFunc
+}
+
+// Get returns the thumbnail of a picture, open, to be closed; its longest edge is at most edge. who is whose turn it takes. Faults: NotFound (there is none: it is
+// no picture, or can't or mustn't be decoded), RateLimited (too many wait), and those of Open.
+func (m *Maker) Get(ctx context.Context, who string, from Source, edge int) (Thumbnail, error) {
+	k := key{from.ID, edge}
+	for range 2 { // it may be thrown out just when it was made
+		t, found, err := m.cache.open(k)
+		if found || err != nil {
+			return t, err
+		}
+		if err := m.await(ctx, who, from, k); err != nil {
+			return Thumbnail{}, err
+		}
+	}
+	return Thumbnail{}, errors.New("a thumbnail was made and lost at once")
+}
+
+// await waits until the thumbnail has been made, by this call or another.
+func (m *Maker) await(ctx context.Context, who string, from Source, k key) error {
+	f, err := m.join(who, from, k)
+	if err != nil {
+		return err
+	}
+	defer m.leave(k, f)
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m *Maker) join(who string, from Source, k key) (*flight, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, fault.New(fault.Unavailable, "The service is stopping.")
+	}
+	if until, known := m.failed[k.content]; known && m.Now().Before(until) || from.Size > MaxSource {
+		return nil, none(nil)
+	}
+	f := m.flights[k]
+	if f == nil {
+		ctx, cancel := context.WithCancel(m.ctx)
+		f = &flight{done: make(chan struct{}), cancel: cancel}
+		m.flights[k] = f
+		m.flying.Go(func() { m.fly(ctx, f, who, from, k) })
+	}
+	f.waiting++
+	return f, nil
+}
+
+// leave ends a flight that nobody waits for any more.
+func (m *Maker) leave(k key, f *flight) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f.waiting--; f.waiting > 0 {
+		return
+	}
+	f.cancel()
+	m.land(k, f)
+}
+
+// land has the next request make the thumbnail anew. The lock is held.
+func (m *Maker) land(k key, f *flight) {
+	if m.flights[k] == f {
+		delete(m.flights, k)
+	}
+}
+
+func (m *Maker) fly(ctx context.Context, f *flight, who string, from Source, k key) {
+	f.err = m.produce(ctx, who, from, k)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if fault.Is(f.err, fault.NotFound) {
+		if len(m.failed) >= maxBarren {
+			m.failed = map[string]time.Time{}
+		}
+		m.failed[k.content] = m.Now().Add(barren)
+		m.Log.Debug("there is no thumbnail", "content", k.content, "edge", k.edge, "error", f.err)
+	}
+	m.land(k, f)
+	close(f.done)
+}
+
+// none is the fault of a picture without a thumbnail.
+func none(cause error) error {
+	return fault.New(fault.NotFound, "There is no thumbnail of this file.").Because(cause)
+}
+
+// produce makes the thumbnail and puts it into the cache.
+func (m *Maker) produce(ctx context.Context, who string, from Source, k key) error {
+	patient, cancel := context.WithTimeout(ctx, waiting)
+	defer cancel()
+	if err := m.queue.enter(patient, who); err != nil {
+		return late(ctx, err)
+	}
+	defer m.queue.leave()
+	if err := m.Room(); err != nil {
+		return err
+	}
+	in, closeIn, err := m.fetch(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer closeIn()
+	out, err := m.cache.create()
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	select {
+	case m.slots <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err = m.make(ctx, in, out.file, k.edge)
+	<-m.slots
+	if err != nil {
+		return err
+	}
+	return m.cache.keep(k, out)
+}
+
+// late tells whose turn did not come.
+func late(ctx context.Context, err error) error {
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return crowded()
+	}
+	return err
+}
+
+// fetch returns the picture as a file: its own where the store has one, else a copy without a name.
+func (m *Maker) fetch(ctx context.Context, from Source) (in *os.File, done func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, fetching)
+	defer cancel()
+	object, err := from.Open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	closeObject := func() { object.Close() } // opened to read: there is nothing to lose
+	if local, ok := object.(blob.FileBacked); ok {
+		return local.File(), closeObject, nil
+	}
+	defer closeObject()
+	spool, err := m.Spool()
+	if err != nil {
+		return nil, nil, fmt.Errorf("fetch a picture: %w", err)
+	}
+	if _, err := io.Copy(spool, object); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("fetch a picture: %w", err), spool.Close())
+	}
+	return spool, func() { spool.Close() }, nil
+}
+
+// Sweep forgets the thumbnails of contents that do not exist any more; existing tells which of some ids do.
+func (m *Maker) Sweep(ctx context.Context, existing func(ctx context.Context, ids []string) (map[string]bool, error)) error {
+	ids, err := m.cache.contents()
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	there, err := existing(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("sweep thumbnails: %w", err)
+	}
+	for _, id := range ids {
+		if !there[id] {
+			m.cache.drop(id)
+		}
+	}
+	return nil
+}
+
+// Edges are the lengths of the longest edge that a thumbnail may be asked for with.
+var Edges = picture.Edges

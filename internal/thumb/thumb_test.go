@@ -1,0 +1,404 @@
+package thumb_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/fault"
+	"larder/internal/thumb"
+	"larder/internal/thumb/thumbtest"
+)
+
+// kitchen is a Maker whose children are counted.
+type kitchen struct {
+	*thumb.Maker
+	dir   string
+	count string // a line for each child
+	clock atomic.Int64
+}
+
+// script is a shell's child: it notes that it was started, does what it says, and may become the real one.
+func newKitchen(t testing.TB, script string, change ...func(*thumb.Config)) *kitchen {
+	t.Helper()
+	k := &kitchen{dir: filepath.Join(t.TempDir(), "cache", "thumbs"), count: filepath.Join(t.TempDir(), "children")}
+	k.clock.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano())
+	k.Maker = thumb.New(k.config(t, script, change...))
+	t.Cleanup(k.Close)
+	return k
+}
+
+func (k *kitchen) config(t testing.TB, script string, change ...func(*thumb.Config)) thumb.Config {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := thumb.Config{
+		Dir: k.dir, Child: []string{"/bin/sh", "-c", "echo $$ >> " + k.count + "\n" + script, self}, Vips: func() string { return "" },
+		Spool: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") }, Room: func() error { return nil }, Slots: 2,
+		Now: func() time.Time { return time.Unix(0, k.clock.Load()) }, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, fn := range change {
+		fn(&cfg)
+	}
+	return cfg
+}
+
+// cook is the real child.
+const cook = `exec "$0" "$@"`
+
+// children are those that were started, by their ids.
+func (k *kitchen) children(t testing.TB) []string {
+	t.Helper()
+	text, err := os.ReadFile(k.count)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(text))
+}
+
+func (k *kitchen) started(t testing.TB, want int) {
+	t.Helper()
+	if got := len(k.children(t)); got != want {
+		t.Errorf("%d children were started, want %d", got, want)
+	}
+}
+
+// plate is an object in memory, which is spooled.
+type plate struct{ *bytes.Reader }
+
+func (plate) Close() error { return nil }
+
+// Size is that of all of it.
+func (p plate) Size() int64 { return p.Reader.Size() }
+
+func source(id string, content []byte) thumb.Source {
+	return thumb.Source{ID: id, Size: int64(len(content)), Open: func(context.Context) (blob.Object, error) { return plate{bytes.NewReader(content)}, nil }}
+}
+
+var photo = thumbtest.JPEG(thumbtest.Quarters(640, 480))
+
+// get returns a thumbnail's bytes.
+func (k *kitchen) get(t testing.TB, from thumb.Source, edge int) (string, thumb.Thumbnail) {
+	t.Helper()
+	got, err := k.Get(t.Context(), "somebody", from, edge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	content, err := io.ReadAll(got)
+	if err != nil || int64(len(content)) != got.Size() {
+		t.Fatal(len(content), got.Size(), err)
+	}
+	return string(content), got
+}
+
+// refuses has a picture without a thumbnail.
+func (k *kitchen) refuses(t testing.TB, from thumb.Source, edge int) {
+	t.Helper()
+	if _, err := k.Get(t.Context(), "somebody", from, edge); !fault.Is(err, fault.NotFound) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A thumbnail is made once, for all who ask: at the same time, later, and after a restart.
+func TestMadeOnce(t *testing.T) {
+	t.Parallel()
+	k := newKitchen(t, cook)
+	from := source("content-1", photo)
+	first, about := k.get(t, from, 160)
+	if config, format, err := image.DecodeConfig(strings.NewReader(first)); err != nil || config.Width != 160 || format != "jpeg" || about.Type != "image/jpeg" || about.Ext != "jpg" {
+		t.Errorf("%v %s %s %v", config, format, about.Type, err)
+	}
+	var group sync.WaitGroup
+	crowd := newKitchen(t, cook)
+	for range 100 {
+		group.Go(func() {
+			got, err := crowd.Get(context.Background(), "somebody", source("content-2", photo), 320)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			got.Close()
+		})
+	}
+	group.Wait()
+	crowd.started(t, 1)
+
+	again, same := k.get(t, from, 160)
+	if again != first || same.ETag != about.ETag || !strings.HasPrefix(about.ETag, `"`) {
+		t.Errorf("%s, then %s", about.ETag, same.ETag)
+	}
+	if _, other := k.get(t, from, 320); other.ETag == about.ETag {
+		t.Error("another size has the same ETag")
+	}
+	k.started(t, 2)
+	k.Close()
+	k.Maker = thumb.New(k.config(t, cook))
+	if kept, after := k.get(t, from, 160); kept != first || after.ETag != about.ETag {
+		t.Errorf("after a restart: %s, before %s", after.ETag, about.ETag)
+	}
+	k.started(t, 2)
+}
+
+// What lies in the directory can be lost, cut off and changed: it is made again, and never served otherwise than it was made.
+func TestCacheIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(path string) error{
+		"lost": os.Remove, "cut off": func(path string) error { return os.Truncate(path, 100) }, "emptied": func(path string) error { return os.Truncate(path, 0) },
+		"changed": func(path string) error {
+			content, err := os.ReadFile(path)
+			if err == nil {
+				content[len(content)/2] ^= 1
+				err = os.WriteFile(path, content, 0o600)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newKitchen(t, cook)
+			first, _ := k.get(t, source("content", photo), 160)
+			k.Close()
+			files, err := filepath.Glob(filepath.Join(k.dir, "*", "*"))
+			if err != nil || len(files) != 1 {
+				t.Fatal(files, err)
+			}
+			if err := harm(files[0]); err != nil {
+				t.Fatal(err)
+			}
+			k.Maker = thumb.New(k.config(t, cook))
+			if again, _ := k.get(t, source("content", photo), 160); again != first {
+				t.Error("another thumbnail is served")
+			}
+			k.started(t, 2)
+			k.Close()
+		})
+	}
+}
+
+// Whatever has no thumbnail costs a child once in a quarter of an hour, whichever sizes it is asked for in.
+func TestFailuresAreRemembered(t *testing.T) {
+	t.Parallel()
+	k := newKitchen(t, cook)
+	from := source("content", photo[:len(photo)/2])
+	for range 3 {
+		k.refuses(t, from, 160)
+		k.refuses(t, from, 2048)
+	}
+	k.started(t, 1)
+	k.clock.Add(int64(15*time.Minute - time.Second))
+	k.refuses(t, from, 160)
+	k.started(t, 1)
+	k.clock.Add(int64(time.Second))
+	k.refuses(t, from, 160)
+	k.started(t, 2)
+	k.get(t, source("another", photo), 160)
+
+	large := source("large", photo)
+	large.Size = thumb.MaxSource + 1
+	k.refuses(t, large, 160)
+	k.started(t, 3)
+}
+
+// A child that hangs is killed, and whatever it has started: nothing is left, and there is no thumbnail.
+func TestHang(t *testing.T) {
+	t.Parallel()
+	k := newKitchen(t, "sleep 3600 & sleep 3600", func(cfg *thumb.Config) { cfg.Patience = 200 * time.Millisecond })
+	k.refuses(t, source("content", photo), 160)
+	k.refuses(t, source("content", photo), 160)
+	k.started(t, 1)
+	for _, id := range k.children(t) {
+		nobody(t, id)
+	}
+	files, err := filepath.Glob(filepath.Join(k.dir, "*"))
+	if err != nil || len(files) != 0 {
+		t.Errorf("left behind: %v, %v", files, err)
+	}
+}
+
+// nobody waits until a group of processes is gone.
+func nobody(t testing.TB, id string) {
+	t.Helper()
+	var group int
+	if _, err := fmt.Sscan(id, &group); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("the group %d is still there", group)
+		}
+	}
+}
+
+// Who has gone waits for nothing: the child of whom nobody waits for any more is killed, and that is no failure of the picture.
+func TestNobodyWaits(t *testing.T) {
+	t.Parallel()
+	k := newKitchen(t, "sleep 3600")
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := k.Get(ctx, "somebody", source("content", photo), 160)
+		gone <- err
+	}()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for len(k.children(t)) == 0 {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("no child was started")
+		}
+	}
+	leave()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	nobody(t, k.children(t)[0])
+	k.Close()
+	k.Maker = thumb.New(k.config(t, cook))
+	k.get(t, source("content", photo), 160)
+	k.Close()
+}
+
+// What the child writes must be a picture, and of a length that thumbnails have.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"nothing": "exit 0", "words": "echo this is no picture at all", "a page": "echo '<html><script>alert(1)</script></html>'", "a drawing": `echo '<svg xmlns="http://www.w3.org/2000/svg"/>'`,
+		"a failure": "echo no; exit 1", "a death": "kill -9 $$",
+	} {
+		k := newKitchen(t, script)
+		k.refuses(t, source("content", photo), 160)
+		if files, err := filepath.Glob(filepath.Join(k.dir, "*")); err != nil || len(files) != 0 {
+			t.Errorf("%s: left behind: %v, %v", name, files, err)
+		}
+	}
+}
+
+// A child that can't be started, and a store that fails, are no property of the picture: the next request tries again.
+func TestFailuresOfOthers(t *testing.T) {
+	t.Parallel()
+	k := newKitchen(t, cook, func(cfg *thumb.Config) { cfg.Child = []string{filepath.Join(t.TempDir(), "no such program")} })
+	if _, err := k.Get(t.Context(), "somebody", source("content", photo), 160); err == nil || fault.Is(err, fault.NotFound) {
+		t.Errorf("%v", err)
+	}
+	k = newKitchen(t, cook)
+	down := fault.New(fault.Unavailable, "down")
+	broken := thumb.Source{ID: "content", Size: 1, Open: func(context.Context) (blob.Object, error) { return nil, down }}
+	if _, err := k.Get(t.Context(), "somebody", broken, 160); !errors.Is(err, down) {
+		t.Errorf("%v", err)
+	}
+	k.get(t, source("content", photo), 160)
+	full := newKitchen(t, cook, func(cfg *thumb.Config) { cfg.Room = func() error { return down } })
+	if _, err := full.Get(t.Context(), "somebody", source("content", photo), 160); !errors.Is(err, down) {
+		t.Errorf("%v", err)
+	}
+	full.started(t, 0)
+}
+
+// The child sees nothing of the server's surroundings, and none of its files but the picture and the thumbnail.
+func TestSurroundings(t *testing.T) {
+	t.Setenv("LARDER_SECRET_KEY", "a secret")
+	told := filepath.Join(t.TempDir(), "told")
+	k := newKitchen(t, "{ env; ls -l /proc/self/fd; pwd; } > "+told+"\n"+cook)
+	k.get(t, source("content", photo), 160)
+	text, err := os.ReadFile(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "LARDER_") || strings.Contains(string(text), "a secret") || strings.Contains(string(text), "socket:") || !strings.HasSuffix(string(text), "\n/\n") {
+		t.Errorf("%s", text)
+	}
+}
+
+// libvips makes it where that is there; where that fails, the rest is tried; either way nothing is left but pixels.
+func TestVips(t *testing.T) {
+	t.Parallel()
+	path := thumb.FindVips()
+	if path == "" {
+		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")
+	}
+	k := newKitchen(t, cook, func(cfg *thumb.Config) { cfg.Vips = func() string { return path } })
+	original := thumbtest.InJPEG(photo, thumbtest.EXIF(binary.BigEndian, 6))
+	content, about := k.get(t, source("content", original), 160)
+	if about.Type != "image/webp" || about.Ext != "webp" {
+		t.Errorf("%s", about.Type)
+	}
+	for _, mark := range []string{thumbtest.Place, "EXIF", "Exif", "XMP ", "ICCP"} {
+		if strings.Contains(content, mark) {
+			t.Errorf("the thumbnail holds %q", mark)
+		}
+	}
+	if decoded, _, err := thumbtest.Decode([]byte(content)); err != nil || decoded.Bounds().Size() != image.Pt(120, 160) {
+		t.Errorf("%v", err)
+	}
+	if glass, _ := k.get(t, source("glass", thumbtest.PNG(thumbtest.Glass(300, 200))), 160); !seesThrough(t, glass) {
+		t.Error("nothing shines through any more")
+	}
+	k.started(t, 2)
+
+	broken := newKitchen(t, `if [ $# = 3 ]; then echo half a picture; exit 1; fi; `+cook, func(cfg *thumb.Config) { cfg.Vips = func() string { return path } })
+	if _, about := broken.get(t, source("content", photo), 160); about.Type != "image/jpeg" {
+		t.Errorf("%s", about.Type)
+	}
+	broken.started(t, 2)
+}
+
+func seesThrough(t testing.TB, thumbnail string) bool {
+	decoded, _, err := thumbtest.Decode([]byte(thumbnail))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, _, alpha := decoded.At(decoded.Bounds().Dx()/4, decoded.Bounds().Dy()/4).RGBA()
+	return alpha < 0x1000
+}
+
+// The thumbnails of what does not exist any more go; those of the others stay.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	k := newKitchen(t, cook)
+	k.get(t, source("gone", photo), 160)
+	k.get(t, source("gone", photo), 320)
+	k.get(t, source("here", photo), 160)
+	var asked []string
+	err := k.Sweep(t.Context(), func(_ context.Context, ids []string) (map[string]bool, error) {
+		asked = ids
+		return map[string]bool{"here": true}, nil
+	})
+	if err != nil || strings.Join(asked, " ") != "gone here" {
+		t.Errorf("asked for %v: %v", asked, err)
+	}
+	if files, err := filepath.Glob(filepath.Join(k.dir, "*", "*")); err != nil || len(files) != 1 || !strings.HasPrefix(filepath.Base(files[0]), "here_") {
+		t.Errorf("%v, %v", files, err)
+	}
+	k.get(t, source("here", photo), 160)
+	k.started(t, 3)
+	failing := errors.New("the database is down")
+	if err := k.Sweep(t.Context(), func(context.Context, []string) (map[string]bool, error) { return nil, failing }); !errors.Is(err, failing) {
+		t.Errorf("%v", err)
+	}
+	k.get(t, source("here", photo), 160)
+	k.started(t, 3)
+}

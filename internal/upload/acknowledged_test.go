@@ -1,0 +1,232 @@
+package upload_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// behind puts a part into the store behind the service's back, as one that a connection cut and that the server took for whole.
+func (w *world) behind(id string, number int, content string) {
+	w.t.Helper()
+	u := blob.Upload{PartSize: partLength}
+	err := w.db.Read(ctx).QueryRow("SELECT object_key, upload_id, file_size FROM upload_sessions WHERE id = $1", id).Scan(&u.Key, &u.ID, &u.Size)
+	if err == nil {
+		_, err = w.store.PutPart(ctx, u, number, strings.NewReader(content))
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// older makes a session one that was begun before parts were recorded.
+func (w *world) older(id string) {
+	w.t.Helper()
+	err := w.db.Write(ctx, func(tx *db.Tx) error {
+		_, err := tx.Exec("UPDATE upload_sessions SET parts_recorded = FALSE WHERE id = $1", id)
+		if err == nil {
+			_, err = tx.Exec("DELETE FROM upload_parts WHERE session_id = $1", id)
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// torn is a part whose second half never came.
+func torn(part string) string {
+	return part[:len(part)/2] + strings.Repeat("\x00", len(part)-len(part)/2)
+}
+
+// wantMissing checks that a session does not complete, and says why.
+func (w *world) wantMissing(id, numbers string) {
+	w.t.Helper()
+	_, _, err := w.up.Complete(ctx, w.ann, id, "")
+	w.wantFault(err, fault.Unverified, "completing")
+	if told := new(fault.Error); !errors.As(err, &told) || !strings.HasSuffix(told.Message, "come in yet: "+numbers+".") {
+		w.t.Errorf("told %v, want parts %s", err, numbers)
+	}
+}
+
+// What was acknowledged of a part is what is put together. Another one in its place is missing, and to be sent again.
+func TestPartReplacedBehindTheService(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		content := whole(2500)
+		id := w.begun("", 1, 2, 3)
+		w.behind(id, 1, torn(pieceOf(content, 1)))
+		w.behind(id, 3, torn(pieceOf(content, 3)))
+		w.wantParts(w.ann, id, []int{2}, []int{1, 3})
+		w.wantMissing(id, "1, 3")
+		w.wantReserved(w.ann, 2500, 1)
+		w.fill(w.ann, id, content, 1, 3)
+		w.behind(id, 2, pieceOf(content, 2)) // the same bytes once more
+		w.wantParts(w.ann, id, []int{1, 2, 3}, nil)
+		if w.content(w.ann, w.complete(w.ann, id, "").ID) != content {
+			t.Error("other bytes")
+		}
+	})
+}
+
+// A body of which the client was told that it failed does not count, though the store has it.
+func TestPartThatWasNeverAcknowledged(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		content := whole(1500)
+		id := w.create(w.ann, inParts("f", 1500, "")).ID
+		w.store.Next(blobtest.PutPart, down(true))
+		_, err := w.up.PutPart(ctx, w.ann, id, 1, strings.NewReader(strings.Repeat("x", partLength)), -1)
+		w.wantFault(err, fault.Unavailable, "a part whose answer is lost")
+		w.fill(w.ann, id, content, 2)
+		w.wantParts(w.ann, id, []int{2}, []int{1})
+		w.wantMissing(id, "1")
+		w.fill(w.ann, id, content, 1)
+		if w.content(w.ann, w.complete(w.ann, id, "").ID) != content {
+			t.Error("other bytes")
+		}
+	})
+}
+
+// Where parts may go straight to the store, its list counts, by whichever way each came, and nothing is recorded; also after the session has ended and
+// another takes the parts over, whatever the mode by then.
+func TestPartsThatMayGoStraightCountAsListed(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		content := whole(2500)
+		w.sign()
+		id := w.begun("k", 1, 2)
+		w.behind(id, 1, strings.Repeat("y", partLength))
+		w.behind(id, 3, pieceOf(content, 3))
+		if parts, err := w.up.Parts(ctx, w.ann, id); err != nil || parts.Mode != "presigned" || len(parts.Received) != 3 || len(parts.Missing) != 0 {
+			t.Errorf("parts: %+v, %v", parts, err)
+		}
+		w.fill(w.ann, id, content, 1)
+		w.advance(time.Hour)
+		w.sweep()
+		again := inParts("f", 2500, "k")
+		again.Mode = "worker"
+		session := w.create(w.ann, again)
+		if w.wantParts(w.ann, session.ID, []int{1, 2, 3}, nil); session.ID == id {
+			t.Error("the session that has expired goes on")
+		}
+		if n := w.number("SELECT count(*) FROM upload_parts"); n != 0 {
+			t.Errorf("%d parts are recorded", n)
+		}
+		if w.content(w.ann, w.complete(w.ann, session.ID, "").ID) != content {
+			t.Error("other bytes")
+		}
+	})
+}
+
+// What older versions took in is not sent twice.
+func TestPartsOfAnOlderVersionCountAsListed(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		content := whole(2500)
+		id := w.begun("k", 1, 3)
+		w.older(id)
+		w.wantParts(w.ann, id, []int{1, 3}, []int{2})
+		w.advance(time.Hour)
+		w.sweep()
+		w.wantReserved(w.ann, 1500, 0)
+		id = w.create(w.ann, inParts("f", 2500, "k")).ID
+		w.wantParts(w.ann, id, []int{1, 3}, []int{2})
+		w.fill(w.ann, id, content, 2)
+		if n := w.number("SELECT count(*) FROM upload_parts"); n != 0 {
+			t.Errorf("%d parts are recorded", n)
+		}
+		if w.content(w.ann, w.complete(w.ann, id, "").ID) != content {
+			t.Error("other bytes")
+		}
+	})
+}
+
+// Whoever takes parts over knows which of them were acknowledged, and pays for no others. The rows go with their session.
+func TestAcknowledgedPartsAreTakenOver(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		content := whole(2500)
+		first := w.begun("k", 1, 2)
+		w.behind(first, 2, torn(pieceOf(content, 2)))
+		w.behind(first, 3, torn(pieceOf(content, 3)))
+		w.advance(time.Hour)
+		w.sweep()
+		w.wantReserved(w.ann, partLength, 0)
+		w.sign() // with what lies there unacknowledged, no parts may go straight to the store
+		session := w.create(w.ann, inParts("f", 2500, "k"))
+		second := session.ID
+		if session.Mode != "worker" {
+			t.Errorf("mode %s", session.Mode)
+		}
+		w.wantParts(w.ann, second, []int{1}, []int{2, 3})
+		w.wantMissing(second, "2, 3")
+		w.behind(second, 1, torn(pieceOf(content, 1)))
+		w.wantParts(w.ann, second, nil, []int{1, 2, 3})
+		w.fill(w.ann, second, content)
+		if n := w.number("SELECT count(*) FROM upload_parts WHERE session_id <> $1", second); n != 0 {
+			t.Errorf("%d parts of another session", n)
+		}
+		if w.content(w.ann, w.complete(w.ann, second, "").ID) != content {
+			t.Error("other bytes")
+		}
+		w.advance(49 * time.Hour)
+		w.sweep()
+		if n := w.number("SELECT count(*) FROM upload_parts"); n != 0 {
+			t.Errorf("%d parts of no session", n)
+		}
+	})
+}
+
+// leaving is a store whose caller goes away as soon as a part is stored.
+type leaving struct {
+	blob.Store
+	leave func()
+}
+
+func (s leaving) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
+	part, err := s.Store.PutPart(ctx, u, number, body)
+	s.leave()
+	return part, err
+}
+
+// A client that goes away as its last byte came finds the part when it comes back.
+func TestPartOfAClientThatDoesNotWaitForTheAnswer(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("")
+		gone, leave := context.WithCancel(ctx)
+		w.up.WrapStores(func(inner blob.Store) blob.Store { return leaving{inner, leave} })
+		if _, err := w.up.PutPart(gone, w.ann, id, 2, strings.NewReader(pieceOf(whole(2500), 2)), -1); err != nil {
+			t.Errorf("got %v", err)
+		}
+		w.wantParts(w.ann, id, []int{2}, []int{1, 3})
+	})
+}
+
+// Bodies for one part that come while others complete the upload: the file has one of them as a whole, and one that was acknowledged.
+func TestPartsSentAgainWhileCompleting(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.create(w.ann, inParts("f", 1500, "")).ID
+		w.part(w.ann, id, 2, strings.Repeat("z", 500))
+		w.part(w.ann, id, 1, strings.Repeat("0", partLength))
+		taken := make([]bool, 8)
+		taken[0] = true
+		parallel(8, func(i int) error {
+			if i == 0 {
+				_, _, err := w.up.Complete(ctx, w.ann, id, "")
+				return err
+			}
+			_, err := w.up.PutPart(ctx, w.ann, id, 1, strings.NewReader(strings.Repeat(fmt.Sprint(i), partLength)), -1)
+			taken[i] = err == nil
+			return err
+		})
+		got := w.content(w.ann, w.complete(w.ann, id, "").ID)
+		if n := int(got[0] - '0'); n < 0 || n > 7 || !taken[n] || got != strings.Repeat(got[:1], partLength)+strings.Repeat("z", 500) {
+			t.Errorf("the file begins with %.10s; acknowledged %v", got, taken)
+		}
+	})
+}

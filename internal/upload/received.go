@@ -1,0 +1,82 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"larder/internal/blob"
+	"larder/internal/provider"
+)
+
+// Where all parts come through the service, a part counts when the store lists it under an ETag that was acknowledged: the last one, or of several that
+// came at once the one that the store took last. A store may list others: a body that was cut in its middle, by a connection that was reset, is taken
+// for a whole part by some servers, and may even come to light after the next body for that part has been stored and acknowledged, in its place.
+// Nobody has acknowledged that one, so it is missing and to be sent again.
+//
+// Parts that may go straight to the store pass by the service, which cannot tell them from such ones. There what the store lists counts.
+
+// received lists the parts of a session that count, and says whether the store lists any that do not. When a completion has put them together and got no
+// further, they are all there, by the etag of the object. Error: blob.ErrNotFound when the store knows nothing of them. Fault: Unavailable.
+func (s *Service) received(ctx context.Context, r row) (parts []blob.Part, others bool, err error) {
+	store, err := s.store(ctx, r.place.ProviderID)
+	if err != nil {
+		return nil, false, err
+	}
+	u := s.upload(r)
+	listed, err := store.Parts(ctx, u)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		parts, err = putTogether(ctx, store, u)
+		return parts, false, err
+	case err != nil:
+		return nil, false, provider.Fault(err)
+	case !r.recorded:
+		return listed, false, nil
+	}
+	known, err := acknowledged(s.db.Read(ctx), r.id)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, p := range listed {
+		if slices.Contains(known[p.Number], plainTag(p.ETag)) {
+			parts = append(parts, p)
+		}
+	}
+	return parts, len(parts) < len(listed), nil
+}
+
+// putTogether lists the parts of an upload that was finished. Error: blob.ErrNotFound when it was not. Fault: Unavailable.
+func putTogether(ctx context.Context, store blob.Store, u blob.Upload) (parts []blob.Part, err error) {
+	info, err := store.Stat(ctx, u.Key)
+	if err != nil {
+		return nil, provider.Fault(err)
+	}
+	for n := 1; n <= u.Parts(); n++ {
+		parts = append(parts, blob.Part{Number: n, Size: u.PartLength(n), ETag: info.ETag})
+	}
+	return parts, nil
+}
+
+// missing lists the numbers that are not there.
+func missing(total int, received []blob.Part) []int {
+	there := make(map[int]bool, len(received))
+	for _, p := range received {
+		there[p.Number] = true
+	}
+	var numbers []int
+	for n := 1; n <= total; n++ {
+		if !there[n] {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// length adds parts up, in bytes.
+func length(parts []blob.Part) (n int64) {
+	for _, p := range parts {
+		n += p.Size
+	}
+	return n
+}

@@ -1,0 +1,188 @@
+package webdav
+
+import (
+	"slices"
+
+	"larder/internal/fault"
+)
+
+const (
+	// maxOwner is the longest owner of a lock in bytes.
+	maxOwner = 4096
+	// maxValues is how many bytes the values of one PROPPATCH may have together once we wrote them: escapes may make a full body four times as long.
+	maxValues = 4 * maxBody
+	// maxLang is the longest xml:lang in bytes; one on top counts for every property below it.
+	maxLang = 100
+)
+
+// propfind is what a PROPFIND asks for (RFC 4918 sections 9.1 and 14.20).
+type propfind struct {
+	kind  propfindKind
+	props []qname // each once, in the order asked for; of allprop those it includes, of propname none
+}
+
+type propfindKind int
+
+const (
+	allprop propfindKind = iota
+	propname
+	prop
+)
+
+// parsePropfind reads the body of a PROPFIND; none asks for all properties. Elements that don't belong are ignored, as RFC 4918 section 17 has it,
+// so an include beside anything but allprop is too. Fault: Invalid.
+func parsePropfind(e *element) (propfind, error) {
+	if e == nil {
+		return propfind{kind: allprop}, nil
+	}
+	if e.name != dav("propfind") {
+		return propfind{}, fault.New(fault.Invalid, "The body must be a DAV: propfind element.")
+	}
+	var found []propfind
+	for child := range e.elements() {
+		switch child.name {
+		case dav("allprop"):
+			found = append(found, propfind{kind: allprop})
+		case dav("propname"):
+			found = append(found, propfind{kind: propname})
+		case dav("prop"):
+			found = append(found, propfind{prop, namesIn([]*element{child})})
+		}
+	}
+	if len(found) != 1 {
+		return propfind{}, fault.New(fault.Invalid, "A propfind element holds exactly one of allprop, propname and prop.")
+	}
+	if found[0].kind == allprop {
+		found[0].props = namesIn(e.named(dav("include")))
+	}
+	return found[0], nil
+}
+
+// namesIn returns the names of the elements inside lists, each once.
+func namesIn(lists []*element) []qname {
+	var names []qname
+	seen := map[qname]bool{}
+	for _, list := range lists {
+		for e := range list.elements() {
+			if !seen[e.name] {
+				seen[e.name] = true
+				names = append(names, e.name)
+			}
+		}
+	}
+	return names
+}
+
+// propUpdate is one property that a PROPPATCH sets or removes.
+type propUpdate struct {
+	name   qname
+	value  string // what innerXML made of its content; "" when it is removed
+	lang   string // xml:lang where it stands, unescaped, "" for none: it is part of the value (RFC 4918 section 4.3)
+	remove bool
+}
+
+// parsePropertyUpdate reads the body of a PROPPATCH (RFC 4918 section 14.19), in document order, which is the order to carry it out in.
+// Faults: Invalid; TooLarge when the values are longer than maxValues.
+func parsePropertyUpdate(e *element) ([]propUpdate, error) {
+	if e == nil || e.name != dav("propertyupdate") {
+		return nil, fault.New(fault.Invalid, "The body must be a DAV: propertyupdate element.")
+	}
+	var updates []propUpdate
+	parts, room := 0, maxValues
+	for part := range e.elements() {
+		if part.name != dav("set") && part.name != dav("remove") {
+			continue
+		}
+		parts++
+		lists := part.named(dav("prop"))
+		if len(lists) == 0 {
+			return nil, fault.New(fault.Invalid, "A set or remove element holds a prop element.")
+		}
+		for _, list := range lists {
+			for property := range list.elements() {
+				u := propUpdate{name: property.name, remove: part.name == dav("remove")}
+				if !u.remove {
+					var err error
+					if u.value, u.lang, err = valueOf(property, room, e, part, list); err != nil {
+						return nil, err
+					}
+					room -= len(u.value)
+				}
+				updates = append(updates, u)
+			}
+		}
+	}
+	if parts == 0 {
+		return nil, fault.New(fault.Invalid, "A propertyupdate element holds set or remove elements.")
+	}
+	return updates, nil
+}
+
+// valueOf returns the value of a property in at most room bytes, and its language: the innermost of its own and those of the elements around it,
+// given from the outermost in.
+func valueOf(property *element, room int, around ...*element) (value, lang string, err error) {
+	for _, e := range append(around, property) {
+		for _, a := range e.attrs {
+			if a.name == (qname{xmlSpace, "lang"}) {
+				lang = a.value
+			}
+		}
+	}
+	if len(lang) > maxLang {
+		return "", "", fault.Newf(fault.Invalid, "xml:lang has at most %d bytes.", maxLang)
+	}
+	value, ok := innerXML(property, room)
+	if !ok {
+		return "", "", fault.New(fault.TooLarge, "The properties are too long.")
+	}
+	return value, lang, nil
+}
+
+// lockInfo is the lock that a LOCK asks for: a write lock, there are no others.
+type lockInfo struct {
+	exclusive bool
+	owner     string // what innerXML made of the content of DAV:owner, "" for none
+}
+
+// parseLockInfo reads the body of a LOCK that makes a lock (RFC 4918 section 14.11). Fault: Invalid.
+func parseLockInfo(e *element) (lockInfo, error) {
+	if e == nil || e.name != dav("lockinfo") {
+		return lockInfo{}, fault.New(fault.Invalid, "The body must be a DAV: lockinfo element.")
+	}
+	scope, err := choice(e, "lockscope", "exclusive", "shared")
+	if err != nil {
+		return lockInfo{}, err
+	}
+	if _, err := choice(e, "locktype", "write"); err != nil {
+		return lockInfo{}, err
+	}
+	info := lockInfo{exclusive: scope == "exclusive"}
+	owners := e.named(dav("owner"))
+	if len(owners) > 1 {
+		return lockInfo{}, fault.New(fault.Invalid, "A lockinfo element holds at most one owner.")
+	}
+	if len(owners) == 1 {
+		var ok bool
+		if info.owner, ok = innerXML(owners[0], maxOwner); !ok {
+			return lockInfo{}, fault.Newf(fault.Invalid, "The owner of a lock has at most %d bytes.", maxOwner)
+		}
+	}
+	return info, nil
+}
+
+// choice returns which one of the given names the only element called name holds. Fault: Invalid when that is not exactly one.
+func choice(e *element, name string, of ...string) (string, error) {
+	var chosen []string
+	elements := e.named(dav(name))
+	for _, outer := range elements {
+		for inner := range outer.elements() {
+			if inner.name.space == davSpace && slices.Contains(of, inner.name.local) {
+				chosen = append(chosen, inner.name.local)
+			}
+		}
+	}
+	if len(elements) != 1 || len(chosen) != 1 {
+		return "", fault.Newf(fault.Invalid, "A lockinfo element holds one %s, and that exactly one of %q.", name, of)
+	}
+	return chosen[0], nil
+}

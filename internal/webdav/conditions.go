@@ -1,0 +1,182 @@
+package webdav
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"larder/internal/access"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
+
+// tokenScheme is what a lock's UUID is written after, as a URI (RFC 4918, section 6.5).
+const tokenScheme = "urn:uuid:"
+
+// conditions judges the If header, whose tokens come along from here on. That it does not hold is told only to who may do what is asked, or it would tell
+// others what is there (RFC 9110, section 13.2.1). Faults: Invalid, Precondition, Forbidden, PasswordRequired.
+func (q *request) conditions() error {
+	if len(q.R.Header.Values("If")) > 1 {
+		return fault.New(fault.Invalid, "There is one If header at most.")
+	}
+	lists, err := parseIf(q.R.Header.Get("If"))
+	if err != nil {
+		return err
+	}
+	q.lists = lists
+	for _, token := range submitted(lists) {
+		if id, ours := strings.CutPrefix(token, tokenScheme); ours {
+			q.Actor.Locks = append(q.Actor.Locks, id)
+		}
+	}
+	if lists == nil {
+		return nil
+	}
+	return q.withheld(q.judge(nil))
+}
+
+// withheld is what the verdict of the conditions becomes for who may not do what is asked.
+func (q *request) withheld(verdict error) error {
+	if !fault.Is(verdict, fault.Precondition) {
+		return verdict
+	}
+	at, err := q.spot()
+	if err != nil {
+		return err
+	}
+	var needed access.Permission
+	switch q.R.Method {
+	case "PROPFIND":
+		_, err = at.See(q.ctx(), q.Actor)
+	case http.MethodGet, http.MethodHead:
+		needed = access.Download
+	case "COPY":
+		needed = access.Read
+	case http.MethodDelete, "MOVE":
+		needed = access.Delete
+	default:
+		if needed = access.Write; at.Exists() {
+			needed = access.Update
+		}
+	}
+	if needed != 0 {
+		err = at.May(q.Actor, needed)
+	}
+	if err == nil || fault.Is(err, fault.NotFound) {
+		return verdict
+	}
+	return err
+}
+
+// expect judges the conditions once more by what lies at the path at the moment when its content is replaced. Fault: Precondition.
+func (q *request) expect(etag string) error {
+	if err := q.matches(etag, etag != ""); err != nil {
+		return err
+	}
+	if q.lists == nil {
+		return nil
+	}
+	return q.judge(&etag)
+}
+
+func failed() error {
+	return fault.New(fault.Precondition, "It is not what the request says it must be.")
+}
+
+// judge evaluates the If header; etag, unless it is nil, is what the file at the path has by now.
+func (q *request) judge(etag *string) error {
+	var broken error
+	state := map[string]*seen{}
+	if !holds(q.lists, func(resource string, c condition) bool {
+		s, err := q.look(state, resource)
+		if err != nil {
+			broken = err
+			return false
+		}
+		if c.etag != "" {
+			if s.own && etag != nil {
+				return c.etag == *etag
+			}
+			return c.etag == s.etag
+		}
+		return slices.Contains(s.tokens, c.token)
+	}) && broken == nil {
+		return failed()
+	}
+	return broken
+}
+
+// seen is the state of a resource that an If header names.
+type seen struct {
+	etag   string
+	tokens []string // of the locks that cover it and are the key's
+	own    bool     // it is what the request is about
+}
+
+// look looks the state of a resource up, "" for the request's own. What is not here has none.
+func (q *request) look(known map[string]*seen, resource string) (*seen, error) {
+	if s := known[resource]; s != nil {
+		return s, nil
+	}
+	s := &seen{}
+	known[resource] = s
+	path := q.Path
+	if resource != "" {
+		var err error
+		if path, _, err = parseDestination(resource, q.BaseURL, q.R.Host); err != nil {
+			return s, nil
+		}
+	}
+	s.own = path == q.Path
+	at, err := q.lookAt(path)
+	if err != nil {
+		return nil, err
+	}
+	s.etag = at.ETag()
+	locks, err := at.Locks(q.ctx())
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range locks {
+		if q.Actor.Key != nil && l.KeyID == q.Actor.Key.ID {
+			s.tokens = append(s.tokens, tokenScheme+l.Token)
+		}
+	}
+	return s, nil
+}
+
+func (q *request) lookAt(path vpath.Path) (*files.Spot, error) {
+	if path == q.Path {
+		return q.spot()
+	}
+	return q.Tree.At(q.ctx(), path)
+}
+
+// matches judges If-Match and If-None-Match (RFC 9110, section 13.1). Fault: Precondition.
+func (q *request) matches(etag string, exists bool) error {
+	if wanted := q.R.Header.Values("If-Match"); len(wanted) > 0 && !named(wanted, etag, exists, false) {
+		return failed()
+	}
+	if unwanted := q.R.Header.Values("If-None-Match"); len(unwanted) > 0 && named(unwanted, etag, exists, true) {
+		return failed()
+	}
+	return nil
+}
+
+// named reports whether a list of ETags names this one, or is `*` and there is something. A weak one is the same as a strong one where weak counts.
+func named(headers []string, etag string, exists, weak bool) bool {
+	for one := range strings.SplitSeq(strings.Join(headers, ","), ",") {
+		one = trim(one)
+		if one == "*" && exists {
+			return true
+		}
+		if weak {
+			one = strings.TrimPrefix(one, "W/")
+		}
+		if etag != "" && one == etag {
+			return true
+		}
+	}
+	return false
+}

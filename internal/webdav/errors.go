@@ -1,0 +1,124 @@
+package webdav
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"larder/internal/blob"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// refusal is an error that only WebDAV has: its status, and the precondition of RFC 4918, section 16, that was not met, "" for none.
+type refusal struct {
+	status    int
+	message   string
+	condition string
+}
+
+func (r refusal) Error() string { return r.message }
+
+// statuses gives every kind of fault its status; what is not here is 500.
+var statuses = map[fault.Kind]int{
+	fault.Invalid:          http.StatusBadRequest,
+	fault.Unauthorized:     http.StatusUnauthorized,
+	fault.InvalidToken:     http.StatusUnauthorized,
+	fault.UserDisabled:     http.StatusUnauthorized,
+	fault.Forbidden:        http.StatusForbidden,
+	fault.PasswordRequired: http.StatusForbidden,
+	fault.NotFound:         http.StatusNotFound,
+	fault.MethodNotAllowed: http.StatusMethodNotAllowed,
+	fault.AlreadyExists:    http.StatusMethodNotAllowed, // MKCOL and PUT where a folder or a mount is
+	fault.Conflict:         http.StatusConflict,
+	fault.Locked:           http.StatusLocked,
+	fault.Precondition:     http.StatusPreconditionFailed,
+	fault.Unverified:       http.StatusBadRequest,
+	fault.UploadExpired:    http.StatusRequestTimeout,
+	fault.QuotaExceeded:    http.StatusInsufficientStorage,
+	fault.TooLarge:         http.StatusRequestEntityTooLarge,
+	fault.RateLimited:      http.StatusTooManyRequests,
+	fault.Unavailable:      http.StatusServiceUnavailable,
+}
+
+// Known reports whether an error is one of the protocol's own, nothing to be logged.
+func Known(err error) bool {
+	var r refusal
+	return errors.As(err, &r)
+}
+
+// WriteError answers with an error: its status, and a body that names the precondition, or else says in a sentence what is wrong; message is that
+// sentence for a fault.
+func WriteError(w http.ResponseWriter, r *http.Request, err error, message string) {
+	status, condition := statuses[fault.KindOf(err)], ""
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	var own refusal
+	if errors.As(err, &own) {
+		status, message, condition = own.status, own.message, own.condition
+	}
+	h := w.Header()
+	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag", "Last-Modified", "Accept-Ranges", "Lock-Token"} {
+		h.Del(name)
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", `Basic realm="Larder"`)
+	case http.StatusMethodNotAllowed:
+		h.Set("Allow", strings.Join(methods, ", "))
+	case http.StatusTooManyRequests:
+		var f *fault.Error
+		if errors.As(err, &f) {
+			h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
+		}
+	case http.StatusServiceUnavailable:
+		if errors.Is(err, blob.ErrNoSpace) {
+			status, condition = http.StatusInsufficientStorage, "sufficient-disk-space"
+		}
+	case http.StatusInsufficientStorage:
+		condition = "quota-not-exceeded" // RFC 4331, section 6
+	case http.StatusLocked:
+		condition = lockCondition(r, err)
+	}
+	boxed(h)
+	body := message + "\n"
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	if condition != "" {
+		h.Set("Content-Type", "application/xml; charset=utf-8")
+		if condition[0] != '<' {
+			condition = "<D:" + condition + "/>"
+		}
+		body = xmlHead + `<D:error xmlns:D="DAV:">` + condition + "</D:error>\n"
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	fmt.Fprint(w, body)
+}
+
+const xmlHead = `<?xml version="1.0" encoding="utf-8"?>` + "\n"
+
+// lockCondition names what is locked. Whose lock it is is not told, nor its token.
+func lockCondition(r *http.Request, err error) string {
+	path, known := files.LockedAt(err)
+	if !known {
+		path, _, _ = ParsePath(r) // which was read before
+	}
+	name := "lock-token-submitted"
+	if r.Method == "LOCK" {
+		name = "no-conflicting-lock"
+	}
+	return fmt.Sprintf("<D:%s><D:href>%s</D:href></D:%s>", name, href(path, false), name)
+}
+
+// message is the sentence of a fault.
+func message(err error) string {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return f.Message
+	}
+	return err.Error()
+}

@@ -1,0 +1,205 @@
+package webdav
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// depth is how far below its resource a request reaches (RFC 4918 section 10.2).
+type depth int
+
+const (
+	depth0 depth = iota
+	depth1
+	depthInfinity
+)
+
+// parseDepth reads a Depth header; without one it is absent. Fault: Invalid.
+func parseDepth(header string, absent depth) (depth, error) {
+	switch strings.ToLower(trim(header)) {
+	case "":
+		return absent, nil
+	case "0":
+		return depth0, nil
+	case "1":
+		return depth1, nil
+	case "infinity":
+		return depthInfinity, nil
+	}
+	return 0, fault.New(fault.Invalid, "The Depth header is 0, 1 or infinity.")
+}
+
+// parseOverwrite reads an Overwrite header; without one it is true (RFC 4918 section 10.6). Fault: Invalid.
+func parseOverwrite(header string) (bool, error) {
+	switch trim(header) {
+	case "", "T", "t":
+		return true, nil
+	case "F", "f":
+		return false, nil
+	}
+	return false, fault.New(fault.Invalid, "The Overwrite header is T or F.")
+}
+
+// parseTimeout reads a Timeout header (RFC 4918 section 10.7), which is a wish: the first time in it that is understood counts, between a second and
+// most; without any it is most.
+func parseTimeout(header string, most time.Duration) time.Duration {
+	for wish := range strings.SplitSeq(header, ",") {
+		wish = strings.ToLower(trim(wish))
+		digits, limited := strings.CutPrefix(wish, "second-")
+		switch {
+		case wish == "infinite":
+			return most
+		case limited && digits != "" && strings.Trim(digits, "0123456789") == "":
+			seconds, err := strconv.ParseInt(digits, 10, 64)
+			if err != nil || seconds > int64(most/time.Second) { // digits alone can only be too many
+				return most
+			}
+			return max(time.Duration(seconds)*time.Second, time.Second)
+		}
+	}
+	return most
+}
+
+// parseLockToken reads a Lock-Token header (RFC 4918 section 10.5) and returns the token without its angle brackets. Fault: Invalid.
+func parseLockToken(header string) (string, error) {
+	inside, opened := strings.CutPrefix(trim(header), "<")
+	token, closed := strings.CutSuffix(inside, ">")
+	if !opened || !closed || !isAbsoluteURI(token) {
+		return "", fault.New(fault.Invalid, "The Lock-Token header is a URI in angle brackets.")
+	}
+	return token, nil
+}
+
+func trim(header string) string { return strings.Trim(header, " \t") }
+
+// mountedAt is the first segment of every WebDAV address.
+const mountedAt = "webdav"
+
+// errForeign says that an address names what another server has, or what is reached by another scheme (502: RFC 4918 section 9.8.5).
+var errForeign = errors.New("the address is on another server")
+
+// parseDestination reads a Destination header or a tag of an If header (RFC 4918 sections 10.3 and 8.3): an absolute path, or a URI on the host of base,
+// which is the service's own address, or on host, which is what the request itself gave, by http or https. It returns the path below /webdav and
+// whether a slash ended it. Segments are decoded once, one by one. Fault: Invalid for what is malformed, relative, not below /webdav, has a query, a
+// fragment or user information, or names what no entry can be called; errForeign.
+func parseDestination(header, base, host string) (vpath.Path, bool, error) {
+	target, ok := splitAddress(trim(header))
+	if !ok {
+		return vpath.Root, false, fault.New(fault.Invalid, "The destination must be a URI or an absolute path, without user information.")
+	}
+	own, _ := splitAddress(base)
+	if target.scheme != "" && !target.sameServer(own.scheme, own.authority) &&
+		!target.sameServer("http", host) && !target.sameServer("https", host) {
+		return vpath.Root, false, errForeign
+	}
+	if strings.ContainsAny(target.path, "?#") {
+		return vpath.Root, false, fault.New(fault.Invalid, "The destination must not have a query or a fragment.")
+	}
+	segments, slash, err := decode(target.path)
+	if err != nil {
+		return vpath.Root, false, err
+	}
+	above, _, err := decode(own.path)
+	if err != nil {
+		return vpath.Root, false, err
+	}
+	above = append(above, mountedAt)
+	if len(segments) < len(above) || !slices.Equal(segments[:len(above)], above) {
+		return vpath.Root, false, fault.New(fault.Invalid, "The destination must lie below /webdav.")
+	}
+	path, err := vpath.FromSegments(segments[len(above):])
+	return path, slash && err == nil, err
+}
+
+// address is a URI in its parts as written, but for the case of the scheme.
+type address struct {
+	scheme, authority string // "" for a path alone
+	path              string // with query and fragment
+}
+
+// splitAddress takes an absolute URI or an absolute path apart; false for anything else.
+func splitAddress(s string) (address, bool) {
+	if s != "" && s[0] == '/' {
+		return address{path: s}, true
+	}
+	scheme, rest, ok := strings.Cut(s, ":")
+	if !ok || !isScheme(scheme) {
+		return address{}, false
+	}
+	a := address{scheme: strings.ToLower(scheme), path: rest}
+	if after, ok := strings.CutPrefix(rest, "//"); ok {
+		end := strings.IndexAny(after+"/", "/?#")
+		a.authority, a.path = after[:end], after[end:]
+	}
+	web := a.scheme == "http" || a.scheme == "https"
+	return a, !strings.Contains(a.authority, "@") && (!web || bareHost(a.scheme, a.authority) != "")
+}
+
+// sameServer reports whether a is reached by scheme at authority.
+func (a address) sameServer(scheme, authority string) bool {
+	return a.scheme == scheme && bareHost(scheme, a.authority) == bareHost(scheme, authority)
+}
+
+// bareHost returns host and port in the one form that is compared: in lower case, and without a port that goes without saying.
+func bareHost(scheme, authority string) string {
+	host := strings.TrimSuffix(strings.ToLower(authority), ":")
+	switch scheme {
+	case "http":
+		return strings.TrimSuffix(host, ":80")
+	case "https":
+		return strings.TrimSuffix(host, ":443")
+	}
+	return host
+}
+
+// decode returns the segments of a path, empty ones and `.` left out, and whether it names what it names with a slash at the end. Fault: Invalid for
+// bad escapes.
+func decode(path string) (segments []string, slash bool, err error) {
+	for part := range strings.SplitSeq(path, "/") {
+		segment, err := url.PathUnescape(part)
+		if err != nil {
+			return nil, false, fault.New(fault.Invalid, "The destination has a bad escape.").Because(err)
+		}
+		if slash = segment == "" || segment == "."; !slash {
+			segments = append(segments, segment)
+		}
+	}
+	return segments, slash, nil
+}
+
+// href returns the address of p as a path, all but the unreserved characters of RFC 3986 escaped, since clients compare it letter by letter. A folder
+// ends in a slash (RFC 4918 section 5.2).
+func href(p vpath.Path, folder bool) string {
+	b := []byte("/" + mountedAt)
+	for _, name := range p.Names() {
+		b = appendName(append(b, '/'), string(name))
+	}
+	if folder {
+		b = append(b, '/')
+	}
+	return string(b)
+}
+
+// appendName writes one segment of an address.
+func appendName(b []byte, name string) []byte {
+	const digits = "0123456789ABCDEF"
+	for i := range len(name) {
+		if c := name[i]; isUnreserved(c) {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', digits[c>>4], digits[c&15])
+		}
+	}
+	return b
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+}

@@ -1,0 +1,330 @@
+package webdav
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"larder/internal/files"
+	"larder/internal/quota"
+	"larder/internal/vpath"
+)
+
+// liveSet is a set of live properties.
+type liveSet uint16
+
+// live are the properties that the service itself knows (RFC 4918, section 15; RFC 4331), by their names in DAV:. None of them can be set.
+var live = map[string]liveSet{
+	"creationdate":          creationDate,
+	"displayname":           displayName,
+	"getcontentlength":      contentLength,
+	"getcontenttype":        contentType,
+	"getetag":               entityTag,
+	"getlastmodified":       lastModified,
+	"resourcetype":          resourceType,
+	"supportedlock":         supportedLock,
+	"lockdiscovery":         lockDiscovery,
+	"quota-available-bytes": quotaAvailable,
+	"quota-used-bytes":      quotaUsed,
+}
+
+const (
+	creationDate liveSet = 1 << iota
+	displayName
+	contentLength
+	contentType
+	entityTag
+	lastModified
+	resourceType
+	supportedLock
+	lockDiscovery
+	quotaAvailable
+	quotaUsed
+
+	onlyByName = quotaAvailable | quotaUsed // RFC 4331, section 2
+)
+
+// wanted is what a PROPFIND asks for, put so that it is quick to answer for many entries.
+type wanted struct {
+	propfind
+	live liveSet
+	rest []qname // those asked for by name that are not live
+}
+
+func wants(p propfind) wanted {
+	w := wanted{propfind: p}
+	if p.kind != prop {
+		w.live = ^liveSet(0) &^ onlyByName
+	}
+	for _, name := range p.props {
+		if is := liveNamed(name); is != 0 {
+			w.live |= is
+		} else {
+			w.rest = append(w.rest, name)
+		}
+	}
+	return w
+}
+
+// liveNamed returns the live property of that name, 0 for none.
+func liveNamed(name qname) liveSet {
+	if name.space != davSpace {
+		return 0
+	}
+	return live[name.local]
+}
+
+func (w *wanted) has(p liveSet) bool { return w.live&p != 0 }
+
+// dead reports whether dead properties are asked for.
+func (w *wanted) dead() bool { return w.kind != prop || len(w.rest) > 0 }
+
+// member writes what was asked for of an entry in the folder.
+func (a *answer) member(m *files.Member, f facts, deep []files.WriteLock) {
+	locks := deep
+	if own := f.locks[m.ID]; len(own) > 0 {
+		for i := range own {
+			own[i].Path = a.Path.Child(vpath.Name(m.Name))
+		}
+		locks = append(slices.Clip(deep), own...)
+	}
+	a.at = appendName(append(a.at[:0], a.parent...), m.Name)
+	if m.Folder {
+		a.at = append(a.at, '/')
+	}
+	a.response(string(a.at), m, f, locks)
+}
+
+// response writes what was asked for of one entry.
+func (a *answer) response(at string, m *files.Member, f facts, locks []files.WriteLock) {
+	b := append(a.buf[:0], "<D:response><D:href>"...)
+	b = append(b, at...)
+	b = append(b, "</D:href>"...)
+	found := f.dead[m.ID]
+	if a.wanted.kind == propname {
+		b = a.names(b, m, found)
+	} else {
+		b = a.values(b, m, found, locks)
+	}
+	b = append(b, "</D:response>\n"...)
+	a.buf = b
+	_, _ = a.out.Write(b)
+}
+
+const (
+	propstatBegin = "<D:propstat><D:prop>"
+	propstatOK    = "</D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat>"
+	propstatNone  = "</D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>"
+)
+
+// has are the live properties that an entry has.
+func (a *answer) has(e *files.Member) liveSet {
+	set := creationDate | displayName | lastModified | resourceType
+	if !e.Virtual {
+		set |= supportedLock | lockDiscovery
+	} else {
+		set &^= creationDate | lastModified
+	}
+	if e.Folder {
+		set |= quotaUsed
+		if a.quota != nil && a.quota.MaxStorage != quota.Unlimited {
+			set |= quotaAvailable
+		}
+		return set
+	}
+	return set | contentLength | contentType | entityTag
+}
+
+// names writes which properties an entry has.
+func (a *answer) names(b []byte, e *files.Member, dead []files.Property) []byte {
+	b = append(b, propstatBegin...)
+	for _, name := range liveNames {
+		if live[name]&a.has(e)&^onlyByName != 0 {
+			b = append(append(append(b, "<D:"...), name...), "/>"...)
+		}
+	}
+	for i := range dead {
+		b = emptyElement(b, qname{dead[i].Namespace, dead[i].Name})
+	}
+	return append(b, propstatOK...)
+}
+
+// liveNames are the names of the live properties in an order that is always the same.
+var liveNames = func() (names []string) {
+	for name := range live {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}()
+
+// values writes the properties that are asked for and there, then the names of those that are not there.
+func (a *answer) values(b []byte, e *files.Member, dead []files.Property, locks []files.WriteLock) []byte {
+	has := a.has(e)
+	b = append(b, propstatBegin...)
+	b = a.liveValues(b, e, a.wanted.live&has, locks)
+	missing := a.wanted.live &^ has
+	if a.wanted.kind == allprop {
+		for i := range dead {
+			b = deadValue(b, &dead[i])
+		}
+		missing = 0
+		for _, name := range a.wanted.props { // those of an include
+			missing |= liveNamed(name) &^ has
+		}
+	}
+	var none []qname
+	for _, name := range a.wanted.rest {
+		i := slices.IndexFunc(dead, func(p files.Property) bool { return p.Namespace == name.space && p.Name == name.local })
+		switch {
+		case i < 0:
+			none = append(none, name)
+		case a.wanted.kind == prop:
+			b = deadValue(b, &dead[i])
+		}
+	}
+	b = append(b, propstatOK...)
+	if missing == 0 && len(none) == 0 {
+		return b
+	}
+	b = append(b, propstatBegin...)
+	if missing != 0 {
+		for _, name := range liveNames {
+			if live[name]&missing != 0 {
+				b = append(append(append(b, "<D:"...), name...), "/>"...)
+			}
+		}
+	}
+	for _, name := range none {
+		b = emptyElement(b, name)
+	}
+	return append(b, propstatNone...)
+}
+
+// liveValues writes a set of the live properties of an entry.
+func (a *answer) liveValues(b []byte, e *files.Member, set liveSet, locks []files.WriteLock) []byte {
+	if set&resourceType != 0 {
+		if e.Folder {
+			b = append(b, "<D:resourcetype><D:collection/></D:resourcetype>"...)
+		} else {
+			b = append(b, "<D:resourcetype/>"...)
+		}
+	}
+	if set&contentLength != 0 {
+		b = append(b, "<D:getcontentlength>"...)
+		b = strconv.AppendInt(b, e.Size, 10)
+		b = append(b, "</D:getcontentlength>"...)
+	}
+	if set&lastModified != 0 {
+		b = append(b, "<D:getlastmodified>"...)
+		b = time.UnixMilli(e.UpdatedAt).UTC().AppendFormat(b, http.TimeFormat)
+		b = append(b, "</D:getlastmodified>"...)
+	}
+	if set&creationDate != 0 {
+		b = append(b, "<D:creationdate>"...)
+		b = time.UnixMilli(e.CreatedAt).UTC().AppendFormat(b, time.RFC3339)
+		b = append(b, "</D:creationdate>"...)
+	}
+	if set&entityTag != 0 {
+		b = append(b, "<D:getetag>"...)
+		b = appendText(b, e.ETag)
+		b = append(b, "</D:getetag>"...)
+	}
+	if set&contentType != 0 {
+		b = append(b, "<D:getcontenttype>"...)
+		b = appendText(b, e.MimeType)
+		b = append(b, "</D:getcontenttype>"...)
+	}
+	if set&displayName != 0 {
+		b = append(b, "<D:displayname>"...)
+		b = appendText(b, e.Name)
+		b = append(b, "</D:displayname>"...)
+	}
+	if set&supportedLock != 0 {
+		b = append(b, supportedLocks...)
+	}
+	if set&lockDiscovery != 0 {
+		b = a.discovery(b, locks)
+	}
+	if set&quotaUsed != 0 {
+		b = append(b, "<D:quota-used-bytes>"...)
+		b = strconv.AppendInt(b, a.quota.UsedStorage, 10)
+		b = append(b, "</D:quota-used-bytes>"...)
+	}
+	if set&quotaAvailable != 0 {
+		b = append(b, "<D:quota-available-bytes>"...)
+		b = strconv.AppendInt(b, max(a.quota.MaxStorage-a.quota.UsedStorage, 0), 10)
+		b = append(b, "</D:quota-available-bytes>"...)
+	}
+	return b
+}
+
+// supportedLocks is the same everywhere.
+const supportedLocks = "<D:supportedlock>" +
+	"<D:lockentry><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>" +
+	"<D:lockentry><D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>" +
+	"</D:supportedlock>"
+
+// discovery writes the locks that cover an entry (RFC 4918, section 15.8). The token is told to the key that made the lock, and to nobody else (abuse case C110).
+func (q *request) discovery(b []byte, locks []files.WriteLock) []byte {
+	b = append(b, "<D:lockdiscovery>"...)
+	for i := range locks {
+		l := &locks[i]
+		scope, depth := "shared", "0"
+		if l.Exclusive {
+			scope = "exclusive"
+		}
+		if l.Deep {
+			depth = "infinity"
+		}
+		b = append(b, "<D:activelock><D:locktype><D:write/></D:locktype><D:lockscope><D:"+scope+"/></D:lockscope><D:depth>"+depth+"</D:depth>"...)
+		if l.Owner != "" {
+			b = append(append(append(b, "<D:owner>"...), l.Owner...), "</D:owner>"...)
+		}
+		b = append(b, "<D:timeout>Second-"...)
+		b = strconv.AppendInt(b, max((l.ExpiresAt-q.Now().UnixMilli())/1000, 0), 10)
+		b = append(b, "</D:timeout>"...)
+		if q.Actor.Key != nil && l.KeyID == q.Actor.Key.ID {
+			b = append(b, "<D:locktoken><D:href>"+tokenScheme+l.Token+"</D:href></D:locktoken>"...)
+		}
+		b = append(append(append(b, "<D:lockroot><D:href>"...), href(l.Path, false)...), "</D:href></D:lockroot></D:activelock>"...)
+	}
+	return append(b, "</D:lockdiscovery>"...)
+}
+
+// emptyElement writes the name of a property.
+func emptyElement(b []byte, name qname) []byte {
+	b = openElement(b, name, "")
+	b[len(b)-1] = '/'
+	return append(b, '>')
+}
+
+// openElement writes the start tag of a property.
+func openElement(b []byte, name qname, lang string) []byte {
+	if name.space == davSpace {
+		b = append(append(b, "<D:"...), name.local...)
+	} else {
+		b = append(append(append(b, '<'), name.local...), ` xmlns="`...)
+		b = append(appendEscaped(b, name.space), '"')
+	}
+	if lang != "" {
+		b = append(appendEscaped(append(b, ` xml:lang="`...), lang), '"')
+	}
+	return append(b, '>')
+}
+
+// deadValue writes a dead property as it was set.
+func deadValue(b []byte, p *files.Property) []byte {
+	name := qname{p.Namespace, p.Name}
+	if p.Value == "" && p.Lang == "" {
+		return emptyElement(b, name)
+	}
+	b = openElement(b, name, p.Lang)
+	b = append(b, p.Value...)
+	b = append(b, "</"...)
+	if name.space == davSpace {
+		b = append(b, "D:"...)
+	}
+	return append(append(b, name.local...), '>')
+}

@@ -1,0 +1,101 @@
+package webdav
+
+import (
+	"bufio"
+	"net/http"
+	"strconv"
+
+	"larder/internal/access"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// proppatch sets and removes dead properties, all of them or none (RFC 4918, section 9.2). The answer tells of each how it fared.
+func (q *request) proppatch() error {
+	tree, err := readXML(q.R.Body)
+	if err != nil {
+		return err
+	}
+	updates, err := parsePropertyUpdate(tree)
+	if err != nil {
+		return err
+	}
+	if len(updates) > maxNames {
+		return fault.Newf(fault.Invalid, "At most %d properties are set at a time.", maxNames)
+	}
+	at, err := q.there(access.Update)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	protected := false
+	changes := make([]files.PropertyChange, len(updates))
+	for i, u := range updates {
+		protected = protected || liveNamed(u.name) != 0
+		changes[i] = files.PropertyChange{
+			Property: files.Property{Namespace: u.name.space, Name: u.name.local, Lang: u.lang, Value: u.value}, Remove: u.remove,
+		}
+	}
+	if !protected {
+		err = q.Tree.SetProperties(q.ctx(), q.Actor, at.ID(), changes)
+		if fault.Is(err, fault.QuotaExceeded) {
+			status = http.StatusInsufficientStorage
+		} else if err != nil {
+			return err
+		}
+	}
+	a := &answer{request: q}
+	a.begin()
+	a.text("<D:response><D:href>" + href(q.Path, at.Folder()) + "</D:href>")
+	told := map[qname]bool{}
+	for _, u := range updates {
+		if told[u.name] {
+			continue
+		}
+		told[u.name] = true
+		of := status
+		switch {
+		case protected && liveNamed(u.name) != 0:
+			of = http.StatusForbidden
+		case protected:
+			of = http.StatusFailedDependency
+		}
+		a.propstat(u.name, of)
+	}
+	a.text("</D:response>\n")
+	return a.end(nil)
+}
+
+// propstat tells how one property fared.
+func (a *answer) propstat(name qname, status int) {
+	a.text(propstatBegin + string(emptyElement(nil, name)) + "</D:prop>" + statusLine(status))
+	switch status {
+	case http.StatusForbidden:
+		a.text("<D:error><D:cannot-modify-protected-property/></D:error>")
+	case http.StatusInsufficientStorage:
+		a.text("<D:responsedescription>There are too many properties, or they are too long.</D:responsedescription>")
+	}
+	a.text("</D:propstat>")
+}
+
+func statusLine(status int) string {
+	return "<D:status>HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "</D:status>"
+}
+
+// mixed answers with a multistatus of what was in the way of a request, and that the request failed because of it.
+func (q *request) mixed(path string, status int, folder bool) error {
+	a := &answer{request: q, out: bufio.NewWriter(q.W)}
+	a.begin()
+	a.text("<D:response><D:href>" + path + "</D:href>" + statusLine(status) + "</D:response>\n")
+	a.text("<D:response><D:href>" + href(q.Path, folder) + "</D:href>" + statusLine(http.StatusFailedDependency) + "</D:response>\n")
+	return a.end(nil)
+}
+
+// blocked reports where a lock is in the way that lies below the request's path.
+func (q *request) blocked(err error) (path string, below bool) {
+	at, known := files.LockedAt(err)
+	if !known || at == q.Path || !at.Within(q.Path) {
+		return "", false
+	}
+	return href(at, false), true
+}

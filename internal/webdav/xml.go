@@ -1,0 +1,314 @@
+package webdav
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	"larder/internal/fault"
+)
+
+const (
+	// maxBody is the longest XML body in bytes.
+	maxBody = 64 << 10
+	// maxNesting is how deep elements may lie in each other.
+	maxNesting = 64
+	// maxSpace is the longest namespace name in bytes: a body says it once, what we make of it says it over and over.
+	maxSpace = 1024
+)
+
+const (
+	davSpace   = "DAV:"
+	xmlSpace   = "http://www.w3.org/XML/1998/namespace" // what the prefix xml always stands for
+	xmlnsSpace = "http://www.w3.org/2000/xmlns/"        // what nothing may be bound to
+)
+
+// qname is an expanded XML name; space is "" for a name in no namespace.
+type qname struct{ space, local string }
+
+// dav returns a name in WebDAV's own namespace.
+func dav(local string) qname { return qname{davSpace, local} }
+
+// element is an XML tree as read from a body, with its prefixes resolved. Comments and processing instructions are not kept.
+type element struct {
+	name    qname
+	attrs   []attribute // in the order written, without namespace declarations
+	content []node      // in document order; no text is empty or stands next to another
+}
+
+type attribute struct {
+	name  qname
+	value string
+}
+
+// node is an element, or text when element is nil.
+type node struct {
+	element *element
+	text    string
+}
+
+// elements yields the elements right inside e.
+func (e *element) elements() iter.Seq[*element] {
+	return func(yield func(*element) bool) {
+		for _, n := range e.content {
+			if n.element != nil && !yield(n.element) {
+				return
+			}
+		}
+	}
+}
+
+// named returns the elements right inside e that have that name.
+func (e *element) named(name qname) []*element {
+	var found []*element
+	for child := range e.elements() {
+		if child.name == name {
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// readXML reads a body: nil without a fault when it is empty or white space alone. Beyond XML 1.0 and its namespaces it refuses document type
+// declarations, so nothing expands; charsets other than UTF-8 and US-ASCII; and what is longer, deeper or has longer namespace names than the limits.
+// encoding/xml doesn't tell line breaks in attribute values from references to them, so they are kept. Faults: Invalid, TooLarge.
+func readXML(r io.Reader) (*element, error) {
+	body, err := io.ReadAll(io.LimitReader(r, maxBody+1))
+	switch {
+	case len(body) > maxBody:
+		return nil, fault.New(fault.TooLarge, "An XML body has at most 64 KiB.")
+	case err != nil:
+		return nil, fault.New(fault.Invalid, "The body could not be read.").Because(err)
+	}
+	return parseXML(body)
+}
+
+// parseXML is readXML without the limit of length.
+func parseXML(body []byte) (*element, error) {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	if len(bytes.Trim(body, " \t\r\n")) == 0 {
+		return nil, nil
+	}
+	if !utf8.Valid(body) || bytes.ContainsFunc(body, func(r rune) bool { return !isXML(r) }) {
+		return nil, malformed("it holds what is no character")
+	}
+	d := xml.NewDecoder(bytes.NewReader(body))
+	d.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
+		if strings.EqualFold(charset, "us-ascii") && !bytes.ContainsFunc(body, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			return in, nil
+		}
+		return nil, fmt.Errorf("charset %q", charset)
+	}
+	var t tree
+	for {
+		begin := d.InputOffset()
+		token, err := d.RawToken()
+		if errors.Is(err, io.EOF) {
+			return t.end()
+		}
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "The body is not well-formed XML.").Because(err)
+		}
+		if err := t.add(token, begin == 0); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// isXML reports the characters that XML 1.0 has (section 2.2).
+func isXML(r rune) bool {
+	return r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xD7FF || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= utf8.MaxRune
+}
+
+func malformed(format string, args ...any) error {
+	return fault.Newf(fault.Invalid, "The body is not well-formed XML: %s.", fmt.Sprintf(format, args...))
+}
+
+// tree builds an element from raw tokens, whose tags need not match and whose prefixes are as written.
+type tree struct {
+	root *element
+	open []frame // from the root down
+}
+
+// frame is an element whose end has not come yet.
+type frame struct {
+	element *element
+	tag     xml.Name          // as written, the prefix as its space
+	spaces  map[string]string // what this element declares: prefixes ("" for the default) to namespaces
+}
+
+func (t *tree) end() (*element, error) {
+	switch {
+	case len(t.open) > 0:
+		return nil, malformed("<%s> has no end", t.open[len(t.open)-1].tag.Local)
+	case t.root == nil:
+		return nil, malformed("it has no element")
+	}
+	return t.root, nil
+}
+
+// add takes the next token; first tells that nothing stood before it.
+func (t *tree) add(token xml.Token, first bool) error {
+	switch token := token.(type) {
+	case xml.StartElement:
+		return t.start(token)
+	case xml.EndElement:
+		if len(t.open) == 0 || t.open[len(t.open)-1].tag != token.Name {
+			return malformed("</%s> ends nothing", token.Name.Local)
+		}
+		t.open = t.open[:len(t.open)-1]
+	case xml.CharData:
+		return t.text(token)
+	case xml.ProcInst:
+		if strings.EqualFold(token.Target, "xml") && !first {
+			return malformed("its declaration is not at the beginning")
+		}
+	case xml.Directive:
+		return fault.New(fault.Invalid, "The body must not have a document type declaration.")
+	}
+	return nil
+}
+
+func (t *tree) text(data []byte) error {
+	if len(t.open) == 0 {
+		if len(bytes.Trim(data, " \t\r\n")) > 0 {
+			return malformed("text stands outside its element")
+		}
+		return nil
+	}
+	e := t.open[len(t.open)-1].element
+	switch last := len(e.content) - 1; {
+	case len(data) == 0:
+	case last >= 0 && e.content[last].element == nil:
+		e.content[last].text += string(data)
+	default:
+		e.content = append(e.content, node{text: string(data)})
+	}
+	return nil
+}
+
+func (t *tree) start(tag xml.StartElement) error {
+	switch {
+	case len(t.open) == 0 && t.root != nil:
+		return malformed("it has a second element")
+	case len(t.open) == maxNesting:
+		return fault.Newf(fault.Invalid, "Elements may lie at most %d deep in each other.", maxNesting)
+	}
+	spaces, err := declarations(tag.Attr)
+	if err != nil {
+		return err
+	}
+	e := &element{}
+	t.open = append(t.open, frame{e, tag.Name, spaces})
+	if e.name, err = t.expand(tag.Name, true); err != nil {
+		return err
+	}
+	if e.attrs, err = t.attributes(tag.Attr); err != nil {
+		return err
+	}
+	if t.root == nil {
+		t.root = e
+		return nil
+	}
+	parent := t.open[len(t.open)-2].element
+	parent.content = append(parent.content, node{element: e})
+	return nil
+}
+
+// declares returns the prefix that an attribute binds, "" for the default namespace, and whether it binds one.
+func declares(a xml.Attr) (string, bool) {
+	if a.Name.Space == "" && a.Name.Local == "xmlns" {
+		return "", true
+	}
+	return a.Name.Local, a.Name.Space == "xmlns"
+}
+
+// declarations returns what attributes declare, nil for nothing, held against the constraints of Namespaces in XML 1.0 (sections 2.2 and 3).
+func declarations(attrs []xml.Attr) (map[string]string, error) {
+	var spaces map[string]string
+	for _, a := range attrs {
+		prefix, ok := declares(a)
+		if !ok {
+			continue
+		}
+		_, twice := spaces[prefix]
+		switch {
+		case twice:
+			return nil, malformed("a prefix is declared twice")
+		case prefix == "xmlns" || a.Value == xmlnsSpace || (prefix == "xml") != (a.Value == xmlSpace):
+			return nil, malformed("a prefix is declared that is reserved")
+		case prefix != "" && a.Value == "":
+			return nil, malformed("the prefix %s is declared as nothing", prefix)
+		case prefix != "" && !isNCName(prefix):
+			return nil, malformed("%s is no prefix", prefix)
+		case len(a.Value) > maxSpace:
+			return nil, fault.Newf(fault.Invalid, "A namespace name has at most %d bytes.", maxSpace)
+		}
+		if spaces == nil {
+			spaces = map[string]string{}
+		}
+		spaces[prefix] = a.Value
+	}
+	return spaces, nil
+}
+
+// attributes returns what is no declaration.
+func (t *tree) attributes(written []xml.Attr) ([]attribute, error) {
+	var attrs []attribute
+	seen := map[qname]bool{}
+	for _, a := range written {
+		if _, ok := declares(a); ok {
+			continue
+		}
+		name, err := t.expand(a.Name, false)
+		if err != nil {
+			return nil, err
+		}
+		if seen[name] {
+			return nil, malformed("the attribute %s is given twice", name.local)
+		}
+		seen[name] = true
+		attrs = append(attrs, attribute{name, a.Value})
+	}
+	return attrs, nil
+}
+
+// expand resolves the prefix of a name where the open elements stand. The default namespace is for elements only.
+func (t *tree) expand(name xml.Name, isElement bool) (qname, error) {
+	if !isNCName(name.Local) {
+		return qname{}, malformed("%s is no name", name.Local)
+	}
+	switch {
+	case name.Space == "xml":
+		return qname{xmlSpace, name.Local}, nil
+	case name.Space == "" && !isElement:
+		return qname{"", name.Local}, nil
+	}
+	for i := len(t.open) - 1; i >= 0; i-- {
+		if space, ok := t.open[i].spaces[name.Space]; ok {
+			return qname{space, name.Local}, nil
+		}
+	}
+	if name.Space != "" {
+		return qname{}, malformed("the prefix %s is not declared", name.Space)
+	}
+	return qname{"", name.Local}, nil
+}
+
+// isNCName reports whether the rest of a name that encoding/xml read is a name by itself: it knows which characters names have, but lets colons
+// stand at either end and anything behind one.
+func isNCName(s string) bool {
+	if strings.Contains(s, ":") {
+		return false
+	}
+	if c := s[0]; c < utf8.RuneSelf {
+		return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	_, err := xml.NewDecoder(strings.NewReader("<" + s + ">")).RawToken()
+	return err == nil
+}

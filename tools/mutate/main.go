@@ -1,0 +1,191 @@
+// Command mutate takes away the guards of the service one by one (table.go) and runs the test that each is said to be held by: a guard without
+// which that test still passes is not tested. It works on a copy of the source tree, committed or not, in a temporary directory.
+//
+//	mutate [NAME...]    run at the top of the tree; names of guards, or beginnings of them; all of them without
+//
+// It prints a line for each guard, and exits 1 when one survives: when its test passes without it, when the text that is to be changed isn't there
+// exactly once, when what comes out doesn't compile, or when the test fails, with all guards in place. scripts/mutate starts what the tests
+// need.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ok, err := run(ctx, os.Stdout, os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+	}
+	if err != nil || !ok {
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run tries the named mutations, all of them for no name, and reports whether every one was killed.
+func run(ctx context.Context, out io.Writer, names []string) (ok bool, err error) {
+	chosen, err := choose(mutations, names)
+	if err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "larder-mutate-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	if err := copyTree(dir); err != nil {
+		return false, fmt.Errorf("copy the source tree: %w", err)
+	}
+	if err := healthy(ctx, dir, chosen); err != nil {
+		return false, err
+	}
+	fmt.Fprint(out, "| guard | file | test | outcome | seconds |\n| --- | --- | --- | --- | --- |\n")
+	survived := 0
+	for _, m := range chosen {
+		begin := time.Now()
+		outcome, said := try(ctx, dir, m)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		fmt.Fprintf(out, "| %s: %s | `%s` | `%s` | %s | %.0f |\n", m.name, m.guard, m.file, strings.ReplaceAll(m.test, "|", `\|`), outcome, time.Since(begin).Seconds())
+		if outcome != killed {
+			survived++
+			fmt.Fprintln(os.Stderr, said)
+		}
+	}
+	fmt.Fprintf(out, "\n%d guards, %d killed, %d not.\n", len(chosen), len(chosen)-survived, survived)
+	return survived == 0, nil
+}
+
+// choose returns the mutations whose names begin with one of the given.
+func choose(all []mutation, names []string) ([]mutation, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	var chosen []mutation
+	for _, name := range names {
+		begins := func(m mutation) bool { return strings.HasPrefix(m.name, name) }
+		if !slices.ContainsFunc(all, begins) {
+			return nil, fmt.Errorf("there is no guard %q", name)
+		}
+	}
+	for _, m := range all {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(m.name, name) }) {
+			chosen = append(chosen, m)
+		}
+	}
+	return chosen, nil
+}
+
+// copyTree copies what git tracks or would track, as it lies on disk.
+func copyTree(to string) error {
+	list, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
+		info, err := os.Lstat(name)
+		if errors.Is(err, os.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, name)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, text, info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// healthy runs the tests with all guards in place: one that fails anyway would kill everything.
+func healthy(ctx context.Context, dir string, chosen []mutation) error {
+	tests := map[string][]string{}
+	for _, m := range chosen {
+		if !slices.Contains(tests[m.pkg], m.test) {
+			tests[m.pkg] = append(tests[m.pkg], m.test)
+		}
+	}
+	for pkg, patterns := range tests {
+		fmt.Fprintf(os.Stderr, "with all guards in place: ./%s, %d tests\n", pkg, len(patterns))
+		said, err := runTest(ctx, dir, pkg, strings.Join(patterns, "|"))
+		if err != nil || judge(said, err) == noTest {
+			return fmt.Errorf("%s, with all guards in place: %v\n%s", pkg, err, said)
+		}
+	}
+	return nil
+}
+
+// try takes one guard away, runs its test and puts the guard back.
+func try(ctx context.Context, dir string, m mutation) (outcome, said string) {
+	file := filepath.Join(dir, m.file)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return notApplied, err.Error()
+	}
+	after, err := m.apply(string(before))
+	if err != nil {
+		return notApplied, err.Error()
+	}
+	if err := os.WriteFile(file, []byte(after), 0o644); err != nil {
+		return notApplied, err.Error()
+	}
+	defer func() { _ = os.WriteFile(file, before, 0o644) }() // a copy that can't be written fails the next one
+	said, err = runTest(ctx, dir, m.pkg, m.test, "-failfast")
+	return judge(said, err), said
+}
+
+// The outcomes.
+const (
+	killed     = "killed"
+	survived   = "SURVIVED"
+	notApplied = "DOES NOT APPLY"
+	broken     = "DOES NOT COMPILE"
+	noTest     = "NO SUCH TEST"
+)
+
+// judge reads what a run of go test came to.
+func judge(said string, err error) string {
+	switch {
+	case strings.Contains(said, "[build failed]"), strings.Contains(said, "[setup failed]"):
+		return broken
+	case strings.Contains(said, "no tests to run"):
+		return noTest
+	case err == nil:
+		return survived
+	}
+	return killed
+}
+
+// runTest runs tests of one package in the copy.
+func runTest(ctx context.Context, dir, pkg, pattern string, flags ...string) (said string, err error) {
+	args := append([]string{"test", "-count=1", "-timeout=10m", "-vet=off", "-ldflags=-s -w"}, flags...) // the last two for speed
+	command := exec.CommandContext(ctx, "go", append(args, "-run", pattern, "./"+pkg)...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // go test passes it on
+	command.WaitDelay = 10 * time.Second
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
