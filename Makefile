@@ -1,9 +1,10 @@
 export CGO_ENABLED := 0
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: build run test check bench soak
+.PHONY: build web run test check bench soak
 
-build: ; go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/larder ./cmd/larder
+build: web ; go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/larder ./cmd/larder
+web: ; scripts/web
 run: build ; bin/larder serve
 test: ; scripts/test
 check: ; scripts/check

@@ -12,13 +12,14 @@ const module = "larder"
 // (internal/blob/disk) counts as that one. docs/architecture.md draws the same picture.
 var layers = [][]string{
 	{"internal/fault", "internal/vpath", "internal/ident", "internal/crash", "internal/zipstream"},
-	{"internal/secret", "internal/config", "internal/egress", "internal/db", "internal/kv", "internal/blob", "internal/mail"},
+	{"internal/secret", "internal/config", "internal/egress", "internal/db", "internal/kv", "internal/blob", "internal/thumb", "internal/mail", "internal/captcha"},
 	{"internal/job"},
-	{"internal/site", "internal/audit", "internal/quota", "internal/access", "internal/account", "internal/apikey", "internal/provider", "internal/mount"},
+	{"internal/site", "internal/letter", "internal/audit", "internal/quota", "internal/access", "internal/account", "internal/apikey", "internal/provider", "internal/mount"},
 	{"internal/files"},
 	{"internal/upload", "internal/share", "internal/download", "internal/freemode"},
 	{"internal/lifecycle", "internal/fsck", "internal/backup"},
-	{"web", "internal/api", "internal/webdav"},
+	{"internal/webdav"},
+	{"web", "internal/api"},
 	{"internal/app"},
 	{"internal/apptest"},
 	{"cmd", "bench", "e2e"},

@@ -23,7 +23,7 @@ var (
 	sqlHomes  = []string{"internal/db"}
 	jsonHomes = []string{"internal/api"}
 	clocks    = []string{"internal/app"}
-	httpHomes = []string{"internal/api", "internal/webdav", "internal/egress", "internal/blob/s3", "internal/app", "web",
+	httpHomes = []string{"internal/api", "internal/webdav", "internal/egress", "internal/captcha", "internal/blob/s3", "internal/app", "web",
 		"internal/provider/probe_direct.go"} // which does to a store what a browser does
 )
 

@@ -1,0 +1,166 @@
+// What can be done with a folder, by its menu and by the list of all commands; what goes on playing; and that nothing at the lower edge hides anything else.
+import { enter, furnish } from './files.mjs'
+import { spoken } from './forms.mjs'
+import { equal, judge, sizes, until } from './harness.mjs'
+import { labels } from './labels.mjs'
+import { wave } from './pictures.mjs'
+
+const focused = (page) => page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.id)
+
+// The menu of the folder: by a right click beside the entries, and by its key while nothing is chosen.
+async function offers(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const folder = await furnish(page, config, 'Menus', ['a.txt', 'b.txt'].map((name) => ({ name, bytes: btoa(name) })))
+  await page.goto(`/app/files${folder}`)
+  const first = page.getByRole('gridcell', { name: /^a\.txt/ })
+  await first.waitFor()
+  await page.mouse.click(1200, 700, { button: 'right' })
+  const menu = page.getByRole('menu', { name: say.actions, exact: true })
+  equal('faults of the menu', await judge(page), [])
+  await config.shot('folder-menu')
+  await menu.getByRole('menuitem', { name: say.selectAll }).click()
+  await page.getByRole('toolbar', { name: say.forChosen }).waitFor()
+  equal('how many are chosen', await page.getByRole('gridcell', { selected: true }).count(), 2)
+
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Shift+F10')
+  await menu.getByRole('menuitem', { name: say.folderDetails }).press('Enter')
+  const details = page.getByRole('complementary', { name: say.details })
+  await details.getByText(folder, { exact: true }).waitFor()
+  equal('faults with the details', await judge(page), [])
+
+  await first.click()
+  await page.keyboard.press('Shift+F10')
+  equal('entries to choose everything', await menu.getByRole('menuitem', { name: say.selectAll }).count(), 0) // it is the menu of what is chosen
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Control+x')
+  equal('buttons to move it to where it is', await page.getByRole('button', { name: say.moveItemHere }).count(), 0)
+  await page.keyboard.press('Backspace')
+  await page.getByRole('button', { name: say.moveItemHere }).click()
+  await page.getByRole('gridcell', { name: /^a\.txt/ }).waitFor()
+}
+
+// The list of commands, by the keyboard alone.
+async function commands(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '/public/odd')
+  await page.getByRole('link', { name: /^readme\.md/ }).waitFor()
+  await page.keyboard.press('Control+k')
+  const dialog = page.getByRole('dialog', { name: say.commands })
+  const field = dialog.getByRole('combobox', { name: say.find })
+  await field.waitFor()
+  equal('faults of the list', await judge(page), [])
+  await config.shot('commands')
+  await page.keyboard.type('no such thing')
+  await dialog.getByText(say.noAction).waitFor()
+  equal('faults without an answer', await judge(page), [])
+  await field.fill(say.newFolder)
+  equal('what is offered', await dialog.getByRole('option').count(), 1)
+  await page.keyboard.press('Enter')
+  await page.getByRole('textbox', { name: say.folderName }).waitFor()
+  await page.keyboard.press('Escape')
+
+  await page.keyboard.press('Control+a')
+  await page.keyboard.press('Control+k')
+  await field.fill(say.delete)
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowUp')
+  equal('the command that Enter would do', await dialog.getByRole('option', { selected: true }).innerText().then((text) => text.split('\n')[0]), say.delete)
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  equal('whether the focus is lost', await page.evaluate(() => document.activeElement === document.body), false)
+
+  await page.keyboard.press('?')
+  const sheet = page.getByRole('dialog', { name: say.shortcuts })
+  await sheet.getByText(say.commands).waitFor()
+  await page.keyboard.press('Escape')
+  await page.goto('/app/keys')
+  const left = await page.evaluate(() => document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true, cancelable: true })))
+  equal('whether Ctrl+K is left to the browser elsewhere', left, true)
+}
+
+// A sound goes on when the viewer is closed and over to other screens, and back.
+async function plays(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const folder = await furnish(page, config, 'Sounds', [{ name: 'song.wav', bytes: wave(60).toString('base64') }, { name: 'words.txt', bytes: btoa('la') }])
+  await page.goto(`/app/files${folder}`)
+  const song = page.getByRole('gridcell', { name: /^song\.wav/ })
+  await song.dblclick()
+  const viewer = page.getByRole('dialog')
+  await viewer.locator('audio').evaluate((element) => element.play())
+  await page.keyboard.press('Escape')
+  const player = page.getByRole('region', { name: say.player, exact: true })
+  await player.getByText('song.wav').waitFor()
+  await viewer.waitFor({ state: 'detached' })
+  equal('faults of the player', await judge(page), [])
+  await config.shot('player')
+  const time = () => page.locator('audio').evaluate((element) => (element.paused ? -1 : element.currentTime))
+  const goesOn = async () => {
+    const before = await time()
+    await until('playing on', async () => (await time()) > before)
+    return before
+  }
+  await goesOn()
+  await page.getByRole('navigation', { name: say.nav, exact: true }).getByRole('link', { name: say.keys }).click()
+  await page.getByRole('heading', { level: 1, name: say.keys }).waitFor()
+  const before = await goesOn()
+  await player.getByRole('button', { name: say.pause }).press('Enter')
+  equal('whether it plays', await time(), -1)
+  await player.getByRole('button', { name: say.play }).press('Enter')
+  await player.getByRole('button', { name: say.toViewer }).press('Enter')
+  await viewer.locator('audio').waitFor()
+  await player.waitFor({ state: 'detached' })
+  equal('whether it has begun anew', (await time()) < before, false)
+
+  // What is turned away from ends, and so does what is closed.
+  await page.keyboard.press('Escape')
+  await player.getByRole('button', { name: say.stop }).press('Enter')
+  await player.waitFor({ state: 'detached' })
+  equal('the focus', await focused(page), 'content')
+  equal('what plays', await page.locator('audio').count(), 0)
+}
+
+// At both sizes all that floats at the lower edge is there at once: the selection bar, the player, the uploads, and the toasts.
+async function floats(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const folder = await furnish(page, config, 'Edge', [{ name: 'song.wav', bytes: wave(60).toString('base64') }, { name: 'words.txt', bytes: btoa('la') }])
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('gridcell', { name: /^song\.wav/ }).dblclick()
+  await page.getByRole('dialog').locator('audio').evaluate((element) => element.play())
+  await page.keyboard.press('Escape')
+  await page.getByRole('region', { name: say.player, exact: true }).waitFor()
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Alt+u')])
+  await chooser.setFiles(['one.txt', 'two.txt'].map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) })))
+  await page.getByRole('heading', { name: say.uploaded(2) }).waitFor()
+  await page.getByRole('gridcell', { name: /^words\.txt/ }).click()
+  const toasts = page.getByRole('region', { name: say.notices }).getByRole('listitem')
+  await page.keyboard.press('Control+x')
+  await toasts.nth(0).hover() // it stays while it is looked at
+  const parts = [page.getByRole('toolbar', { name: say.forChosen }), page.getByRole('region', { name: say.player, exact: true }), page.getByRole('region', { name: say.uploads, exact: true }), toasts.nth(0)]
+  for (const [size, viewport] of Object.entries(sizes)) {
+    await page.setViewportSize(viewport)
+    let over = ''
+    await until(`at ${size} nothing hidden`, async () => {
+      const boxes = await Promise.all(parts.map((part) => part.boundingBox()))
+      over = ''
+      boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
+        const apart = a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y
+        if (!apart) over += ` ${i} and ${i + 1 + j}`
+      }))
+      return over === '' && boxes.every(({ y, height }) => y >= 0 && y + height <= viewport.height)
+    }, 5000).catch((cause) => {
+      throw new Error(`${cause.message}:${over} over each other`)
+    })
+    await config.shot(`edge-${size}`)
+  }
+}
+
+export const scenarios = [
+  { name: 'offers the menu of a folder', forms: spoken, run: offers },
+  { name: 'lists the commands', forms: spoken, run: commands },
+  { name: 'plays on', forms: (full) => spoken(full).slice(0, 1), run: plays },
+  { name: 'hides nothing at the lower edge', forms: (full) => spoken(full).slice(1), run: floats },
+]

@@ -1,0 +1,185 @@
+// The file browser, the viewer and the panels, as people see them, and files that would do harm if they could.
+import { every, once, spoken } from './forms.mjs'
+import { equal, judge, until } from './harness.mjs'
+import { labels, signIn } from './labels.mjs'
+import { png } from './pictures.mjs'
+
+export async function enter(page, config, path) {
+  await page.goto(`/app/login?next=${encodeURIComponent(`/app/files${path}`)}`)
+  await signIn(page, config)
+  await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
+}
+
+// An album by the interface, in the session of the page.
+export async function furnish(page, config, folder, names, parent = `/home/${config.username}`) {
+  await page.evaluate(async ({ parent, folder, names }) => {
+    const { data } = await (await fetch('/api/auth/csrf-token')).json()
+    const headers = { 'X-CSRF-Token': data.token, 'Content-Type': 'application/json' }
+    await fetch('/api/files/folder', { method: 'POST', headers, body: JSON.stringify({ path: parent, name: folder }) })
+    for (const { name, bytes } of names) {
+      const body = Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))
+      const session = { path: `${parent}/${folder}`, fileName: name, fileSize: body.length, conflict: 'replace' }
+      const made = (await (await fetch('/api/files/upload-session', { method: 'POST', headers, body: JSON.stringify(session) })).json()).data
+      const sent = await (await fetch(`/api/files/upload/raw/${made.sessionId}`, { method: 'PUT', headers: { 'X-CSRF-Token': data.token }, body })).json()
+      await fetch('/api/files/upload-complete', { method: 'POST', headers, body: JSON.stringify({ sessionId: made.sessionId, etag: sent.data.etag }) })
+    }
+  }, { parent, folder, names })
+  return `${parent}/${folder}`
+}
+
+const pictures = Array.from({ length: 12 }, (_, n) => ({ name: `lake ${n + 1}.png`, bytes: png(480, 320, n / 12).toString('base64') }))
+const papers = ['notes.txt', '报告.pdf', 'main.go', 'song.mp3'].map((name) => ({ name, bytes: btoa('a few words') }))
+
+async function looks(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const judged = async (what) => {
+    equal(`faults of ${what}`, await judge(page), [])
+    await config.shot(`files-${what}`)
+  }
+  const folder = await furnish(page, config, 'Lakes', [...pictures, ...papers])
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('link', { name: /^lake 1\.png/ }).waitFor()
+  await page.waitForFunction(() => [...document.images].filter((image) => image.complete && image.naturalWidth > 0).length >= 4)
+  await judged('grid')
+  await page.getByRole('button', { name: say.display }).click()
+  await page.getByRole('menuitemradio', { name: say.list, exact: true }).click()
+  await judged('list')
+  if (config.size === 'phone') await page.getByRole('button', { name: say.search, exact: true }).click()
+  await page.getByRole('searchbox').fill('lake 1')
+  await page.getByRole('link', { name: /lake 12\.png/ }).waitFor()
+  await judged('search')
+  await page.goto(`/app/files${folder}/nothing`)
+  await page.getByRole('heading', { name: say.noFolder }).waitFor()
+  await judged('gone')
+}
+
+async function views(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const folder = await furnish(page, config, 'Views', [...pictures.slice(0, 3), ...papers.slice(0, 1)])
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('link', { name: /^lake 1\.png/ }).dblclick()
+  const viewer = page.getByRole('dialog')
+  await viewer.locator('img').first().waitFor()
+  equal('the query of the address', new URL(page.url()).searchParams.has('view'), true)
+  equal('faults of the viewer', await judge(page), [])
+  await config.shot('viewer')
+  await page.keyboard.press('ArrowRight')
+  await viewer.getByText('lake 2.png').first().waitFor()
+  await page.goBack()
+  await viewer.waitFor({ state: 'detached' })
+  equal('the address', decodeURIComponent(new URL(page.url()).pathname), `/app/files${folder}`)
+  await page.getByRole('link', { name: /^notes\.txt/ }).dblclick()
+  await viewer.getByText('a few words').waitFor()
+  equal('faults of the viewer of text', await judge(page), [])
+  await page.keyboard.press('Escape')
+  await viewer.waitFor({ state: 'detached' })
+
+  await page.getByRole('link', { name: /^notes\.txt/ }).click()
+  await page.keyboard.press('Delete')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: say.delete, exact: true }).hover()
+  equal('faults of the question', await judge(page), [])
+  equal('the focus of the question', await page.evaluate(() => document.activeElement.textContent.trim()), say.cancel)
+  await config.shot('delete')
+  await dialog.getByRole('button', { name: say.delete, exact: true }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: /^notes\.txt/ }).waitFor({ state: 'detached' })
+}
+
+// A move that is left alone goes on, says how it ended, and the folder on the screen shows it.
+async function movesOn(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const folder = await furnish(page, config, 'Moving', ['first', 'second'].map((name) => ({ name: `${name} ${config.language}.txt`, bytes: btoa(name) })))
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('gridcell', { name: /^first/ }).waitFor()
+  let release
+  const held = new Promise((resolve) => (release = resolve))
+  await page.route('**/api/files/batch', async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.keyboard.press('Control+a')
+  await page.getByRole('button', { name: say.move, exact: true }).click()
+  const target = page.getByRole('dialog', { name: say.moveTitle })
+  await target.getByRole('treeitem', { name: 'public' }).click()
+  await target.getByRole('button', { name: say.moveHere }).click()
+  await target.getByRole('button', { name: say.inBackground }).click()
+  await target.waitFor({ state: 'detached' })
+  equal('how many are there', await page.getByRole('gridcell').count(), 2)
+  release()
+  await page.getByText(say.moved).waitFor()
+  await page.getByText(say.emptyFolder).waitFor()
+}
+
+// What is refused is said in the reader's language, where it was asked for, and the focus is there.
+async function refuses(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const folder = await furnish(page, config, 'Refused', papers.slice(0, 1))
+  await page.goto(`/app/files${folder}`)
+  const entry = page.getByRole('gridcell', { name: /^notes\.txt/ })
+  await entry.waitFor()
+  await page.keyboard.press('Alt+n')
+  const name = page.getByRole('textbox', { name: say.folderName })
+  await name.fill('a/b')
+  await name.press('Enter')
+  await page.getByRole('alert').filter({ hasText: say.badName }).waitFor()
+  equal('whether the focus is on the name', await name.evaluate((field) => field === document.activeElement), true)
+  equal('faults of a name that is refused', await judge(page), [])
+  await page.keyboard.press('Escape')
+
+  const broken = { success: false, error: { code: 'FORBIDDEN', message: 'No.' }, timestamp: 0 }
+  await page.route('**/api/files/*', (route) => (route.request().method() === 'PUT' ? route.fulfill({ status: 403, json: broken }) : route.fallback()))
+  await entry.click({ button: 'right' })
+  await page.getByRole('menuitem', { name: say.appearance }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: say.save }).click()
+  const told = dialog.getByRole('alert').filter({ hasText: say.noPermission })
+  await told.waitFor()
+  await until('the focus on what went wrong', () => told.evaluate((words) => words === document.activeElement))
+  equal('faults of the dialog', await judge(page), [])
+}
+
+// Abuse cases C67 to C72: whatever a file is called and holds, the page shows it and runs nothing.
+async function harmless(page, config) {
+  const ran = []
+  page.on('dialog', (dialog) => {
+    ran.push(dialog.message())
+    void dialog.dismiss()
+  })
+  await enter(page, config, '/public/odd')
+  await page.getByRole('link', { name: /^readme\.md/ }).waitFor()
+  const links = await page.locator('main a[href*="view="]').evaluateAll((all) => all.map((link) => link.getAttribute('href')))
+  equal('how many files there are', links.length >= 9, true)
+  for (const link of links) {
+    await page.goto(new URL(link, page.url()).href)
+    await page.getByRole('dialog').waitFor()
+    await page.waitForLoadState('networkidle')
+  }
+  await page.goto('/app/files/public/odd')
+  await page.getByRole('link', { name: /onerror=alert/ }).waitFor()
+  equal('what ran', ran, [])
+}
+
+async function visits(page, config) {
+  const say = labels[config.language]
+  await page.goto('/app/login')
+  await page.getByRole('link', { name: say.visit }).click()
+  await page.getByRole('link', { name: /^public/ }).dblclick()
+  await page.getByRole('link', { name: /^odd/ }).waitFor()
+  equal('faults of the page for visitors', await judge(page), [])
+  equal('buttons to upload', await page.getByRole('button', { name: say.upload }).count(), 0)
+  await config.shot('visitor')
+}
+
+export const scenarios = [
+  { name: 'the file browser looks right', forms: every, run: looks },
+  { name: 'shows and deletes files', forms: spoken, run: views },
+  { name: 'moves on in the background', forms: (full) => spoken(full).slice(1), run: movesOn },
+  { name: 'says what is refused', forms: (full) => spoken(full).slice(1), run: refuses },
+  { name: 'runs nothing of what is stored', forms: once, run: harmless },
+  { name: 'shows public files to visitors', forms: spoken, run: visits },
+]

@@ -1,0 +1,53 @@
+// What a browser is shown that navigates to what it cannot have, with the status that a client gets.
+import { every, spoken } from './forms.mjs'
+import { equal, judge } from './harness.mjs'
+import { labels, signIn } from './labels.mjs'
+
+async function looks(page, config) {
+  const say = labels[config.language]
+  const shows = async (path, status, heading) => {
+    const answer = await page.goto(path)
+    equal(`the status of ${path}`, answer.status(), status)
+    await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+    equal(`faults of ${path}`, await judge(page), [])
+  }
+  await shows('/public/none.jpg', 404, say.notFound)
+  await config.shot('gone-404')
+  await shows('/home/private.txt', 401, say.unauthorized)
+  await config.shot('gone-401')
+  const answer = await page.goto('/app/nothing')
+  equal('the status of an address of the UI', answer.status(), 200)
+  await page.getByRole('heading', { level: 1, name: say.notFound }).waitFor()
+}
+
+// A link to a file that the visitor may not see leads through the sign-in to the file.
+async function leadsThrough(page, config) {
+  const say = labels[config.language]
+  await page.goto('/home/private.txt')
+  await page.getByRole('link', { name: say.signIn }).click()
+  await signIn(page, config)
+  await page.waitForURL('**/home/private.txt')
+  equal('what is shown', await page.evaluate(() => document.body.innerText), 'for the administrator alone')
+}
+
+async function unlocks(page, config) {
+  const say = labels[config.language]
+  equal('the status', (await page.goto('/public/locked.txt')).status(), 403)
+  await page.getByRole('heading', { level: 1, name: say.locked }).waitFor()
+  equal('faults of the page', await judge(page), [])
+  await config.shot('locked')
+  const field = page.getByRole('main').locator('input[type=password]')
+  await field.fill('wrong')
+  await page.getByRole('button', { name: say.open }).click()
+  await page.getByText(say.wrongPassword).waitFor()
+  await field.fill('open sesame')
+  await page.getByRole('button', { name: say.open }).click()
+  await page.waitForURL((url) => url.pathname !== '/public/locked.txt')
+  equal('what is shown', await page.evaluate(() => document.body.innerText), 'behind a password')
+}
+
+export const scenarios = [
+  { name: 'what cannot be shown looks right', forms: every, run: looks },
+  { name: 'leads through the sign-in to a file', forms: spoken, run: leadsThrough },
+  { name: 'unlocks a file', forms: spoken, run: unlocks },
+]

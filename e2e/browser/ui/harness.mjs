@@ -1,0 +1,73 @@
+// What the scenarios of the web UI stand on: a page in a language, a theme and a size, by its visible labels, and the judgement that
+// nothing went wrong in it: no script error, no violation of the page's policy, no request that failed on the server's side, no fault of accessibility.
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { chromium } from 'playwright-core'
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+export const sizes = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 }, small: { width: 320, height: 640 } }
+export const languages = ['en-US', 'zh-CN']
+export const themes = ['light', 'dark']
+
+// launch starts the browser, with further switches.
+export const launch = (...more) =>
+  chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+      '--disable-component-update', '--disable-sync', ...more],
+  })
+
+// open opens a fresh profile and a page in it. What is wrong in the page is found by `page.faults()` and `judge`.
+export async function open(browser, { language = 'en-US', theme = 'light', size = 'desk', base, ...more }) {
+  const context = await browser.newContext({
+    viewport: sizes[size], colorScheme: theme, locale: language, baseURL: base, bypassCSP: false, hasTouch: size !== 'desk', isMobile: size !== 'desk',
+    reducedMotion: 'reduce', ...more,
+  })
+  const faults = []
+  await context.exposeBinding('__violation', (_, what) => faults.push(`policy: ${what}`))
+  await context.addInitScript(() => {
+    addEventListener('securitypolicyviolation', (event) => window.__violation(`${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`))
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(30_000)
+  page.on('pageerror', (error) => faults.push(`script: ${error.stack ?? error}`))
+  page.on('console', (message) => {
+    // what a request was refused with is part of many scenarios, and the browser writes it down by itself
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`)
+  })
+  page.on('response', (response) => response.status() >= 500 && faults.push(`${response.status()} ${response.url()}`))
+  page.faults = () => faults.splice(0)
+  page.theme = theme
+  return page
+}
+
+// judge has axe look at the page as it is, in the theme of the scenario: WCAG 2.2 A and AA and best practices. It returns what is wrong, one line for an element.
+export async function judge(page) {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
+  const { violations } = await page.evaluate(() =>
+    window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'] }))
+  const found = violations.flatMap((violation) =>
+    violation.nodes.map((node) => `axe ${violation.id}: ${node.target.join(' ')}: ${node.failureSummary.replaceAll(/\s+/g, ' ')}`))
+  const shown = await page.evaluate(() => document.documentElement.dataset.theme)
+  if (shown !== page.theme) found.push(`the theme is ${shown}, and ${page.theme} is to be judged`)
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  if (wide > 0) found.push(`the page scrolls sideways by ${wide} px`)
+  return found
+}
+
+// equal fails a scenario unless two values are the same.
+export function equal(what, got, want) {
+  if (JSON.stringify(got) !== JSON.stringify(want)) throw new Error(`${what} is ${JSON.stringify(got)}, want ${JSON.stringify(want)}`)
+}
+
+// until waits for a condition that a page does not tell of.
+export async function until(what, condition, patience = 30_000) {
+  for (const end = Date.now() + patience; !(await condition()); ) {
+    if (Date.now() > end) throw new Error(`${what} did not happen in ${patience} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
+// The scenarios signal how they went, a line of JSON each, for the Go test that has started them.
+export const say = (line) => process.stdout.write(JSON.stringify(line) + '\n')

@@ -1,0 +1,94 @@
+// A first visit by what is to be read on the screen, and nothing else: a folder of pictures goes up, one of them gets a link for a Markdown page, another
+// name and another folder, and PicGo gets a key that sends its picture. No address is typed after the first, and nothing is found but by its label.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { spoken } from './forms.mjs'
+import { equal, judge } from './harness.mjs'
+import { makeKey } from './keys.mjs'
+import { labels, signIn } from './labels.mjs'
+import { album } from './pictures.mjs'
+
+const count = 50
+
+async function journey(page, config) {
+  const say = labels[config.language]
+  const judged = async (what) => {
+    equal(`faults of ${what}`, await judge(page), [])
+    await config.shot(`journey-${what}`)
+  }
+  const dir = await mkdtemp(join(tmpdir(), 'larder-album-'))
+  const pictures = await album(dir, 'Trip', count)
+  const folder = config.opens ? `/${config.opens}` : `/home/${config.username}` // where the sign-in leads to
+  const begun = Date.now()
+  const figures = {}
+  // Seconds of a step, with what axe takes to look at its screens.
+  const step = async (name, run) => {
+    const from = Date.now()
+    await run()
+    figures[name] = (Date.now() - from) / 1000
+  }
+
+  await step('sign in', async () => {
+    await page.goto('/')
+    await signIn(page, config)
+    if (config.opens) await page.getByRole('link', { name: config.opens, exact: true }).dblclick()
+    await page.getByText(say.emptyFolder).waitFor()
+    await judged('empty')
+  })
+
+  await step('upload', async () => {
+    await page.getByRole('button', { name: say.moreUploads }).click()
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('menuitem', { name: say.uploadFolder }).click()])
+    await chooser.setFiles(pictures)
+    await page.getByRole('heading', { name: say.uploaded(count) }).waitFor({ timeout: 60_000 })
+    await judged('uploaded')
+    await page.getByRole('link', { name: 'Trip', exact: true }).dblclick()
+    await page.getByText(say.items(count)).first().waitFor()
+    await judged('album')
+  })
+
+  await step('link', async () => {
+    await page.getByRole('link', { name: /photo-01\.png/ }).click()
+    await page.getByRole('button', { name: say.link, exact: true }).click()
+    const panel = page.getByRole('dialog', { name: say.link })
+    await panel.getByRole('tab', { name: 'Markdown' }).click()
+    const text = await panel.getByLabel(say.linkText).inputValue()
+    equal('the Markdown link', text, `![photo-01.png](${config.base}${folder}/Trip/photo-01.png)`)
+    await judged('link')
+    await panel.getByRole('button', { name: say.close, exact: true }).click()
+  })
+
+  const renamed = page.getByRole('link', { name: `harbour ${config.language}.png` })
+  await step('rename', async () => {
+    await page.getByRole('button', { name: say.more, exact: true }).click()
+    await page.getByRole('menuitem', { name: say.rename }).click()
+    await page.getByLabel(say.newName).fill(`harbour ${config.language}.png`)
+    await page.keyboard.press('Enter')
+    await renamed.waitFor()
+  })
+
+  await step('move', async () => {
+    await renamed.click()
+    await page.getByRole('button', { name: say.move, exact: true }).click()
+    const target = page.getByRole('dialog', { name: say.moveTitle })
+    await target.getByRole('treeitem', { name: 'public' }).click()
+    await judged('move')
+    await target.getByRole('button', { name: say.moveHere }).click()
+    await target.waitFor({ state: 'detached' })
+    await page.getByText(say.items(count - 1)).first().waitFor()
+    await page.getByRole('navigation', { name: say.path }).getByRole('link', { name: say.files }).click()
+    await page.getByRole('link', { name: 'public', exact: true }).dblclick()
+    await renamed.waitFor()
+  })
+
+  await step('key', async () => {
+    await page.getByRole('navigation', { name: say.nav, exact: true }).getByRole('link', { name: say.keys }).click()
+    await makeKey(page, config)
+  })
+
+  config.figure(`a first visit, ${config.language}, seconds`, { ...figures, whole: (Date.now() - begun) / 1000 })
+  await rm(dir, { recursive: true })
+}
+
+export const scenarios = [{ name: 'a first visit', forms: spoken, run: journey }]

@@ -1,0 +1,63 @@
+// API keys: made for a purpose, shown once with a set-up for every client, tried out by a real upload, revoked.
+import { every, few } from './forms.mjs'
+import { equal, judge } from './harness.mjs'
+import { labels, signIn } from './labels.mjs'
+
+async function enter(page, config) {
+  const say = labels[config.language]
+  await page.goto('/app/login?next=/app/keys')
+  await signIn(page, config)
+  await page.getByRole('heading', { level: 1, name: say.keys }).waitFor()
+}
+
+async function looks(page, config) {
+  const say = labels[config.language]
+  await enter(page, config)
+  equal('faults of the list', await judge(page), [])
+  await config.shot('keys')
+  await page.getByRole('button', { name: say.newKey }).first().click()
+  await page.getByRole('dialog', { name: say.newKeyTitle }).waitFor()
+  equal('faults of the form', await judge(page), [])
+  await config.shot('keys-new')
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  equal('the focus after the dialog', await page.evaluate(() => document.activeElement.tagName), 'BUTTON')
+}
+
+// makeKey makes a key for PicGo and tries it, on the screen of the keys.
+export async function makeKey(page, config) {
+  const say = labels[config.language]
+  await page.getByRole('button', { name: say.newKey }).first().click()
+  const form = page.getByRole('dialog', { name: say.newKeyTitle })
+  await form.getByRole('radio', { name: say.imageClient }).check()
+  await form.getByLabel(say.keyName, { exact: true }).fill(`desk ${config.language}`)
+  await form.getByRole('button', { name: say.createKey }).click()
+  const sheet = page.getByRole('dialog', { name: say.saveNow })
+  await sheet.waitFor()
+  equal('faults of the sheet', await judge(page), [])
+  const token = await sheet.getByLabel(say.token, { exact: true }).inputValue()
+  equal('the form of the token', /^pk_[0-9A-Za-z]{24}\.sk_[0-9A-Za-z]{48}$/.test(token), true)
+  await sheet.getByRole('tab', { name: 'PicGo' }).click()
+  const picgo = JSON.parse(await sheet.getByRole('textbox', { name: say.configuration }).inputValue())
+  equal('the address for PicGo', JSON.stringify(picgo).includes(`${config.base}/api/upload`), true)
+  equal('the token for PicGo', JSON.stringify(picgo).includes(token), true)
+  await sheet.getByRole('button', { name: say.testPicture }).click()
+  await sheet.getByText(say.works).waitFor()
+  const width = await sheet.getByRole('img', { name: say.sentPicture }).evaluate((image) => image.decode().then(() => image.naturalWidth))
+  if (!(width > 0)) throw new Error('the test picture is not shown')
+  equal('faults with the test picture', await judge(page), [])
+  await config.shot('keys-made')
+  await sheet.getByLabel(say.haveSaved).check()
+  await sheet.getByRole('button', { name: say.close, exact: true }).click()
+  await page.getByText(`desk ${config.language}`).first().waitFor()
+}
+
+async function makes(page, config) {
+  await enter(page, config)
+  await makeKey(page, config)
+}
+
+export const scenarios = [
+  { name: 'the keys look right', forms: every, run: looks },
+  { name: 'makes a key and tries it', forms: few, run: makes },
+]

@@ -1,0 +1,176 @@
+// What takes long, or a quiet machine: many files, large files, and figures. Only a full run has them.
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { once } from './forms.mjs'
+import { equal, open } from './harness.mjs'
+import { labels, signIn } from './labels.mjs'
+
+const dist = new URL('../../../web/dist/', import.meta.url)
+
+async function enter(page, config, path) {
+  await page.goto(`/app/login?next=${encodeURIComponent(`/app/files${path}`)}`)
+  await signIn(page, config)
+  await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
+}
+
+// The weight of the first screen, by the network and by what was built (KB of gzip).
+async function weighs(page, config) {
+  await enter(page, config, '/public')
+  await page.getByRole('link', { name: /^odd/ }).waitFor()
+  const asked = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  await page.reload()
+  await page.getByRole('link', { name: /^odd/ }).waitFor()
+  const kilobytes = async (extension) => {
+    let sum = 0
+    for (const path of new Set(asked)) {
+      const name = path.replace(/^\/app\//, '')
+      if (path.endsWith(extension)) sum += (await readFile(new URL(`${name}.gz`, dist)).catch(() => readFile(new URL(name, dist)))).length
+    }
+    return sum / 1024
+  }
+  const figures = { requests: asked.length, scripts: await kilobytes('.js'), styles: await kilobytes('.css') }
+  config.figure('first screen', figures)
+  if (figures.requests > 14 || figures.scripts > 80 || figures.styles > 12) throw new Error(`${JSON.stringify(figures)} where 14 requests, 80 and 12 KB are allowed`)
+}
+
+const Mbit = 1e6 / 8 // bytes
+
+// Networks and processors that the first screen is measured on: bytes a second, ms, and how much slower the processor is. Slow 4G is what Lighthouse calls so.
+const machines = {
+  bare: { down: -1, up: -1, latency: 0, slower: 1 },
+  'processor / 4, 10 Mbit, 40 ms': { down: 10 * Mbit, up: 10 * Mbit, latency: 40, slower: 4 },
+  'slow 4G': { down: 1.6 * Mbit, up: 0.75 * Mbit, latency: 150, slower: 1 },
+}
+
+// When the largest thing of the first screen is there (LCP, ms), of five visits with nothing in the cache the middle and the worst, and how much of it jumps
+// (CLS). Time is told and not judged: it depends on the machine, and on what else it does (load).
+async function appears(page, config) {
+  await enter(page, config, '/public/odd')
+  await page.getByRole('link', { name: /^readme\.md/ }).waitFor()
+  const storageState = await page.context().storageState()
+  for (const [machine, { down, up, latency, slower }] of Object.entries(machines)) {
+    const times = []
+    let jumps = 0
+    for (let visit = 0; visit < 5; visit++) {
+      const fresh = await open(page.context().browser(), { base: config.base, storageState })
+      const session = await fresh.context().newCDPSession(fresh)
+      await session.send('Network.enable')
+      await session.send('Network.emulateNetworkConditions', { offline: false, latency, downloadThroughput: down, uploadThroughput: up })
+      await session.send('Emulation.setCPUThrottlingRate', { rate: slower })
+      await fresh.addInitScript(() => {
+        window.seen = { largest: 0, jumps: 0 }
+        new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.seen.largest = entry.startTime))).observe({ type: 'largest-contentful-paint', buffered: true })
+        new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.seen.jumps += entry.value))).observe({ type: 'layout-shift', buffered: true })
+      })
+      await fresh.goto('/app/files/public/odd')
+      await fresh.getByRole('link', { name: /^readme\.md/ }).waitFor()
+      await fresh.waitForLoadState('networkidle')
+      const seen = await fresh.evaluate(() => window.seen)
+      times.push(seen.largest)
+      jumps = Math.max(jumps, seen.jumps)
+      equal('faults of the visit', fresh.faults(), [])
+      await fresh.context().close()
+    }
+    times.sort((a, b) => a - b)
+    config.figure(`first screen, ${machine}`, { median: times[2], worst: times[4], jumps, load: loadavg()[0] })
+    equal('whether the screen keeps still', jumps <= 0.02, true)
+    equal('whether its largest thing was seen', times[0] > 0, true)
+  }
+}
+
+// Ten thousand files: what a frame of scrolling costs, how long the way to the middle is, and what the page holds of them.
+async function scrolls(page, config) {
+  await config.ask('many')
+  await enter(page, config, '/public/many')
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable')
+  const metrics = async () => Object.fromEntries((await session.send('Performance.getMetrics')).metrics.map(({ name, value }) => [name, value]))
+  for (const shape of ['grid', 'list']) {
+    await page.getByRole('button', { name: labels[config.language].display }).click()
+    await page.getByRole('menuitemradio', { name: shape === 'list' ? 'List' : 'Medium tiles' }).click()
+    await page.getByRole('link', { name: /^f00000/ }).waitFor()
+    const before = await metrics()
+    const frames = await page.evaluate(() => new Promise((resolve) => {
+      const deltas = []
+      let last = performance.now()
+      const begun = last
+      const step = (now) => {
+        deltas.push(now - last)
+        last = now
+        scrollBy(0, 60)
+        if (now - begun < 5000) requestAnimationFrame(step)
+        else resolve(deltas.slice(1).sort((a, b) => a - b))
+      }
+      requestAnimationFrame(step)
+    }))
+    const after = await metrics()
+    const jump = await page.evaluate(async () => {
+      const begun = performance.now()
+      scrollTo(0, document.documentElement.scrollHeight / 2)
+      for (;;) {
+        await new Promise(requestAnimationFrame)
+        const seen = [...document.querySelectorAll('main a[href*="view="]')].filter((link) => {
+          const box = link.getBoundingClientRect()
+          return box.bottom > 0 && box.top < innerHeight
+        })
+        if (seen.length > 3) return performance.now() - begun
+        if (performance.now() - begun > 20_000) return Infinity
+      }
+    })
+    const cost = (name) => ((after[name] - before[name]) * 1000) / frames.length
+    const figures = {
+      frames: frames.length, median: frames[Math.floor(frames.length / 2)], p95: frames[Math.floor(frames.length * 0.95)],
+      script: cost('ScriptDuration'), layout: cost('LayoutDuration'), style: cost('RecalcStyleDuration'), jump,
+      cells: await page.locator('main a[href*="view="]').count(), heap: after.JSHeapUsedSize / 2 ** 20,
+    }
+    config.figure(`10,000 files, ${shape}`, figures)
+    equal('whether the page holds few of them', figures.cells <= 150, true)
+    equal('whether the middle was reached', jump < 20_000, true)
+    await page.evaluate(() => scrollTo(0, 0))
+  }
+}
+
+// Five hundred files at once: none fails, and the page goes on answering. What the browser itself does before it tells of the choice is not the page's.
+async function uploadsMany(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const dir = await mkdtemp(join(tmpdir(), 'larder-many-'))
+  const names = Array.from({ length: 500 }, (_, n) => join(dir, `n${n}.txt`))
+  for (const name of names) await writeFile(name, name)
+  await page.evaluate(() => {
+    window.longest = window.redrawn = 0
+    window.frames = []
+    let chosen = 0
+    let last = performance.now()
+    addEventListener('change', () => (chosen = performance.now()), { capture: true })
+    new PerformanceObserver((list) => {
+      for (const { startTime, duration } of list.getEntries()) window.longest = Math.max(window.longest, startTime + duration - Math.max(startTime, chosen))
+    }).observe({ type: 'longtask' })
+    requestAnimationFrame(function step(now) {
+      if (chosen) window.frames.push(now - last)
+      last = now
+      scrollBy(0, scrollY % 2 ? -61 : 61)
+      requestAnimationFrame(step)
+    })
+  })
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('main').getByRole('button', { name: say.upload, exact: true }).first().click()])
+  const begun = Date.now()
+  await chooser.setFiles(names)
+  const going = page.getByRole('heading', { name: /\/ ?500/ })
+  await going.waitFor()
+  await going.evaluate((heading) => new MutationObserver(() => window.redrawn++).observe(heading, { subtree: true, childList: true, characterData: true }))
+  await page.getByRole('heading', { name: say.uploaded(500) }).waitFor({ timeout: 180_000 })
+  const seconds = (Date.now() - begun) / 1000
+  const { longest, redrawn, frames } = await page.evaluate(() => ({ longest: window.longest, redrawn: window.redrawn, frames: window.frames.sort((a, b) => a - b) }))
+  config.figure('500 files', { seconds, longest, p95: frames[Math.floor(frames.length * 0.95)], redrawnPerSecond: redrawn / seconds })
+  await rm(dir, { recursive: true })
+}
+
+export const scenarios = [
+  { name: 'the first screen is light', forms: once, run: weighs },
+  { name: 'the first screen comes at once', forms: once, run: appears },
+  { name: 'scrolls through ten thousand files', forms: once, run: scrolls },
+  { name: 'uploads five hundred files', forms: once, run: uploadsMany },
+]

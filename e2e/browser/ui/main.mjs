@@ -1,0 +1,53 @@
+// Runs scenarios of the web UI against a running service.
+//
+//   node ui/main.mjs
+//
+// Reads a line {"base": address, "users": an account by language, "password": that of all of them, "only": part of a name or "", "full": whether screens are
+// looked at in all forms, "shots": directory or "", "opens": the folder for a first visit, when the account has none, "lan": in a full run, the address of
+// a second service}. Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}, for what was measured: {"figure", "figures"}, and for what no page can do: {"ask", "with"}, which is answered by a line.
+// A scenario runs in each of its forms (language, theme, size), in a profile of its own.
+import { createInterface } from 'node:readline'
+import { launch, open, say } from './harness.mjs'
+import * as commands from './commands.mjs'
+import * as files from './files.mjs'
+import * as gone from './gone.mjs'
+import * as journey from './journey.mjs'
+import * as keyboard from './keyboard.mjs'
+import * as keys from './keys.mjs'
+import * as long from './long.mjs'
+import * as panels from './panels.mjs'
+import * as phone from './phone.mjs'
+import * as signin from './signin.mjs'
+import * as stores from './stores.mjs'
+import * as trouble from './trouble.mjs'
+
+const input = createInterface({ input: process.stdin })
+const lines = input[Symbol.asyncIterator]()
+const hear = async () => JSON.parse((await lines.next()).value)
+const config = await hear()
+const ask = (what, details = {}) => {
+  say({ ask: what, with: details })
+  return hear()
+}
+const browser = await launch('--host-resolver-rules=MAP *.test 127.0.0.1')
+for (const { name, forms, run, lan } of [...journey.scenarios, ...signin.scenarios, ...gone.scenarios, ...files.scenarios, ...commands.scenarios, ...keys.scenarios, ...keyboard.scenarios, ...panels.scenarios, ...phone.scenarios, ...(config.full ? [...long.scenarios, ...trouble.scenarios, ...stores.scenarios] : [])]) {
+  for (const form of forms(config.full)) {
+    const whole = `${name}/${Object.values(form).join('-')}`
+    if (!whole.includes(config.only)) continue
+    const began = Date.now()
+    const base = lan ? config.lan : config.base
+    const page = await open(browser, { base, ...form })
+    let error = ''
+    try {
+      await run(page, { ...config, ...form, base, ask, username: config.users[form.language], figure: (what, figures) => say({ figure: what, figures }), shot: (what) => config.shots && page.screenshot({ path: `${config.shots}/${what}-${Object.values(form).join('-')}.png` }) })
+      error = page.faults().join('\n')
+    } catch (cause) {
+      error = [cause.stack, ...page.faults()].join('\n')
+      if (config.shots) await page.screenshot({ path: `${config.shots}/failed-${whole.replaceAll('/', '-')}.png` }).catch(() => undefined) // the page may be beyond it
+    }
+    await page.context().close()
+    say({ name: whole, ms: Date.now() - began, error })
+  }
+}
+await browser.close()
+input.close()

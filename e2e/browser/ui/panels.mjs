@@ -1,0 +1,179 @@
+// Everything that opens above a folder, one after the other. What is looked for in them is up to whoever walks.
+import { few } from './forms.mjs'
+import { enter, furnish } from './files.mjs'
+import { equal, judge } from './harness.mjs'
+import { labels } from './labels.mjs'
+import { cramped } from './phone.mjs'
+import { png } from './pictures.mjs'
+
+const base64 = (text) => Buffer.from(text).toString('base64')
+const pdf = `%PDF-1.4
+1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj
+2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj
+3 0 obj <</Type /Page /Parent 2 0 R /MediaBox [0 0 200 200]>> endobj
+trailer <</Root 1 0 R>>
+`
+const contents = [
+  ...[1, 2, 3].map((n) => ({ name: `lake ${n}.png`, bytes: png(480, 320, n / 3).toString('base64') })),
+  { name: 'notes.txt', bytes: base64('a few words') },
+  { name: 'readme.md', bytes: base64('# Read this\n\n- one\n- [two](https://example.org)\n\n```js\nlet three = 3\n```\n\n| a | b |\n| - | - |\n| 1 | 2 |\n') },
+  { name: 'paper.pdf', bytes: base64(pdf) },
+  { name: 'clip.mp4', bytes: base64('no film') },
+  { name: 'data.bin', bytes: base64('\0\x01\x02') },
+]
+
+// fromMenu chooses an entry and takes an action from the menu of the bar.
+export async function fromMenu(page, say, entry, action) {
+  await page.getByRole('link', { name: entry }).click()
+  await page.getByRole('button', { name: say.more, exact: true }).click()
+  await page.getByRole('menuitem', { name: new RegExp(`^${action}`) }).click() // its key is part of its name
+}
+
+// held fails when a dialog that was closed has left the focus to nobody.
+async function held(page, what) {
+  equal(`whether something has the focus after ${what}`, await page.evaluate(() => document.activeElement !== document.body), true)
+}
+
+async function dialogs(page, say, look) {
+  const named = async (what, action, title, inside) => {
+    await fromMenu(page, say, /^notes\.txt/, action)
+    const dialog = page.getByRole('dialog', { name: title })
+    await dialog.waitFor()
+    await inside?.(dialog)
+    await look(what)
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await held(page, what)
+  }
+  await named('move', say.moveTo, say.moveTitle, (dialog) => dialog.getByRole('treeitem', { name: 'Panels' }).waitFor())
+  await named('copy', say.copyTo, say.copyTitle, (dialog) => dialog.getByRole('treeitem', { name: 'Panels' }).waitFor())
+  await named('delete', say.delete, say.deleteTitle)
+  await named('appearance', say.appearance, say.appearanceTitle)
+  await named('password', say.filePassword, say.passwordTitle)
+  await named('links', say.links, say.link, async (dialog) => {
+    for (const tab of [say.direct, 'HTML', 'BBCode', 'Markdown']) {
+      await dialog.getByRole('tab', { name: tab }).click()
+      await look(`links as ${tab}`)
+    }
+    for (const kind of [say.temporary, say.permanent]) {
+      await dialog.getByRole('radio', { name: kind }).check()
+      await look(`${kind} links`)
+    }
+    await dialog.getByRole('button', { name: say.makePermanent }).click()
+    await dialog.getByRole('button', { name: say.qr }).click()
+    await dialog.getByRole('img', { name: say.qrShown }).waitFor()
+  })
+}
+
+async function inPlace(page, say, look, phone) {
+  await page.getByRole('button', { name: say.display }).click()
+  await page.getByRole('menuitem', { name: say.shortcuts }).waitFor()
+  await look('display')
+  await page.getByRole('menuitem', { name: say.shortcuts }).click()
+  await page.getByRole('dialog', { name: say.shortcuts }).waitFor()
+  await look('shortcuts')
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await held(page, 'shortcuts')
+
+  await page.keyboard.press('Escape') // on a phone the button to add is there while nothing is chosen
+  if (phone) await page.getByRole('button', { name: say.add, exact: true }).click()
+  await page.getByRole(phone ? 'menuitem' : 'button', { name: say.newFolder }).click()
+  await page.getByLabel(say.folderName).waitFor()
+  await look('new folder')
+  await page.keyboard.press('Escape')
+  await held(page, 'new folder')
+
+  await fromMenu(page, say, /^notes\.txt/, say.rename)
+  await page.getByLabel(say.newName).waitFor()
+  await look('rename')
+  await page.keyboard.press('Escape')
+  await held(page, 'rename')
+
+  await page.getByRole('button', { name: say.more, exact: true }).click()
+  await look('menu')
+  await page.getByRole('menuitem', { name: say.details }).click()
+  await page.getByText(say.hideDetails).or(page.getByRole('button', { name: say.hideDetails })).first().waitFor()
+  await look('details')
+  await page.getByRole('button', { name: say.hideDetails }).click()
+  await held(page, 'details')
+}
+
+async function viewer(page, say, look) {
+  const shown = page.getByRole('dialog')
+  for (const [file, ready] of [
+    ['lake 1.png', shown.getByRole('img').first()], ['notes.txt', shown.getByText('a few words')], ['readme.md', shown.getByRole('heading', { name: 'Read this' })],
+    ['paper.pdf', shown.locator('iframe, a[target]').first()], ['clip.mp4', shown.getByText(say.noPlay)], ['data.bin', shown.getByText(say.noView)],
+  ]) {
+    await page.getByRole('link', { name: new RegExp(`^${file.replace('.', '\\.')}`) }).dblclick()
+    await ready.waitFor()
+    await look(`viewer of ${file}`)
+    await page.keyboard.press('Escape')
+    await shown.waitFor({ state: 'detached' })
+    await held(page, `viewer of ${file}`)
+  }
+}
+
+async function notices(page, say, look, phone) {
+  await page.getByRole('link', { name: /^notes\.txt/ }).click()
+  await page.keyboard.press('Control+x')
+  await page.getByText(say.cutDone).waitFor()
+  const refusal = { success: false, error: { code: 'FORBIDDEN', message: 'no', timestamp: 1 } }
+  await page.route('**/api/files/*/download', (route) => route.fulfill({ status: 403, json: refusal }))
+  await page.getByRole('button', { name: say.download, exact: true }).click()
+  await page.getByText(say.forbiddenHere).waitFor()
+  await look('toasts')
+  const close = page.getByRole('region', { name: say.notices }).getByRole('button', { name: say.close, exact: true })
+  for (let left = await close.count(); left > 0; left--) await close.first().click()
+  await page.keyboard.press('Escape')
+
+  const upload = async (files) => {
+    if (phone) await page.getByRole('button', { name: say.add, exact: true }).click()
+    const button = page.getByRole('main').getByRole(phone ? 'menuitem' : 'button', { name: say.upload, exact: true }).first()
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button.click()])
+    await chooser.setFiles(files.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from('other words') })))
+  }
+  await upload(['notes.txt'])
+  const sheet = page.getByRole('dialog', { name: say.conflict })
+  await sheet.waitFor()
+  await look('conflict')
+  await sheet.getByRole('button', { name: say.skipFile }).click()
+  await sheet.waitFor({ state: 'detached' })
+  await held(page, 'conflict')
+
+  await page.route('**/api/files/upload-session', (route) => route.fulfill({ status: 403, json: refusal }))
+  await upload(['one.txt', 'two.txt'])
+  await page.getByRole('button', { name: say.retryAll }).waitFor()
+  if (phone) {
+    await page.getByRole('button', { name: say.add, exact: true }).click({ trial: true }) // the tray is not in its way
+    await page.getByRole('button', { name: say.showUploads }).click()
+  }
+  await look('tray')
+}
+
+// walk opens one thing after the other and calls look with the name of each.
+export async function walk(page, config, look) {
+  const say = labels[config.language]
+  const phone = config.size !== 'desk'
+  await enter(page, config, '')
+  const folder = await furnish(page, config, 'Panels', contents)
+  await furnish(page, config, 'Inner', [], folder)
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('link', { name: /^lake 1\.png/ }).waitFor()
+  await look('folder')
+  await dialogs(page, say, look)
+  await inPlace(page, say, look, phone)
+  await viewer(page, say, look)
+  await notices(page, say, look, phone)
+}
+
+async function looks(page, config) {
+  const found = []
+  await walk(page, config, async (what) => {
+    found.push(...[...(await judge(page)), ...(await cramped(page, config))].map((fault) => `${what}: ${fault}`))
+    await config.shot(`panel-${what}`)
+  })
+  equal('faults', found, [])
+}
+
+export const scenarios = [{ name: 'every panel looks right', forms: few, run: looks }]

@@ -1,0 +1,57 @@
+// Pictures and sounds to upload, made on the spot: gradients of a colour each, and a hum.
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { crc32, deflateSync } from 'node:zlib'
+
+function chunk(kind, data) {
+  const whole = Buffer.alloc(12 + data.length)
+  whole.writeUInt32BE(data.length)
+  whole.write(kind, 4)
+  data.copy(whole, 8)
+  whole.writeUInt32BE(crc32(whole.subarray(4, 8 + data.length)), 8 + data.length)
+  return whole
+}
+
+// png is a picture of a hue from 0 to 1.
+export function png(width, height, hue) {
+  const rows = Buffer.alloc((width * 3 + 1) * height)
+  const channel = (shift, light) => Math.round(255 * light * (0.55 + 0.45 * Math.cos(2 * Math.PI * (hue + shift))))
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const light = 0.45 + 0.55 * ((x / width + y / height) / 2)
+      rows.set([channel(0, light), channel(1 / 3, light), channel(2 / 3, light)], y * (width * 3 + 1) + 1 + x * 3)
+    }
+  }
+  const head = Buffer.alloc(13)
+  head.writeUInt32BE(width)
+  head.writeUInt32BE(height, 4)
+  head.set([8, 2, 0, 0, 0], 8)
+  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), chunk('IHDR', head), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))])
+}
+
+// album writes a folder of so many pictures below dir and returns its path.
+export async function album(dir, name, count) {
+  const folder = join(dir, name)
+  await mkdir(folder, { recursive: true })
+  for (let n = 1; n <= count; n++) await writeFile(join(folder, `photo-${String(n).padStart(2, '0')}.png`), png(320, 240, n / count))
+  return folder
+}
+
+// wave is a quiet hum of so many seconds, as WAV of 8 bits.
+export function wave(seconds) {
+  const rate = 8000
+  const head = Buffer.alloc(44)
+  head.write('RIFF')
+  head.writeUInt32LE(36 + seconds * rate, 4)
+  head.write('WAVEfmt ', 8)
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20) // PCM
+  head.writeUInt16LE(1, 22) // one channel
+  head.writeUInt32LE(rate, 24)
+  head.writeUInt32LE(rate, 28)
+  head.writeUInt16LE(1, 32)
+  head.writeUInt16LE(8, 34)
+  head.write('data', 36)
+  head.writeUInt32LE(seconds * rate, 40)
+  return Buffer.concat([head, Buffer.from(Array.from({ length: seconds * rate }, (_, n) => 128 + Math.round(4 * Math.sin(n / 6))))])
+}

@@ -1,0 +1,80 @@
+// What scenarios of uploads stand on: files to send, the numbers of parts that arrive, and the sums of what is stored.
+import { createHash } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { once } from './forms.mjs'
+import { equal } from './harness.mjs'
+import { labels, signIn } from './labels.mjs'
+
+export const MiB = 1 << 20
+
+const sum = (bytes) => createHash('sha256').update(bytes).digest('hex')
+
+// content makes bytes of which no part is like another.
+const content = (size, seed) => Buffer.from(Array.from({ length: Math.ceil(size / 32) }, (_, n) => sum(`${seed} ${n}`).slice(0, 32)).join('')).subarray(0, size)
+
+// written writes a file of a size into a directory that goes with the scenario.
+export async function written(config, name, size) {
+  const bytes = content(size, name)
+  const path = join(config.dir, name)
+  await writeFile(path, bytes)
+  return { path, name, sum: sum(bytes) }
+}
+
+// enter signs in and goes to a folder, the account's own one unless another is named.
+export async function enter(page, config, path = `/home/${config.username}`) {
+  await page.goto(`/app/login?next=${encodeURIComponent(`/app/files${path}`)}`)
+  await signIn(page, config)
+  await page.waitForURL((url) => url.pathname === `/app/files${path}`)
+}
+
+// choose has files chosen to be uploaded to the folder on the screen.
+export async function choose(page, config, paths) {
+  const button = page.getByRole('main').getByRole('button', { name: labels[config.language].upload, exact: true }).first()
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button.click()])
+  await chooser.setFiles(paths)
+}
+
+export const finished = (page, config, count) => page.getByRole('heading', { name: labels[config.language].uploaded(count) }).waitFor({ timeout: 180_000 })
+
+// whole fails unless files are stored as they were on the disk.
+export async function whole(config, files, folder = `/home/${config.username}`) {
+  equal('the sums', await config.ask('sums', files.map((file) => `${folder}/${file.name}`)), files.map((file) => file.sum))
+}
+
+// pace sets how fast bytes go out, in bytes a second.
+export async function pace(page, speed) {
+  const network = await page.context().newCDPSession(page)
+  await network.send('Network.enable')
+  await network.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: speed })
+}
+
+// watch counts parts: the numbers of those that were acknowledged, and of those that were sent after that.
+export function watch(page) {
+  const parts = { arrived: [], twice: [] }
+  const number = (request) => request.method() === 'PUT' && Number(/\/multipart\/[^/]+\/part\/(\d+)$/.exec(new URL(request.url()).pathname)?.[1])
+  page.on('request', (request) => parts.arrived.includes(number(request)) && parts.twice.push(number(request)))
+  page.on('response', (response) => response.ok() && number(response.request()) && parts.arrived.push(number(response.request())))
+  return parts
+}
+
+// each fails unless every part has arrived, once.
+export function each(parts, count) {
+  equal('the parts that arrived', parts.arrived.toSorted((a, b) => a - b), Array.from({ length: count }, (_, n) => n + 1))
+  equal('the parts that were sent again after they had arrived', parts.twice, [])
+}
+
+// within gives a scenario a directory of its own for what it uploads.
+const within = (run) => async (page, config) => {
+  const dir = await mkdtemp(join(tmpdir(), 'larder-trouble-'))
+  try {
+    await run(page, { ...config, dir })
+  } finally {
+    await config.ask('calm')
+    await rm(dir, { recursive: true })
+  }
+}
+
+// onLan has scenarios run against the second service, once each.
+export const onLan = (scenarios) => scenarios.map(({ name, run }) => ({ name, forms: once, lan: true, run: within(run) }))

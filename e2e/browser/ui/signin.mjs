@@ -1,0 +1,121 @@
+// Signing in: wrong and right, where it leads, and a session that ends under an open page.
+import { every, few, once, spoken } from './forms.mjs'
+import { equal, judge, until } from './harness.mjs'
+import { labels, signIn } from './labels.mjs'
+
+// nav is what is there for whoever is signed in.
+const nav = (page, config) => page.getByRole('navigation', { name: labels[config.language].nav, exact: true })
+
+async function looks(page, config) {
+  const say = labels[config.language]
+  await page.goto('/')
+  await page.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
+  equal('the address', new URL(page.url()).pathname, '/app/login')
+  equal('the language of the page', await page.evaluate(() => document.documentElement.lang), config.language)
+  equal('the theme of the page', await page.evaluate(() => document.documentElement.dataset.theme), config.theme)
+  equal('faults of the page', await judge(page), [])
+  await config.shot('sign-in')
+}
+
+async function signsIn(page, config) {
+  const say = labels[config.language]
+  await page.goto('/')
+  await signIn(page, { ...config, password: 'not this one' })
+  await page.getByText(say.wrong).waitFor()
+  equal('faults after a wrong password', await judge(page), [])
+  await config.shot('sign-in-wrong')
+  await signIn(page, config)
+  await nav(page, config).waitFor()
+  equal('the address', new URL(page.url()).pathname, `/app/files/home/${config.username}`) // the account's own folder
+  await page.getByRole('button', { name: say.account }).click()
+  await page.getByRole('menuitem', { name: say.signOut }).click()
+  await page.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
+}
+
+// A service that is not ready yet is waited for.
+async function starts(page, config) {
+  const say = labels[config.language]
+  // By the page itself: a 503 of the service counts as a fault.
+  await page.addInitScript((body) => {
+    const fetched = window.fetch
+    window.fetch = (...given) => (window.ready || !String(given[0].url ?? given[0]).endsWith('/api/public/settings') ? fetched(...given) : Promise.resolve(new Response(body, { status: 503 })))
+  }, JSON.stringify({ success: false, error: { code: 'SERVICE_UNAVAILABLE', message: '' }, timestamp: 0 }))
+  await page.goto('/')
+  await page.getByText(say.starting).waitFor()
+  equal('faults of the page', await judge(page), [])
+  await config.shot('starting')
+  await page.evaluate(() => (window.ready = true))
+  await page.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
+}
+
+// By the keyboard alone: the focus begins in the first field, and is never lost to the body.
+async function byKeyboard(page, config) {
+  await page.goto('/app/login?next=%2Fapp%2Ffiles%2Fpublic')
+  await page.getByLabel(labels[config.language].username, { exact: true }).waitFor()
+  await page.keyboard.type(config.username)
+  await page.keyboard.press('Tab')
+  await page.keyboard.type(config.password)
+  equal('the focus', await page.evaluate(() => document.activeElement.id), 'password')
+  await page.keyboard.press('Enter')
+  await nav(page, config).waitFor()
+  equal('the address', new URL(page.url()).pathname, '/app/files/public')
+}
+
+// Abuse case C76: whatever stands in `next`, the reader stays on this site.
+const foreign = ['//evil.test', '//evil.test/app/files', '/\\evil.test', '\\\\evil.test', '/\t/evil.test', '/\n/evil.test', 'https://evil.test/app', 'https:evil.test', 'javascript:alert(1)',
+  'data:text/html,x', '//evil.test/..', '/%09/evil.test', 'evil.test', '///evil.test', '/.//evil.test', 'http:\\\\evil.test']
+
+async function stays(page, config) {
+  const { origin } = new URL(config.base)
+  for (const next of foreign) {
+    await page.context().clearCookies()
+    await page.goto(`/app/login?next=${encodeURIComponent(next)}`)
+    await signIn(page, config)
+    await until(`leaving the sign-in for ${next}`, () => !page.url().includes('/app/login'))
+    await page.waitForLoadState()
+    equal(`where ${JSON.stringify(next)} leads`, new URL(page.url()).origin, origin)
+  }
+}
+
+// The session ends elsewhere: the page asks to sign in over it, and goes on where it was.
+async function lost(page, config) {
+  const say = labels[config.language]
+  await page.goto('/app/login')
+  await signIn(page, config)
+  const home = page.getByRole('link', config.size === 'desk' ? { name: 'home', exact: true } : { name: say.up('home') })
+  await home.waitFor()
+  await page.context().clearCookies()
+  await home.click()
+  const dialog = page.getByRole('dialog', { name: say.lost })
+  await dialog.waitFor()
+  equal('faults of the dialog', await judge(page), [])
+  await config.shot('session-lost')
+  await signIn(page, config)
+  await dialog.waitFor({ state: 'detached' })
+  equal('the address', new URL(page.url()).pathname, '/app/files/home')
+}
+
+// Language and theme are chosen before anybody signs in, and stay for the next visit.
+async function chooses(page, config) {
+  const say = labels['en-US']
+  await page.goto('/app/login')
+  await page.getByRole('button', { name: say.theme }).click()
+  await page.getByRole('menuitemradio', { name: say.dark }).click()
+  equal('the theme', await page.evaluate(() => document.documentElement.dataset.theme), 'dark')
+  await page.getByRole('button', { name: say.language }).click()
+  await page.getByRole('menuitemradio', { name: '简体中文' }).click()
+  await page.getByRole('heading', { level: 1, name: labels['zh-CN'].signIn }).waitFor()
+  await page.reload()
+  await page.getByRole('heading', { level: 1, name: labels['zh-CN'].signIn }).waitFor()
+  equal('the theme after a reload', await page.evaluate(() => document.documentElement.dataset.theme), 'dark')
+}
+
+export const scenarios = [
+  { name: 'the sign-in looks right', forms: every, run: looks },
+  { name: 'signs in and out', forms: spoken, run: signsIn },
+  { name: 'waits for the service', forms: once, run: starts },
+  { name: 'signs in by the keyboard', forms: once, run: byKeyboard },
+  { name: 'stays on this site', forms: once, run: stays },
+  { name: 'goes on after a lost session', forms: few, run: lost },
+  { name: 'chooses language and theme', forms: once, run: chooses },
+]

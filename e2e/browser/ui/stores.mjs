@@ -1,0 +1,58 @@
+// Uploads that go straight from the page to a store: a real one, in buckets of the S3 server of the tests.
+import { equal } from './harness.mjs'
+import { choose, enter, finished, MiB, onLan, whole, written } from './sending.mjs'
+
+// puts counts the requests with bytes: those straight to a store, and those to the service.
+function puts(page, config) {
+  const count = { store: 0, service: 0 }
+  page.on('request', (request) => {
+    if (request.method() === 'PUT') count[new URL(request.url()).origin === config.base ? 'service' : 'store']++
+  })
+  return count
+}
+
+// Bytes go to the store and nowhere else, 1 MiB in one piece and 20 in parts.
+async function straight(page, config) {
+  const files = [await written(config, 'one.bin', MiB), await written(config, 'parts.bin', 20 * MiB)]
+  await config.ask('stores')
+  await enter(page, config, '/open')
+  const count = puts(page, config)
+  await choose(page, config, files.map((file) => file.path))
+  await finished(page, config, 2)
+  equal('the requests', count, { store: 4, service: 0 })
+  await whole(config, files, '/open')
+}
+
+// Where the page may not reach the store, or not read what it answers, the same upload goes through the service; the store is left alone from then on, after a
+// reload too.
+async function around(page, config, folder) {
+  const files = [await written(config, 'one.bin', MiB), await written(config, 'parts.bin', 20 * MiB), await written(config, 'later.bin', MiB), await written(config, 'last.bin', 20 * MiB)]
+  await config.ask('stores')
+  await enter(page, config, folder)
+  const count = puts(page, config)
+  await choose(page, config, files.slice(0, 2).map((file) => file.path))
+  await finished(page, config, 2)
+  equal('the requests to the service', count.service, 4)
+  equal('whether the store was tried, each piece once at most', count.store > 0 && count.store <= 4, true)
+  const tried = count.store
+  await choose(page, config, files[2].path)
+  await finished(page, config, 3)
+  await page.reload()
+  await choose(page, config, files[3].path)
+  await finished(page, config, 1)
+  equal('the requests', count, { store: tried, service: 8 })
+  await whole(config, files, folder)
+}
+
+async function shut(page, config) {
+  await around(page, config, '/shut')
+  equal('faults but what the browser says about the store', page.faults().filter((fault) => !fault.includes('blocked by CORS policy')), [])
+}
+
+const mute = (page, config) => around(page, config, '/mute')
+
+export const scenarios = onLan([
+  { name: 'sends bytes straight to a store', run: straight },
+  { name: 'goes around a store that shuts pages out', run: shut },
+  { name: 'goes around a store that hides what it answers', run: mute },
+])

@@ -1,0 +1,166 @@
+// Uploads in trouble: the network goes, the service asks for patience, dies, forgets. Whatever happens, they go on by themselves, nothing that has arrived goes
+// twice, and what is stored in the end is what was sent. All on a host of plain http, where browsers keep from pages what they give to others.
+import { equal, judge, until } from './harness.mjs'
+import { labels } from './labels.mjs'
+import { choose, each, enter, finished, MiB, onLan, pace, watch, whole, written } from './sending.mjs'
+
+async function offline(page, config) {
+  const say = labels[config.language]
+  const file = await written(config, 'offline.bin', 60 * MiB)
+  await enter(page, config)
+  const parts = watch(page)
+  await pace(page, 4 * MiB)
+  await choose(page, config, file.path)
+  await until('two parts', () => parts.arrived.length >= 2, 60_000)
+  const banner = page.getByText(say.offline)
+  await page.context().setOffline(true)
+  await config.ask('cut') // setOffline() leaves alone what is under way
+  await banner.waitFor()
+  await page.getByText(say.noNetwork, { exact: true }).waitFor()
+  const before = parts.arrived.length
+  const end = Date.now() + 30_000
+  await until('half a minute', () => Date.now() > end, 40_000)
+  equal('the parts that arrived meanwhile', parts.arrived.length, before)
+  equal('whether the banner still stands', await banner.isVisible(), true)
+  await config.shot('trouble-offline')
+  await config.ask('mend')
+  await page.context().setOffline(false)
+  await banner.waitFor({ state: 'hidden' })
+  await finished(page, config, 1)
+  each(parts, 8)
+  await whole(config, [file])
+}
+
+// More requests than the service lets an account make in a minute: its own limit, set low and used up, 10 for most things and 200 for uploads.
+async function limited(page, config) {
+  const say = labels[config.language]
+  const files = []
+  for (let n = 0; n < 15; n++) files.push(await written(config, `limited ${n}.bin`, 2000))
+  await enter(page, config)
+  await config.ask('settings', { rateLimitEnabled: true, rateLimitRequestsPerMinute: 10 })
+  await page.evaluate(async () => {
+    const paths = [...Array(10).fill('/api/files?path=/'), ...Array(200).fill('/api/files/upload/multipart/none/parts')]
+    await Promise.all(paths.map((path) => fetch(path)))
+  })
+  const asked = []
+  const pauses = []
+  const ours = (request) => new URL(request.url()).pathname.startsWith('/api/')
+  page.on('request', (request) => ours(request) && asked.push(Date.now()))
+  page.on('response', (response) => response.status() === 429 && pauses.push({ from: Date.now(), seconds: Number(response.headers()['retry-after']) }))
+  await page.evaluate(() => {
+    window.toasts = 0
+    const count = () => (window.toasts = Math.max(window.toasts, document.querySelectorAll('ul[aria-live] > li').length))
+    new MutationObserver(count).observe(document.body, { subtree: true, childList: true })
+  })
+  const banner = page.getByText(say.serverPause)
+  await choose(page, config, files.map((file) => file.path))
+  await banner.waitFor()
+  equal('how many banners stand', await banner.count(), 1)
+  equal('faults of the banner', await judge(page), [])
+  await config.shot('trouble-limited')
+  await finished(page, config, files.length)
+  config.figure('15 files at 10 and 200 requests a minute', { refused: pauses.length, longest: Math.max(...pauses.map((pause) => pause.seconds)) })
+  const hasty = asked.filter((at) => pauses.some(({ from, seconds }) => at > from + 500 && at < from + seconds * 1000 - 500))
+  equal('what was asked while the service wanted a pause', hasty, [])
+  equal('how many toasts there were', await page.evaluate(() => window.toasts), 0)
+  await whole(config, files)
+}
+
+// The hour of a session ends in mid-upload. What had arrived of it is kept, so what was under way is all that goes again.
+async function expires(page, config) {
+  const say = labels[config.language]
+  const [large, small] = [await written(config, 'expires.bin', 60 * MiB), await written(config, 'expires small.bin', 15 * MiB)]
+  await enter(page, config)
+  const parts = watch(page)
+  const answers = []
+  page.on('response', (response) => response.status() === 410 && answers.push(response.url()))
+  await pace(page, 4 * MiB)
+  await choose(page, config, [large.path, small.path])
+  await until('two parts', () => parts.arrived.length >= 2, 60_000)
+  await config.ask('expire')
+  await Promise.all([say.resent, say.allResent].map((text) => page.getByText(text).waitFor({ timeout: 60_000 })))
+  equal('faults of the page', await judge(page), [])
+  await config.shot('trouble-expired')
+  await pace(page, -1)
+  await finished(page, config, 2)
+  equal('whether the service said 410', answers.length > 0, true)
+  each(parts, 8)
+  await whole(config, [large, small])
+}
+
+// The service is killed in mid-upload, and comes back on what it had on its disk.
+async function killed(page, config) {
+  const say = labels[config.language]
+  const file = await written(config, 'killed.bin', 60 * MiB)
+  await enter(page, config)
+  const parts = watch(page)
+  await pace(page, 4 * MiB)
+  await choose(page, config, file.path)
+  await until('two parts', () => parts.arrived.length >= 2, 60_000)
+  await config.ask('kill')
+  const banner = page.getByText(say.offline)
+  await banner.waitFor()
+  await config.shot('trouble-killed')
+  await config.ask('start')
+  await banner.waitFor({ state: 'hidden', timeout: 60_000 })
+  await finished(page, config, 1)
+  each(parts, 8)
+  await whole(config, [file])
+}
+
+// A page that is loaded anew in mid-upload goes on where it was once it has been given the file again.
+async function reloaded(page, config) {
+  const say = labels[config.language]
+  const file = await written(config, 'reloaded.bin', 40 * MiB)
+  await enter(page, config)
+  const parts = watch(page)
+  await pace(page, 4 * MiB)
+  await choose(page, config, file.path)
+  await until('two parts', () => parts.arrived.length >= 2, 60_000)
+  page.on('dialog', (dialog) => dialog.accept())
+  await page.reload()
+  await page.getByText(say.pickAgain).first().waitFor()
+  await pace(page, -1)
+  const [again] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: say.choose, exact: true }).click()])
+  await again.setFiles(file.path)
+  await finished(page, config, 1)
+  each(parts, 5)
+  await whole(config, [file])
+}
+
+// What a page on plain http does without: a link is in the clipboard all the same, and its QR code on the screen.
+async function plain(page, config) {
+  const say = labels[config.language]
+  const file = await written(config, 'plain.txt', 1000)
+  await enter(page, config)
+  equal('what the browser keeps from the page', await page.evaluate(() => [isSecureContext, typeof navigator.clipboard, typeof crypto.randomUUID, typeof crypto.subtle]), [false, 'undefined', 'undefined', 'undefined'])
+  await choose(page, config, file.path)
+  await finished(page, config, 1)
+  await page.getByRole('link', { name: /^plain\.txt/ }).click()
+  await page.getByRole('button', { name: say.link, exact: true }).click()
+  const panel = page.getByRole('dialog', { name: say.link })
+  await panel.getByRole('button', { name: say.copyLink }).click()
+  await panel.getByText(say.copied, { exact: true }).waitFor()
+  equal('whether the focus is where it was', await panel.getByRole('button', { name: say.copyLink }).evaluate((button) => button === document.activeElement), true)
+  await panel.getByRole('button', { name: say.qr }).click()
+  const box = await panel.getByRole('img', { name: say.qrShown }).boundingBox()
+  equal('whether the QR code can be seen', box.width > 100 && box.height > 100, true)
+  equal('faults of the panel', await judge(page), [])
+  await config.shot('trouble-plain')
+  await page.keyboard.press('Escape')
+  await panel.waitFor({ state: 'detached' })
+  const search = page.getByRole('searchbox')
+  await search.focus()
+  await page.keyboard.press('Control+V')
+  equal('what is in the clipboard', await search.inputValue(), `${config.base}/home/${config.username}/plain.txt`)
+  await whole(config, [file])
+}
+
+export const scenarios = onLan([
+  { name: 'goes on after half a minute without a network', run: offline },
+  { name: 'waits when there were too many requests', run: limited },
+  { name: 'goes on in another session when one expires', run: expires },
+  { name: 'goes on after the service was killed', run: killed },
+  { name: 'goes on after a reload', run: reloaded },
+  { name: 'copies links on plain http', run: plain },
+])

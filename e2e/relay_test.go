@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// relay stands between clients and a service as a network does, and can be cut.
+type relay struct {
+	address string // where it listens
+	target  string
+
+	mu    sync.Mutex // guards what is below
+	cut   bool
+	conns map[net.Conn]bool
+	group sync.WaitGroup
+}
+
+// newRelay starts one; it ends with the test.
+func newRelay(t testing.TB, target string) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{address: listener.Addr().String(), target: target, conns: map[net.Conn]bool{}}
+	r.group.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			r.group.Go(func() { r.carry(client) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		r.set(true)
+		r.group.Wait()
+	})
+	return r
+}
+
+// set cuts every connection and takes no other, or takes them again.
+func (r *relay) set(cut bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = cut
+	if cut {
+		for conn := range r.conns {
+			conn.Close()
+		}
+	}
+}
+
+// carry joins a client with the service until either ends, or the cut.
+func (r *relay) carry(client net.Conn) {
+	defer r.forget(client)
+	if !r.keep(client) {
+		return
+	}
+	service, err := net.Dial("tcp", r.target)
+	if err != nil {
+		return
+	}
+	defer r.forget(service)
+	if !r.keep(service) {
+		return
+	}
+	r.group.Go(func() {
+		io.Copy(service, client) // ends as the connection does
+		service.Close()
+	})
+	io.Copy(client, service)
+}
+
+// keep takes note of a connection, and says whether it may go on.
+func (r *relay) keep(conn net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conns[conn] = true
+	return !r.cut
+}
+
+func (r *relay) forget(conn net.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.conns, conn)
+	conn.Close()
+}

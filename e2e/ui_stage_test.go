@@ -1,0 +1,163 @@
+package e2e
+
+import (
+	"database/sql"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"larder/internal/blob/s3/s3test"
+)
+
+// stage does what scenarios of the web UI ask for and no page can do.
+type stage struct {
+	site    *process // the one that the scenarios run against
+	keyed   *client  // of it
+	trouble *process // a second one, that troubles are made for
+	relay   *relay   // before the second
+	stocked bool     // the second has its stores
+}
+
+// lan starts the second service, which people reach by plain http and a name of their network, and returns its address.
+func (s *stage) lan(t *testing.T) string {
+	t.Helper()
+	site := newSite(t)
+	site.keepPort(t)
+	s.relay = newRelay(t, site.env["LARDER_LISTEN"])
+	_, port, _ := strings.Cut(s.relay.address, ":")
+	base := "http://lan.test:" + port
+	site.set("LARDER_BASE_URL", base, "LARDER_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8")
+	s.trouble = site.start(t)
+	people(t, s.trouble)
+	return base
+}
+
+// do does it and returns the answer.
+func (s *stage) do(t *testing.T, what string, with json.RawMessage) any {
+	t.Helper()
+	switch what {
+	case "many": // ten thousand files, in the first service; all others are done to the second
+		many(t, s.site.admin(t), s.keyed)
+	case "settings":
+		s.trouble.admin(t).do(t, "PATCH", "/api/admin/settings", with).want(t, 200)
+	case "cut":
+		s.relay.set(true)
+	case "mend":
+		s.relay.set(false)
+	case "kill":
+		s.trouble.kill()
+	case "start":
+		s.trouble = s.trouble.site.start(t)
+	case "calm": // the next scenario finds things as this one did, however it went
+		s.calm(t)
+	case "expire":
+		s.expire(t)
+	case "stores":
+		s.stores(t)
+	case "sums":
+		return s.sums(t, with)
+	default:
+		t.Fatalf("a scenario asks for %q", what)
+	}
+	return nil
+}
+
+// calm ends all trouble.
+func (s *stage) calm(t *testing.T) {
+	t.Helper()
+	s.relay.set(false)
+	select {
+	case <-s.trouble.exited:
+		s.trouble = s.trouble.site.start(t)
+	default:
+	}
+	s.trouble.admin(t).do(t, "PATCH", "/api/admin/settings", object{"rateLimitRequestsPerMinute": 10_000}).want(t, 200)
+}
+
+// expire lets the hour of all open upload sessions be over. No setting shortens it, and the clock of a program of its own is not to be moved.
+func (s *stage) expire(t *testing.T) {
+	t.Helper()
+	d, err := sql.Open("sqlite", "file:"+filepath.Join(s.trouble.site.dir, "larder.db")+"?_pragma=busy_timeout(15000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Exec("UPDATE upload_sessions SET expires_at = created_at WHERE status = 'pending'"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stores makes folders whose bytes browsers send straight to a bucket: /open, which lets the site in; /shut, which does not; /mute, which keeps from
+// pages what it answers. The server of the tests shows its ETag in any case, so that is done by a proxy.
+func (s *stage) stores(t *testing.T) {
+	t.Helper()
+	if s.stocked {
+		return
+	}
+	s.stocked = true
+	admin, site := s.trouble.admin(t), s.trouble.site.env["LARDER_BASE_URL"]
+	for _, name := range []string{"open", "shut", "mute"} {
+		bucket := s3test.New(t)
+		if name != "shut" {
+			_, err := bucket.SDK(t).PutBucketCors(t.Context(), &s3.PutBucketCorsInput{Bucket: &bucket.Name, CORSConfiguration: &types.CORSConfiguration{
+				CORSRules: []types.CORSRule{{AllowedOrigins: []string{site}, AllowedMethods: []string{"GET", "HEAD", "PUT"}, AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}}},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		provider := object{
+			"name": name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey,
+			"secretAccessKey": bucket.SecretKey, "uploadMode": "presigned",
+		}
+		if name == "mute" {
+			provider["uploadDomain"] = mute(t, bucket.Endpoint)
+		}
+		var made struct{ Provider struct{ ID string } }
+		admin.do(t, "POST", "/api/admin/storage/providers", provider).data(t, 201, &made)
+		admin.do(t, "POST", "/api/admin/mounts", object{"providerId": made.Provider.ID, "mountPath": "/" + name, "name": name}).want(t, 201)
+	}
+}
+
+// mute starts a proxy that lets pages see no header of a store, and returns its address.
+func mute(t *testing.T, store string) string {
+	t.Helper()
+	target, err := url.Parse(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host // it was signed
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			answer.Header.Del("Access-Control-Expose-Headers")
+			return nil
+		},
+	})
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// sums are those of the contents of files, by sha256.
+func (s *stage) sums(t *testing.T, paths json.RawMessage) []string {
+	t.Helper()
+	var all []string
+	if err := json.Unmarshal(paths, &all); err != nil {
+		t.Fatal(err)
+	}
+	admin, sums := s.trouble.admin(t), []string{}
+	for _, path := range all {
+		sums = append(sums, hash(admin.do(t, "GET", escaped(path), nil).want(t, 200).body))
+	}
+	return sums
+}

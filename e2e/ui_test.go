@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// uiPatience is for all scenarios together.
+const uiPatience = 25 * time.Minute
+
+// The web UI, by what people see of it: each flow in each language and theme, every screen judged for accessibility, no violation of the page's
+// policy in the whole run (browser/ui). LARDER_TEST_UI_ONLY is a part of the names of those to run.
+func TestUI(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.start(t)
+	st := &stage{site: p, keyed: furnish(t, p)}
+	run := object{"base": p.url, "users": uiUsers, "password": adminPassword, "only": os.Getenv("LARDER_TEST_UI_ONLY")}
+	if uiInFull() {
+		run["lan"] = st.lan(t)
+	}
+	perform(t, run, st)
+}
+
+// uiInFull is whether screens are looked at in every form, and uploads get into trouble.
+func uiInFull() bool { return os.Getenv("LARDER_TEST_UI_FULL") != "" }
+
+// perform runs scenarios in a browser, as browser/ui/main.mjs says. LARDER_TEST_SHOTS is a directory for pictures.
+func perform(t *testing.T, run object, st *stage) {
+	t.Helper()
+	run["full"], run["shots"] = uiInFull(), os.Getenv("LARDER_TEST_SHOTS")
+	oneBrowser <- struct{}{}
+	defer func() { <-oneBrowser }()
+	ctx, cancel := context.WithTimeout(t.Context(), uiPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "ui/main.mjs")
+	cmd.Dir = "browser"
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	lines, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tell := json.NewEncoder(answers)
+	if err := tell.Encode(run); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
+		var told struct {
+			Name, Error string
+			MS          int
+
+			Figure  string
+			Figures map[string]float64
+
+			Ask  string
+			With json.RawMessage
+		}
+		if err := json.Unmarshal(scanner.Bytes(), &told); err != nil {
+			t.Fatalf("main.mjs printed %q: %v", scanner.Text(), err)
+		}
+		if told.Figure != "" {
+			t.Logf("%s: %v", told.Figure, told.Figures)
+			continue
+		}
+		if told.Ask != "" {
+			if err := tell.Encode(st.do(t, told.Ask, told.With)); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		ran++
+		t.Run(strings.ReplaceAll(told.Name, " ", "_"), func(t *testing.T) {
+			if told.Error != "" {
+				t.Errorf("after %d ms: %s", told.MS, told.Error)
+			}
+		})
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("node ui/main.mjs: %v\n%s", err, &complaints)
+	}
+	if ran == 0 {
+		t.Error("no scenario ran")
+	}
+}
+
+// uiUsers are administrators by the language that they have chosen; their password is adminPassword.
+var uiUsers = map[string]string{"en-US": "ann", "zh-CN": "lin"}
+
+// many puts ten thousand files into one folder.
+func many(t *testing.T, admin, keyed *client) {
+	t.Helper()
+	admin.mkdir(t, "/public", "many")
+	const workers = 8
+	var group sync.WaitGroup
+	for worker := range workers {
+		group.Go(func() {
+			for n := worker; n < 10_000; n += workers {
+				if _, r, err := keyed.raw(fmt.Sprintf("f%05d.txt", n), "/public/many", "text/plain", []byte("x")); err != nil || r.status != 200 {
+					t.Errorf("file %d: %d %s %v", n, r.status, r.body, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// hostile are files whose names or contents would run a script where a page took them for markup (abuse cases C67 to C72). What runs says so by an alert.
+var hostile = map[string]string{
+	`<img src=x onerror=alert(1)>.txt`:          "<script>alert(2)</script>",
+	`"><svg onload=alert(3)>.png`:               "no picture",
+	`'-alert(4)-'.html`:                         "<!doctype html><script>alert(5)</script>",
+	"picture.svg":                               `<svg xmlns="http://www.w3.org/2000/svg" onload="alert(6)"><script>alert(7)</script></svg>`,
+	"readme.md":                                 "# Read\n\n<img src=x onerror=alert(8)>\n\n[click](javascript:alert(9)) <a href=\"javascript:alert(10)\">or here</a><iframe srcdoc=\"<script>alert(11)</script>\"></iframe>",
+	"{{alert(12)}}${alert(13)}.js":              "alert(14)",
+	"a&lt;b&gt;&amp;.csv":                       "=cmd|' /C calc'!A0",
+	"javascript:alert(15).txt":                  "text",
+	"long-" + strings.Repeat("n", 240) + ".txt": "a long name",
+}
+
+// people makes the accounts.
+func people(t *testing.T, p *process) {
+	t.Helper()
+	admin := p.admin(t)
+	for locale, name := range uiUsers {
+		admin.do(t, "POST", "/api/admin/users", object{"username": name, "email": name + "@example.org", "password": adminPassword, "role": "admin"}).want(t, 201)
+		login(t, name, adminPassword, p.url).do(t, "PUT", "/api/users/me/settings", object{"locale": locale}).want(t, 200)
+	}
+}
+
+// furnish puts there what the scenarios find, and returns the client that did so, by a key for every folder.
+func furnish(t *testing.T, p *process) *client {
+	t.Helper()
+	admin := p.admin(t)
+	people(t, p)
+	var key struct{ Key struct{ FullToken string } }
+	admin.do(t, "POST", "/api/keys/", object{"name": "ui", "permissions": []string{"write"}, "protocols": []string{"api"}, "uploadPath": "/"}).data(t, 201, &key)
+	keyed := withKey(key.Key.FullToken, p.url)
+	keyed.mustRaw(t, "private.txt", "/home", "text/plain", []byte("for the administrator alone"))
+	for name, content := range hostile {
+		keyed.mustRaw(t, name, "/public/odd", "application/octet-stream", []byte(content))
+	}
+	locked := keyed.mustRaw(t, "locked.txt", "/public", "text/plain", []byte("behind a password"))
+	admin.do(t, "PUT", "/api/files/"+locked.FileID, object{"accessPassword": "open sesame"}).want(t, 200)
+	return keyed
+}

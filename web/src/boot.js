@@ -1,0 +1,50 @@
+// Runs before the first paint: gives the page the look that was chosen last, and begins to fetch what every screen needs.
+(() => {
+  const root = document.documentElement;
+  let look = {};
+  try {
+    look = JSON.parse(localStorage.getItem("larder.look") ?? "{}");
+  } catch {
+    // without storage, or with something else in it, the look is the usual one
+  }
+  const dark = look.theme === "dark" || (look.theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  root.dataset.theme = dark ? "dark" : "light";
+  root.dataset.blur = look.blur === false ? "off" : "on";
+  for (const [name, value] of Object.entries(look.accent?.[root.dataset.theme] ?? {}))
+    root.style.setProperty(name, value);
+  root.lang = look.locale ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en-US");
+  const ask = (address) => {
+    const answer = fetch(address, { headers: { Accept: "application/json" } });
+    answer.catch(() => undefined); // whoever uses it hears of it
+    window.larderBoot[address] = answer;
+    return answer;
+  };
+  window.larderBoot = {};
+  const me = ask("/api/users/me/settings");
+  ask("/api/public/settings");
+
+  const [, app, screen, ...below] = location.pathname.split("/");
+  const files = {}; /* files */
+  for (const file of [...(files[root.lang] ?? []), ...((app === "app" && files[screen]) || [])]) {
+    const link = document.createElement("link");
+    const style = file.endsWith(".css");
+    link.rel = style ? "preload" : "modulepreload";
+    link.as = style ? "style" : "script";
+    link.crossOrigin = "";
+    link.href = file;
+    link.nonce = document.currentScript.nonce;
+    document.head.append(link);
+  }
+
+  if (app !== "app" || screen !== "files" || location.search) return;
+  // What the folder begins with, asked for as lib/listing.svelte.ts does it.
+  const listings = () => {
+    const path = `/${below.filter(Boolean).map(decodeURIComponent).join("/")}`;
+    const { usual, folders } = JSON.parse(localStorage.getItem("larder.views") ?? "{}");
+    const view = folders?.find(([one]) => one === path)?.[1] ?? usual;
+    const order = view?.sort ? `&sort=${view.sort}&order=${view.order}` : "";
+    for (const type of ["folder", "file"])
+      ask(`/api/files?path=${encodeURIComponent(path)}&page=1&limit=200&type=${type}${order}`);
+  };
+  me.then((answer) => answer.ok && listings()).catch(() => undefined); // then the screen asks by itself
+})();

@@ -1,0 +1,151 @@
+/** Things done to many entries: in batches, with what went wrong told entry by entry. */
+import { client, Failure, take } from "./api";
+import { explain, type Entry } from "./entry";
+import { t } from "./i18n.svelte";
+import { follow } from "./job";
+
+/** What became of an undertaking. */
+export interface Outcome {
+  done: Entry[];
+  failed: Trouble[];
+}
+
+export interface Trouble {
+  entry: Entry;
+  reason: string;
+}
+
+/** How far it is: entries done, with parts of one for what is being copied. */
+export type Progress = (done: number) => void;
+
+const batch = 100;
+const atOnce = 3;
+
+/** The parts of a list, each of at most so many. */
+export function parts<Item>(list: readonly Item[], most = batch): Item[][] {
+  const out: Item[][] = [];
+  for (let at = 0; at < list.length; at += most) out.push(list.slice(at, at + most));
+  return out;
+}
+
+export function deleteAll(entries: readonly Entry[], progress: Progress, signal: AbortSignal): Promise<Outcome> {
+  return inBatches("delete", undefined, entries, progress, signal);
+}
+
+export function moveAll(
+  entries: readonly Entry[],
+  to: string,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  return inBatches("move", to, entries, progress, signal);
+}
+
+async function inBatches(
+  action: "delete" | "move",
+  targetPath: string | undefined,
+  entries: readonly Entry[],
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const out: Outcome = { done: [], failed: [] };
+  const count = counter(progress);
+  for (const part of parts(entries)) {
+    const byId = new Map(part.map((entry) => [entry.id, entry]));
+    try {
+      const body = { action, fileIds: part.map((entry) => entry.id), targetPath: targetPath ?? null };
+      const { succeeded, failed, jobs } = await take(client.POST("/api/files/batch", { body, signal }));
+      const working = new Map(jobs.map((job) => [job.id, job.jobId]));
+      for (const { id, code, error } of failed) {
+        out.failed.push({ entry: byId.get(id)!, reason: reason(new Failure(code, error)) });
+      }
+      for (const id of succeeded) if (!working.has(id)) out.done.push(byId.get(id)!);
+      count.add(failed.length + succeeded.length - working.size);
+      await each([...working], ([id, jobId]) => finish(byId.get(id)!, jobId, count, out, signal));
+    } catch (cause) {
+      signal.throwIfAborted();
+      for (const entry of part) out.failed.push({ entry, reason: reason(cause) });
+      count.add(part.length);
+    }
+  }
+  return out;
+}
+
+/** Copies one by one, for which there is no batch. What is copied to the folder it is in gets another name. */
+export async function copyAll(
+  entries: readonly Entry[],
+  to: string,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const out: Outcome = { done: [], failed: [] };
+  const count = counter(progress);
+  await each(entries, async (entry) => {
+    let jobId: string;
+    try {
+      const body = { targetPath: to, newName: entry.path === to ? copyName(entry) : null };
+      const params = { path: { id: entry.id } };
+      ({ jobId } = await take(client.POST("/api/files/{id}/copy", { params, body, signal })));
+    } catch (cause) {
+      signal.throwIfAborted();
+      out.failed.push({ entry, reason: reason(cause) });
+      count.add(1);
+      return;
+    }
+    await finish(entry, jobId, count, out, signal);
+  });
+  return out;
+}
+
+/** Waits for the job of one entry. */
+async function finish(entry: Entry, jobId: string, count: Counter, out: Outcome, signal: AbortSignal): Promise<void> {
+  try {
+    await follow(jobId, (percent) => count.part(jobId, percent / 100), signal);
+    out.done.push(entry);
+  } catch (cause) {
+    signal.throwIfAborted();
+    out.failed.push({ entry, reason: reason(cause) });
+  }
+  count.part(jobId, 1);
+}
+
+/** `cat (1).jpg` for `cat.jpg`, as the server names what it finds a name taken for. */
+export function copyName({ name, type }: Pick<Entry, "name" | "type">): string {
+  const dot = type === "file" ? name.lastIndexOf(".") : -1;
+  return dot > 0 ? `${name.slice(0, dot)} (1)${name.slice(dot)}` : `${name} (1)`;
+}
+
+/** What a person is told of one entry. */
+function reason(cause: unknown): string {
+  return explain(cause, { OPERATION_FAILED: t.panels.conflict });
+}
+
+interface Counter {
+  add(entries: number): void;
+  part(job: string, of: number): void;
+}
+
+function counter(progress: Progress): Counter {
+  const jobs = new Map<string, number>();
+  let whole = 0;
+  const tell = () => progress([...jobs.values()].reduce((sum, part) => sum + part, whole));
+  return {
+    add(entries) {
+      whole += entries;
+      tell();
+    },
+    part(job, of) {
+      jobs.set(job, of);
+      tell();
+    },
+  };
+}
+
+/** Does something with each of a list, with few at once. */
+async function each<Item>(list: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < list.length) await work(list[next++]!);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, list.length) }, worker));
+}

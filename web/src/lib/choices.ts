@@ -1,0 +1,46 @@
+/** The choices of language and theme, and what else there is for an account, as entries of a menu. */
+import logOut from "lucide:log-out";
+import { explain } from "./entry";
+import { locale, locales, t, type Locale } from "./i18n.svelte";
+import { look, setLook, type Theme } from "./look.svelte";
+import { keepLook, session, signOut } from "./session.svelte";
+import { toast } from "./toasts.svelte";
+import type { MenuItem } from "./ui/menu";
+
+export const languageNames: Record<Locale, string> = { "zh-CN": "简体中文", "en-US": "English" };
+const themes: Theme[] = ["light", "dark", "system"];
+
+function change(to: { theme?: Theme; locale?: Locale }): void {
+  void setLook(to);
+  void keepLook(to);
+}
+
+export function languageItems(): MenuItem[] {
+  return locales.map((name) => ({
+    label: languageNames[name],
+    checked: locale() === name,
+    run: () => change({ locale: name }),
+  }));
+}
+
+export function themeItems(): MenuItem[] {
+  return themes.map((name) => ({
+    label: t.common.themes[name],
+    checked: look.theme === name,
+    run: () => change({ theme: name }),
+  }));
+}
+
+/** What the menu of the account holds; for a visitor, how the page looks. */
+export function accountItems(): MenuItem[] {
+  const looks: MenuItem[] = [...languageItems(), "-", ...themeItems()];
+  return session.me ? [...looks, "-", { label: t.shell.signOut, icon: logOut, run: () => void leave() }] : looks;
+}
+
+async function leave(): Promise<void> {
+  try {
+    await signOut();
+  } catch (cause) {
+    toast("error", explain(cause));
+  }
+}

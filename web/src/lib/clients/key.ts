@@ -1,0 +1,42 @@
+/** API keys as the set-ups of clients see them. */
+import type { Schemas } from "../api";
+
+export type Permission = "read" | "write" | "delete";
+export type Protocol = "api" | "webdav";
+export type PublicLinks = "none" | "images" | "all";
+
+export const permissions: readonly Permission[] = ["read", "write", "delete"];
+export const protocols: readonly Protocol[] = ["api", "webdav"];
+export const publicLinks: readonly PublicLinks[] = ["images", "all", "none"];
+
+/** A key at its creation, the one time that its secret is known. */
+export interface FreshKey {
+  /** The address of the service as clients reach it, without a slash at its end. */
+  base: string;
+  name: string;
+  keyId: string;
+  secret: string;
+  /** Both, as Bearer tokens are. */
+  token: string;
+  permissions: readonly string[];
+  protocols: readonly string[];
+  uploadPath: string;
+}
+
+export function freshKey({ key, configs }: Schemas["ApiCreateKeyReply"]): FreshKey {
+  return {
+    base: configs.bearer.url.slice(0, -"/api/upload".length),
+    name: key.name,
+    keyId: key.keyId,
+    secret: key.secret,
+    token: key.fullToken,
+    permissions: key.permissions,
+    protocols: key.protocols,
+    uploadPath: key.uploadPath,
+  };
+}
+
+/** Whether pictures can be sent with it in one request. */
+export function uploads(key: Pick<FreshKey, "permissions" | "protocols">): boolean {
+  return key.protocols.includes("api") && key.permissions.includes("write");
+}

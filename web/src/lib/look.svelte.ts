@@ -1,0 +1,80 @@
+/** How the page looks: theme, accent, blur. Kept in the browser for the next start (src/boot.js), and with the account. */
+import { accent, type Scheme } from "./color";
+import { initialLocale, locale, speak, type Locale } from "./i18n.svelte";
+
+export type Theme = "light" | "dark" | "system";
+export const defaultAccent = "#3b6cf6";
+
+interface Kept {
+  theme?: Theme;
+  accentColor?: string;
+  accent?: Record<Scheme, Record<string, string>>;
+  blur?: boolean;
+  locale?: Locale;
+}
+
+const key = "larder.look";
+
+function kept(): Kept {
+  try {
+    return (JSON.parse(localStorage.getItem(key) ?? "{}") as Kept | null) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+class Look {
+  theme = $state<Theme>("system");
+  accent = $state(defaultAccent);
+  blur = $state(true);
+}
+
+export const look = new Look();
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+function show(): void {
+  const root = document.documentElement;
+  const scheme: Scheme = look.theme === "system" ? (dark.matches ? "dark" : "light") : look.theme;
+  root.dataset.theme = scheme;
+  root.dataset.blur = look.blur ? "on" : "off";
+  const variables = { light: accent(look.accent, "light"), dark: accent(look.accent, "dark") };
+  for (const [name, value] of Object.entries(variables[scheme])) root.style.setProperty(name, value);
+  const keep: Kept = {
+    theme: look.theme,
+    accentColor: look.accent,
+    accent: variables,
+    blur: look.blur,
+    locale: locale(),
+  };
+  try {
+    localStorage.setItem(key, JSON.stringify(keep));
+  } catch {
+    // the next start shows the usual look first
+  }
+}
+
+/** Changes the look, from now on and for the next start. */
+export async function setLook(to: {
+  theme?: string;
+  accentColor?: string;
+  enableBlur?: boolean;
+  locale?: string;
+}): Promise<void> {
+  if (to.theme === "light" || to.theme === "dark" || to.theme === "system") look.theme = to.theme;
+  if (to.accentColor && /^#[0-9a-f]{6}$/i.test(to.accentColor)) look.accent = to.accentColor;
+  if (to.enableBlur !== undefined) look.blur = to.enableBlur;
+  if (to.locale && to.locale !== locale()) await speak(to.locale === "zh-CN" ? "zh-CN" : "en-US");
+  show();
+}
+
+/** Begins with the look of last time. */
+export async function startLook(): Promise<void> {
+  const last = kept();
+  look.theme = last.theme ?? "system";
+  look.accent = last.accentColor ?? defaultAccent;
+  look.blur = last.blur ?? true;
+  dark.addEventListener("change", show);
+  await speak(initialLocale());
+  show();
+}

@@ -1,0 +1,67 @@
+/**
+ * Markdown as HTML that may stand in our page. HTML in it is shown as the text it is, addresses are http, https, mailto or files of this site, and
+ * images come from this site alone: those of others would learn who reads.
+ */
+import DOMPurify from "dompurify";
+import { Marked, type Tokens } from "marked";
+import { parentOf } from "./entry";
+import { address } from "./router.svelte";
+
+const tags =
+  "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr img li ol p pre strong table tbody td th thead tr ul".split(" ");
+const attributes = "align alt class href rel src start target title".split(" ");
+
+/** HTML of a Markdown text that lies at a path. */
+export function markdown(text: string, path: string): string {
+  const marked = new Marked({
+    gfm: true,
+    async: false,
+    renderer: {
+      html: ({ text, block }: Tokens.HTML | Tokens.Tag) => (block ? `<p>${escape(text)}</p>` : escape(text)),
+      checkbox: ({ checked }: Tokens.Checkbox) => (checked ? "☑ " : "☐ "),
+      link({ href, title, tokens }: Tokens.Link) {
+        const to = target(href, path);
+        const words = this.parser.parseInline(tokens);
+        if (!to) return words;
+        const hint = title ? ` title="${escape(title)}"` : "";
+        return `<a href="${escape(to)}"${hint} target="_blank" rel="noopener noreferrer">${words}</a>`;
+      },
+      image({ href, text }: Tokens.Image) {
+        const to = target(href, path);
+        if (!to) return escape(text);
+        if (to.startsWith("/")) return `<img src="${escape(to)}" alt="${escape(text)}">`;
+        return `<a href="${escape(to)}" target="_blank" rel="noopener noreferrer">${escape(text || to)}</a>`;
+      },
+    },
+  });
+  return DOMPurify.sanitize(marked.parse(text) as string, {
+    ALLOWED_TAGS: tags,
+    ALLOWED_ATTR: attributes,
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+    // Only what names an address is judged as one.
+    ADD_URI_SAFE_ATTR: attributes.filter((name) => name !== "href" && name !== "src"),
+    ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|\/(?![/\\]))/i,
+  });
+}
+
+/** Where a link of a file leads: to another site, or to a file of this one by its path. Undefined for everything else. */
+export function target(href: string, path: string): string | undefined {
+  if (href.startsWith("#")) return undefined; // headings have no names here
+  try {
+    const to = new URL(href, new URL(address("", parentOf(path)) + "/", "http://files.invalid"));
+    if (to.host === "files.invalid") return reserved.test(to.pathname) ? undefined : to.pathname;
+    return /^(https?|mailto):$/.test(to.protocol) ? to.href : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is no file: asking for it could do something. */
+const reserved = /^\/(api|webdav|share|app)(\/|$)/i;
+
+const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+function escape(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => entities[sign]!);
+}

@@ -1,0 +1,52 @@
+/** Names of files: their parts, and what kind of file they are of. */
+
+/** What is behind the last dot, in lower case; "" without one, and for names like `.profile`. */
+export function extension(name: string): string {
+  const dot = name.lastIndexOf(".");
+  return dot > 0 && dot < name.length - 1 ? name.slice(dot + 1).toLowerCase() : "";
+}
+
+const segments = new Intl.Segmenter();
+
+/** How many characters of a name are not its extension. */
+export function baseLength(name: string): number {
+  const end = extension(name);
+  return end ? name.length - end.length - 1 : name.length;
+}
+
+/**
+ * A name in two parts, of which only the first is to be cut short: its end is what tells one from another. The cut never splits what is one character
+ * to a reader.
+ */
+export function halves(name: string): [string, string] {
+  const whole = name.slice(0, baseLength(name));
+  const base = /^[\x20-\x7e]*$/.test(whole) ? [...whole] : [...segments.segment(whole)].map(({ segment }) => segment);
+  const ending = name.slice(whole.length);
+  if (base.length <= 8 || ending.length > 10) return [name, ""];
+  return [base.slice(0, -4).join(""), base.slice(-4).join("") + ending];
+}
+
+export type FileKind =
+  "image" | "video" | "audio" | "pdf" | "text" | "code" | "archive" | "sheet" | "document" | "slides" | "file";
+
+const byExtension = new Map<string, FileKind>();
+const extensions: Partial<Record<FileKind, string>> = {
+  text: "txt md markdown log rtf",
+  code: "js mjs ts tsx jsx json html css xml yaml yml toml go rs py rb java kt c h cpp hpp cs php sh ps1 sql svelte vue",
+  archive: "zip gz tgz tar 7z rar xz bz2 zst iso dmg",
+  sheet: "xls xlsx ods csv tsv numbers",
+  document: "doc docx odt pages epub",
+  slides: "ppt pptx odp key",
+  pdf: "pdf",
+  image: "svg",
+};
+for (const [kind, list] of Object.entries(extensions))
+  for (const one of list.split(" ")) byExtension.set(one, kind as FileKind);
+
+export function fileKind(name: string, mimeType = ""): FileKind {
+  const family = mimeType.split("/")[0];
+  if (family === "image" || family === "video" || family === "audio") return family;
+  return (
+    byExtension.get(extension(name)) ?? (mimeType === "application/pdf" ? "pdf" : family === "text" ? "text" : "file")
+  );
+}

@@ -1,0 +1,12 @@
+/** The screens that whoever is here can go to. */
+import folder from "lucide:folder";
+import keyRound from "lucide:key-round";
+import { t } from "./i18n.svelte";
+import { session } from "./session.svelte";
+
+export function screens(): { href: string; label: string; icon: string }[] {
+  return [
+    { href: "/app/files", label: t.shell.files, icon: folder },
+    ...(session.me ? [{ href: "/app/keys", label: t.shell.keys, icon: keyRound }] : []),
+  ];
+}

@@ -1,0 +1,61 @@
+/** What is chosen in a listing, by index, and where the reader is in it. */
+import { add, count, has, remove, type Ranges } from "./ranges";
+
+export class Selection {
+  chosen = $state.raw<Ranges>([]);
+  /** The entry that the keys act on. */
+  active = $state(0);
+  /** Where a range that Shift extends has begun, and what was chosen besides. */
+  #anchor = 0;
+  #kept: Ranges = [];
+
+  readonly count = $derived(count(this.chosen));
+
+  has(index: number): boolean {
+    return has(this.chosen, index);
+  }
+
+  /** Chooses one entry and nothing else. */
+  only(index: number): void {
+    this.chosen = [[index, index + 1]];
+    this.#stand(index);
+  }
+
+  toggle(index: number): void {
+    this.chosen = this.has(index) ? remove(this.chosen, index, index + 1) : add(this.chosen, index, index + 1);
+    this.#stand(index);
+  }
+
+  /** Chooses everything between where the range has begun and an entry; what was chosen besides stays if `keep`. */
+  extend(index: number, keep = false): void {
+    const kept = keep ? this.#kept : [];
+    this.chosen = add(kept, Math.min(this.#anchor, index), Math.max(this.#anchor, index) + 1);
+    this.active = index;
+  }
+
+  /** Goes to an entry without choosing it. */
+  moveTo(index: number): void {
+    this.active = index;
+  }
+
+  all(total: number): void {
+    this.chosen = total > 0 ? [[0, total]] : [];
+  }
+
+  none(): void {
+    this.chosen = [];
+    this.#stand(this.active);
+  }
+
+  /** Replaces all that is chosen. */
+  set(chosen: Ranges, active = this.active): void {
+    this.chosen = chosen;
+    this.#stand(active);
+  }
+
+  #stand(index: number): void {
+    this.active = index;
+    this.#anchor = index;
+    this.#kept = this.chosen;
+  }
+}

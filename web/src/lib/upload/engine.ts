@@ -1,0 +1,433 @@
+/**
+ * The upload queue: what waits, what goes, what has failed, and what is kept of it over a reload. It calls `changed` whenever there is something to
+ * draw, and knows nothing of how that is done.
+ *
+ * queued → starting → uploading → finishing → done, with paused, error, conflict and needs-file beside the way. Three files go at once, over four
+ * requests. One file that fails holds up no other, except when the storage is used up: then the queue stops.
+ */
+import { Failure } from "../api";
+import { Folders } from "./folders";
+import {
+  active,
+  below,
+  filesAtOnce,
+  largest,
+  random,
+  requestsAtOnce,
+  unfinished,
+  type Answer,
+  type Batch,
+  type Entry,
+  type Item,
+  type Offered,
+} from "./item";
+import { Slots } from "./patience";
+import { Store, type Kept } from "./store";
+import { Tabs } from "./tabs";
+import { abandon, transfer } from "./transfer";
+
+/** Files are taken into the queue in bites, of so many files and so many ms at most, so that thousands of them do not freeze the page. */
+const bite = { files: 200, ms: 30 };
+
+export interface Watcher {
+  changed(): void;
+  done(item: Item, entry: Entry): void;
+}
+
+export class Engine {
+  batches: Batch[] = [];
+  /** All wait, at somebody's wish. */
+  paused = false;
+  /** Why the queue has stopped: the storage is used up, or something on the way takes no bodies of this size. */
+  stopped: Failure | undefined;
+
+  /** Bytes that have gone out since the page was opened. */
+  moved = 0;
+
+  private waiting: Item[] = [];
+  private running = 0;
+  private added = 0;
+  private slots = new Slots(requestsAtOnce);
+  private folders = new Folders(this.slots);
+  private store = new Store();
+  private tabs = new Tabs();
+  private user = "";
+
+  constructor(private watcher: Watcher) {}
+
+  /** Takes up what a person left unfinished in this browser, in tabs that are gone. */
+  async begin(user: string): Promise<void> {
+    if (this.user) return;
+    this.user = user;
+    this.tabs.enter(() => void this.takeOver());
+    window.addEventListener("online", () => this.retry((item) => item.failure?.code === "NETWORK"));
+    await this.takeOver();
+  }
+
+  get items(): Item[] {
+    return this.batches.flatMap((batch) => batch.items);
+  }
+
+  /** Whether closing the page would break something off. */
+  get busy(): boolean {
+    return this.running > 0 || this.waiting.some((item) => item.state === "queued");
+  }
+
+  /** Queues files for a folder. What is queued there already and not finished gets its file again and goes on, instead of going twice. */
+  async add(
+    offered: Iterable<Offered>,
+    path: string,
+    how: { batch?: string; folders?: string[]; done?: (entry: Entry) => void } = {},
+  ): Promise<void> {
+    const id = how.batch ?? random();
+    let batch = this.batches.find((one) => one.id === id && one.path === path);
+    const known = new Map(
+      this.items.filter(unfinished).map((item) => [identity(below(item.batch.path, item.relPath), item), item]),
+    );
+    let fresh: Item[] = [];
+    let taken = 0;
+    let began = performance.now();
+    for (const one of offered) {
+      const stats = statsOf(one.file);
+      const old = known.get(identity(below(path, one.relPath), stats));
+      if (old) this.bind(old, one);
+      else {
+        if (!batch) this.batches.push((batch = { id, path, at: Date.now(), indirect: false, items: [] }));
+        fresh.push(this.enqueue(batch, one, stats, how.done));
+      }
+      if (++taken === bite.files || performance.now() - began > bite.ms) {
+        this.keep(fresh);
+        fresh = [];
+        this.pump();
+        await new Promise((resolve) => setTimeout(resolve));
+        taken = 0;
+        began = performance.now();
+      }
+    }
+    this.keep(fresh);
+    this.pump();
+    for (const folder of how.folders ?? []) await this.folders.ensure(path, folder);
+  }
+
+  private enqueue(
+    batch: Batch,
+    { file, relPath, handle }: Offered,
+    { size, mtime }: Stats,
+    done?: (entry: Entry) => void,
+  ): Item {
+    const id = random();
+    const slash = relPath.lastIndexOf("/");
+    const item: Item = {
+      id,
+      key: id,
+      batch,
+      order: this.added++,
+      folder: slash < 0 ? batch.path : below(batch.path, relPath.slice(0, slash)),
+      relPath,
+      name: relPath.slice(slash + 1),
+      size,
+      mtime,
+      state: "queued",
+      file,
+      handle,
+      conflict: "fail",
+      begun: false,
+      sent: 0,
+      parts: { done: 0, total: 0 },
+      done,
+    };
+    batch.items.push(item);
+    if (size > largest) this.fail(item, new Failure("PAYLOAD_TOO_LARGE", "The file is too large."));
+    else this.queue(item);
+    return item;
+  }
+
+  /** Gives files to those that wait for them, wherever they go. Resolves to how many of the offered were none of them. */
+  rebind(offered: Iterable<Offered>): number {
+    const lost = new Map<string, Item[]>();
+    for (const item of this.items.filter((one) => one.state === "needs-file")) {
+      for (const path of new Set([item.relPath, item.name])) {
+        const key = identity(path, item);
+        lost.set(key, [...(lost.get(key) ?? []), item]);
+      }
+    }
+    let strange = 0;
+    for (const one of offered) {
+      const stats = statsOf(one.file);
+      const candidates = lost.get(identity(one.relPath, stats)) ?? lost.get(identity(one.file.name, stats)) ?? [];
+      const item = candidates.find((candidate) => candidate.state === "needs-file");
+      if (item) this.bind(item, one);
+      else strange++;
+    }
+    this.pump();
+    return strange;
+  }
+
+  private bind(item: Item, { file, handle }: Offered): void {
+    if (active(item) || item.state === "queued" || item.state === "conflict") return;
+    item.file = file;
+    item.handle = handle ?? item.handle;
+    this.keep([item]);
+    this.queue(item);
+  }
+
+  /** Asks for the files that the browser has kept handles of; it may ask the person. Call it out of a click. */
+  async unlock(): Promise<void> {
+    for (const item of this.items) if (item.state === "needs-file") await this.open(item, true);
+    this.pump();
+  }
+
+  /** Gets the file behind a handle, if it is still the same. */
+  private async open(item: Item, ask: boolean): Promise<void> {
+    const handle = item.handle as
+      | (FileSystemFileHandle &
+          Record<"queryPermission" | "requestPermission", (how: { mode: "read" }) => Promise<string>>)
+      | undefined;
+    if (!handle) return;
+    try {
+      let state = await handle.queryPermission({ mode: "read" });
+      if (state === "prompt" && ask) state = await handle.requestPermission({ mode: "read" });
+      if (state !== "granted") return;
+      const file = await handle.getFile();
+      const { size, mtime } = statsOf(file);
+      if (size !== item.size || mtime !== item.mtime) return;
+      this.bind(item, { file, relPath: item.relPath });
+    } catch {
+      // gone, or refused: it has to be chosen again
+    }
+  }
+
+  pause(item: Item): void {
+    if (active(item) || item.state === "queued") this.halt(item, "paused");
+  }
+
+  /** Tries again, or goes on. */
+  resume(item: Item): void {
+    if (item.state !== "paused" && item.state !== "error") return;
+    if (item.file) this.queue(item);
+    else item.state = "needs-file";
+    this.keep([item]);
+    this.pump();
+  }
+
+  pauseAll(): void {
+    this.paused = true;
+    for (const item of this.items.filter(active).reverse()) this.halt(item, "queued");
+  }
+
+  resumeAll(): void {
+    this.paused = false;
+    this.stopped = undefined;
+    for (const item of this.items) if (item.state === "paused") this.resume(item);
+    this.pump();
+  }
+
+  /** Tries again what has failed. */
+  retry(which: (item: Item) => boolean = () => true): void {
+    this.stopped = undefined;
+    for (const item of this.items) if (item.state === "error" && which(item)) this.resume(item);
+    this.pump();
+  }
+
+  /** Says what is done about a name that is taken; for all of its batch when `all`. */
+  answer(item: Item, answer: Answer, all: boolean): void {
+    if (all) item.batch.answer = answer;
+    for (const one of all ? [...item.batch.items] : [item]) if (one.state === "conflict") this.settle(one, answer);
+    this.pump();
+  }
+
+  private settle(item: Item, answer: Answer): void {
+    if (answer === "skip") return this.cancel([item]);
+    item.conflict = answer;
+    // A session keeps to what it was made with, so it takes another one, under another key.
+    void abandon(item);
+    item.key = random();
+    this.keep([item]);
+    this.queue(item);
+  }
+
+  /** Takes items out of the queue, and what they have begun off the server. */
+  cancel(items: Item[]): void {
+    const gone = new Set(items);
+    for (const item of gone) {
+      const begun = unfinished(item);
+      this.halt(item, item.state);
+      if (begun) void abandon(item);
+    }
+    for (const batch of new Set(items.map((item) => item.batch)))
+      batch.items = batch.items.filter((item) => !gone.has(item));
+    this.batches = this.batches.filter((batch) => batch.items.length > 0);
+    this.waiting = this.waiting.filter((item) => !gone.has(item));
+    void this.store.remove(items.map((item) => item.id));
+    if (!this.items.some((item) => item.state === "queued")) this.stopped = undefined;
+    this.watcher.changed();
+    this.pump();
+  }
+
+  private queue(item: Item): void {
+    delete item.failure;
+    delete item.again;
+    item.state = "queued";
+    this.waiting.push(item);
+    this.watcher.changed();
+  }
+
+  /** Breaks off what is under way. */
+  private halt(item: Item, state: Item["state"]): void {
+    const under = item.abort;
+    item.abort = undefined;
+    item.state = state;
+    if (under && state === "queued") this.waiting.unshift(item);
+    under?.abort(new DOMException("Halted", "AbortError"));
+    if (state === "paused") this.keep([item]);
+    this.watcher.changed();
+  }
+
+  private fail(item: Item, failure: Failure): void {
+    item.failure = failure;
+    item.state = "error";
+    this.watcher.changed();
+  }
+
+  private pump(): void {
+    while (this.running < filesAtOnce && !this.paused && !this.stopped) {
+      const item = this.waiting.shift();
+      if (!item) return;
+      if (item.state === "queued" && !item.abort) void this.run(item);
+    }
+  }
+
+  private async run(item: Item): Promise<void> {
+    const abort = (item.abort = new AbortController());
+    const { signal } = abort;
+    this.running++;
+    item.state = "starting";
+    this.watcher.changed();
+    try {
+      const entry = await this.upload(item, signal);
+      signal.throwIfAborted();
+      item.state = "done";
+      item.entry = entry;
+      item.sent = item.size;
+      item.file = item.handle = undefined; // thousands of them need not stay in memory
+      void this.store.remove([item.id]);
+      this.watcher.done(item, entry);
+      item.done?.(entry);
+    } catch (cause) {
+      if (!signal.aborted) this.failed(item, cause instanceof Failure ? cause : new Failure("UNKNOWN", String(cause)));
+    } finally {
+      if (item.abort === abort) item.abort = undefined;
+      this.running--;
+      this.watcher.changed();
+      this.pump();
+    }
+  }
+
+  private async upload(item: Item, signal: AbortSignal): Promise<Entry> {
+    const slash = item.relPath.lastIndexOf("/");
+    if (slash > 0) await this.folders.ensure(item.batch.path, item.relPath.slice(0, slash));
+    signal.throwIfAborted();
+    const { answer } = item.batch;
+    if (answer && answer !== "skip" && !item.begun) item.conflict = answer;
+    return transfer(item, {
+      signal,
+      slots: this.slots,
+      changed: () => this.watcher.changed(),
+      keep: () => this.keep([item]),
+      moved: (bytes) => (this.moved += bytes),
+    });
+  }
+
+  private failed(item: Item, failure: Failure): void {
+    item.sent = 0;
+    if (failure.code === "ALREADY_EXISTS") {
+      item.state = "conflict";
+      if (item.batch.answer) this.settle(item, item.batch.answer);
+    } else if (failure.code === "QUOTA_EXCEEDED" || failure.status === 413) {
+      this.stopped = failure;
+      item.state = "queued";
+      this.waiting.unshift(item);
+    } else {
+      if (failure.code === "FORBIDDEN" && item.conflict === "replace") {
+        item.conflict = "fail"; // another try asks again, since there are other answers
+        delete item.batch.answer;
+      }
+      this.fail(item, failure);
+    }
+  }
+
+  /** Writes down what is to outlive the page. */
+  private keep(items: Item[]): Promise<void> {
+    const kept = items.filter(unfinished).map((item) => this.kept(item));
+    return kept.length > 0 ? this.store.put(kept) : Promise.resolve();
+  }
+
+  private kept(item: Item): Kept {
+    const { id, path, at } = item.batch;
+    return {
+      id: item.id,
+      key: item.key,
+      user: this.user,
+      tab: this.tabs.id,
+      batch: { id, path, at },
+      relPath: item.relPath,
+      size: item.size,
+      mtime: item.mtime,
+      conflict: item.conflict,
+      begun: item.begun,
+      sessionId: item.sessionId,
+      paused: item.state === "paused",
+      order: item.order,
+      handle: item.handle,
+    };
+  }
+
+  /** Queues again what tabs have left that are gone. */
+  private async takeOver(): Promise<void> {
+    const left = await this.store.claim(this.user, this.tabs.id, this.tabs.living);
+    for (const kept of left) {
+      let batch = this.batches.find((one) => one.id === kept.batch.id);
+      if (!batch) this.batches.push((batch = { ...kept.batch, indirect: false, items: [] }));
+      const { relPath } = kept;
+      const slash = relPath.lastIndexOf("/");
+      const item: Item = {
+        id: kept.id,
+        key: kept.key,
+        batch,
+        order: kept.order,
+        folder: slash < 0 ? batch.path : below(batch.path, relPath.slice(0, slash)),
+        relPath,
+        name: relPath.slice(slash + 1),
+        size: kept.size,
+        mtime: kept.mtime,
+        state: "needs-file",
+        handle: kept.handle,
+        conflict: kept.conflict,
+        begun: kept.begun,
+        sessionId: kept.sessionId,
+        sent: 0,
+        parts: { done: 0, total: 0 },
+      };
+      batch.items.push(item);
+      if (!kept.paused) await this.open(item, false);
+    }
+    if (left.length === 0) return;
+    this.watcher.changed();
+    this.pump();
+  }
+}
+
+interface Stats {
+  size: number; // bytes
+  mtime: number; // ms
+}
+
+/** Asked for once only: for each of them the browser goes to the disk, and all else waits. */
+function statsOf(file: File): Stats {
+  return { size: file.size, mtime: file.lastModified };
+}
+
+/** By what a file is known again that is handed over another time. */
+function identity(path: string, { size, mtime }: Stats): string {
+  return `${path}\0${size}\0${mtime}`;
+}

@@ -1,0 +1,120 @@
+/**
+ * Sends bytes. XMLHttpRequest, since fetch tells nothing of how far a body has come.
+ */
+import { csrf, ended, failure, Failure, forgetCsrf, pause, reached, ready, regain, retryAfter, backoff } from "../api";
+
+/** Without a byte going out for so long, or an answer coming after the last one, the connection counts as broken. */
+const stalled = 2 * 60_000;
+const silent = 5 * 60_000;
+
+interface Sent {
+  status: number;
+  body: unknown;
+  headers: Headers;
+}
+
+interface How {
+  headers?: Record<string, string>;
+  /** How many bytes of this body have gone out. */
+  progress: (loaded: number) => void;
+  signal: AbortSignal;
+}
+
+/** One PUT. Rejects with a Failure NETWORK when no answer comes, and with the signal's reason. */
+function request(url: string, body: Blob, { headers = {}, progress, signal }: How): Promise<Sent> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const xhr = new XMLHttpRequest();
+    let watch = setTimeout(broken, stalled);
+    const alive = (limit: number) => {
+      clearTimeout(watch);
+      watch = setTimeout(broken, limit);
+    };
+    function over() {
+      clearTimeout(watch);
+      signal.removeEventListener("abort", stop);
+    }
+    function broken() {
+      over();
+      xhr.abort();
+      reject(new Failure("NETWORK", "The connection is broken."));
+    }
+    function stop() {
+      over();
+      xhr.abort();
+      reject(signal.reason as Error);
+    }
+    xhr.open("PUT", url);
+    for (const [name, value] of Object.entries(headers)) xhr.setRequestHeader(name, value);
+    xhr.upload.onprogress = (event) => {
+      alive(stalled);
+      progress(event.loaded);
+    };
+    xhr.upload.onload = () => alive(silent);
+    xhr.onerror = broken;
+    xhr.onload = () => {
+      over();
+      resolve({ status: xhr.status, body: parse(xhr.responseText), headers: readable(xhr) });
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    xhr.send(body);
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // a proxy has answered, or a store
+  }
+}
+
+/** Those headers that a page may see. */
+function readable(xhr: XMLHttpRequest): Headers {
+  const headers = new Headers();
+  for (const line of xhr.getAllResponseHeaders().trim().split(/\r?\n/)) {
+    const at = line.indexOf(":");
+    if (at > 0) headers.append(line.slice(0, at), line.slice(at + 1).trim());
+  }
+  return headers;
+}
+
+/**
+ * PUTs to the service, with all that its other requests get: the token for writes, a pause when it asks for one, a session that is renewed. Resolves
+ * to the data of the answer.
+ */
+export async function putToService<Data>(
+  path: string,
+  body: Blob,
+  type: string,
+  how: Omit<How, "headers">,
+): Promise<Data> {
+  for (let tries = 0, renewed = false; ; tries++) {
+    await ready(how.signal);
+    const headers = { Accept: "application/json", "Content-Type": type, "X-CSRF-Token": await csrf() };
+    let sent: Sent;
+    try {
+      sent = await request(path, body, { ...how, headers });
+    } catch (cause) {
+      if (cause instanceof Failure) reached(false);
+      throw cause;
+    }
+    reached(true);
+    if (sent.status >= 200 && sent.status < 300) return (sent.body as { data: Data }).data;
+    how.progress(0);
+    const failed = failure(sent.body, sent.status, sent.headers);
+    if (sent.status === 429) pause(failed.retryAfter || backoff(tries));
+    else if (failed.code === "INVALID_CSRF" && !renewed) {
+      renewed = true;
+      forgetCsrf();
+    } else if (!(ended(failed.code) && (await regain(failed.code)))) throw failed;
+  }
+}
+
+/** PUTs straight to a store, by an address that needs nothing else. Resolves to the ETag, null when the page may not read it. */
+export async function putToStore(url: string, body: Blob, how: Omit<How, "headers">): Promise<string | null> {
+  const sent = await request(url, body, how);
+  if (sent.status >= 200 && sent.status < 300) return sent.headers.get("ETag");
+  how.progress(0);
+  throw new Failure("STORE", `HTTP ${sent.status}`, sent.status, retryAfter(sent.headers.get("Retry-After")));
+}

@@ -1,0 +1,253 @@
+/** The upload queue as screens use it: what to call, and what to show, drawn anew ten times a second at most. */
+import { client, take, type Failure } from "./api";
+import { session, refresh } from "./session.svelte";
+import { arrived } from "./upload/arrivals";
+import { Engine } from "./upload/engine";
+import { active, type Answer, type Batch, type Entry, type Item, type Offered, type State } from "./upload/item";
+import { Meter } from "./upload/meter";
+import { chosen, walkHandle, type Walked } from "./upload/walk";
+
+export type { Answer, Batch, Entry, Item, Offered };
+
+const frame = 100; // ms
+
+/** The queue in numbers. */
+export interface Summary {
+  total: number;
+  done: number;
+  failed: number;
+  conflicts: number;
+  /** Files that have to be chosen again. */
+  lost: number;
+  active: number;
+  /** What goes on by itself: under way or waiting. */
+  going: number;
+  paused: number;
+  bytes: number;
+  sent: number;
+  /** Bytes in a second. */
+  speed: number;
+  /** How long the rest takes, in ms; 0 when that cannot be told. */
+  left: number;
+  /** All wait, since somebody wants it so. */
+  halted: boolean;
+  stopped: Failure | undefined;
+}
+
+/** A line of the list: the heading of what was added at once, or a file of it. */
+export type Line = { batch: Batch; item?: undefined } | { batch: Batch; item: Item };
+
+const nothing: Summary = {
+  total: 0,
+  done: 0,
+  failed: 0,
+  conflicts: 0,
+  lost: 0,
+  active: 0,
+  going: 0,
+  paused: 0,
+  bytes: 0,
+  sent: 0,
+  speed: 0,
+  left: 0,
+  halted: false,
+  stopped: undefined,
+};
+
+/** What needs somebody, or moves, stands above what does not. */
+const rank: Record<State, number> = {
+  starting: 0,
+  uploading: 0,
+  finishing: 0,
+  conflict: 1,
+  error: 1,
+  "needs-file": 1,
+  paused: 2,
+  queued: 3,
+  done: 4,
+};
+
+class Uploads {
+  summary = $state.raw<Summary>(nothing);
+  lines = $state.raw<Line[]>([]);
+
+  private engine = new Engine({ changed: () => this.changed(), done: (item) => this.finished(item) });
+  private bytes = new Meter();
+  private files = new Meter();
+  private moved = 0;
+  private done = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private pulse: ReturnType<typeof setInterval> | undefined;
+  private drawn = 0;
+
+  /** Takes up what was left unfinished. */
+  async begin(): Promise<void> {
+    if (session.me) await this.engine.begin(session.me.profile.username);
+  }
+
+  /**
+   * Uploads files into a folder. `batch` groups them with others of that name, `folders` are empty folders to make, `done` hears of each file that
+   * is complete.
+   */
+  async add(
+    files: Iterable<Offered>,
+    target: string,
+    how: { batch?: string; folders?: string[]; done?: (entry: Entry) => void } = {},
+  ): Promise<void> {
+    await this.begin();
+    await this.engine.add(files, target, how);
+  }
+
+  /** Has somebody choose files, or a folder, and uploads them. Call it out of a click or a key. */
+  async pick(target: string, { folder = false } = {}): Promise<void> {
+    const { files, folders } = await choose(folder);
+    if (files.length > 0 || folders.length > 0) await this.add(files, target, { folders });
+  }
+
+  /** Has somebody choose again the files that were lost with the page. Resolves to how many of those chosen are none of them. */
+  async find({ folder = false } = {}): Promise<number> {
+    await this.engine.unlock();
+    if (!this.engine.items.some((item) => item.state === "needs-file")) return 0;
+    return this.engine.rebind((await choose(folder)).files);
+  }
+
+  pause = (item: Item) => this.engine.pause(item);
+  resume = (item: Item) => this.engine.resume(item);
+  cancel = (item: Item) => this.engine.cancel([item]);
+  answer = (item: Item, answer: Answer, all: boolean) => this.engine.answer(item, answer, all);
+  retryAll = () => this.engine.retry();
+  pauseAll = () => this.engine.pauseAll();
+  resumeAll = () => this.engine.resumeAll();
+  clear = () => this.engine.cancel(this.engine.items);
+  cancelWaiting = () => this.engine.cancel(this.engine.items.filter((item) => item.state === "queued"));
+
+  /** Whether closing the page would break something off. */
+  get busy(): boolean {
+    return this.engine.busy;
+  }
+
+  /** The next file whose name is taken. */
+  get conflict(): Item | undefined {
+    return this.lines.find(({ item }) => item?.state === "conflict")?.item;
+  }
+
+  /** The addresses of what was uploaded, one a line. Throws Failure. */
+  async links(entries: Entry[]): Promise<string> {
+    const all: string[] = [];
+    for (let at = 0; at < entries.length; at += 100) {
+      const ids = entries.slice(at, at + 100).map((entry) => entry.id);
+      const { items } = await take(
+        client.POST("/api/files/copy-links", { body: { ids, signed: false, expiresIn: null } }),
+      );
+      for (const { formats } of items) if (formats) all.push(formats.direct);
+    }
+    return all.join("\n");
+  }
+
+  private finished(item: Item): void {
+    this.done++;
+    arrived(item.folder);
+  }
+
+  private changed(): void {
+    if (this.timer) return;
+    this.timer = setTimeout(() => this.draw(), Math.max(0, this.drawn + frame - performance.now()));
+  }
+
+  private draw(): void {
+    const now = performance.now();
+    this.timer = undefined;
+    this.drawn = now;
+    const { going, stopped } = this.summary;
+    this.bytes.add(this.engine.moved - this.moved, now);
+    this.files.add(this.done, now);
+    this.moved = this.engine.moved;
+    this.done = 0;
+    this.summary = this.count();
+    this.lines = this.order();
+    if (!this.engine.busy) {
+      this.bytes.reset();
+      this.files.reset();
+      clearInterval(this.pulse);
+      this.pulse = undefined;
+    } else this.pulse ??= setInterval(() => this.changed(), 1000); // the speed falls when nothing moves any more
+    // How much storage is left has changed.
+    if ((going > 0 && this.summary.going === 0) || (this.summary.stopped && !stopped))
+      void refresh().catch(() => undefined);
+  }
+
+  private count(): Summary {
+    const sum = { ...nothing, halted: this.engine.paused, stopped: this.engine.stopped };
+    let bytesLeft = 0;
+    for (const item of this.engine.items) {
+      sum.total++;
+      sum.bytes += item.size;
+      sum.sent += item.state === "done" ? item.size : item.sent;
+      if (active(item)) sum.active++;
+      if (active(item) || item.state === "queued") {
+        sum.going++;
+        bytesLeft += item.size - item.sent;
+      } else if (item.state === "done") sum.done++;
+      else if (item.state === "error") sum.failed++;
+      else if (item.state === "conflict") sum.conflicts++;
+      else if (item.state === "needs-file") sum.lost++;
+      else sum.paused++;
+    }
+    sum.speed = this.bytes.speed;
+    // Of small files, which are those of which many get done, it is their number that takes the time.
+    const bySize = sum.speed > 0 ? bytesLeft / sum.speed : 0;
+    const byCount = this.files.speed > 1 ? sum.going / this.files.speed : 0;
+    sum.left = sum.going > 0 ? Math.max(bySize, byCount) * 1000 : 0;
+    return sum;
+  }
+
+  private order(): Line[] {
+    const lines: Line[] = [];
+    for (const batch of [...this.engine.batches].reverse()) {
+      lines.push({ batch });
+      const ranks: Item[][] = [[], [], [], [], []];
+      for (const item of batch.items) ranks[rank[item.state]]!.push(item);
+      for (const items of ranks) for (const item of items) lines.push({ batch, item });
+    }
+    return lines;
+  }
+}
+
+export const uploads = new Uploads();
+
+type Picker = (how?: { multiple: boolean }) => Promise<FileSystemHandle | FileSystemHandle[]>;
+
+/** A file chooser. By https some browsers hand out handles, which outlive the page; all others know the input element. */
+async function choose(folder: boolean): Promise<Walked> {
+  const pickers = window as unknown as Record<string, Picker | undefined>;
+  const picker = pickers[folder ? "showDirectoryPicker" : "showOpenFilePicker"];
+  const walked: Walked = { files: [], folders: [] };
+  if (location.protocol !== "https:" || !picker) {
+    walked.files = chosen(await chooseByInput(folder));
+    return walked;
+  }
+  try {
+    for (const handle of [await picker.call(window, { multiple: true })].flat()) await walkHandle(handle, "", walked);
+  } catch {
+    // nothing was chosen
+  }
+  return walked;
+}
+
+function chooseByInput(folder: boolean): Promise<File[]> {
+  return new Promise((resolve) => {
+    const input = document.createElement("input");
+    input.type = "file";
+    input.multiple = true;
+    input.webkitdirectory = folder;
+    input.hidden = true;
+    const over = () => {
+      input.remove();
+      resolve([...(input.files ?? [])]);
+    };
+    input.addEventListener("change", over);
+    input.addEventListener("cancel", over);
+    document.body.append(input);
+    input.click();
+  });
+}

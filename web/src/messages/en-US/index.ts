@@ -1,0 +1,11 @@
+import type { Messages } from "../zh-CN";
+import { common, failures } from "./common";
+import { files } from "./files";
+import { keys } from "./keys";
+import { login } from "./login";
+import { panels } from "./panels";
+import { gone, shell } from "./shell";
+import { upload } from "./upload";
+import { viewer } from "./viewer";
+
+export const messages: Messages = { common, failures, files, gone, keys, login, panels, shell, upload, viewer };

@@ -1,0 +1,25 @@
+import type { login as zh } from "../zh-CN/login";
+
+export const login: typeof zh = {
+  title: "Sign in",
+  username: "User name",
+  password: "Password",
+  submit: "Sign in",
+  busy: "Signing in…",
+  capsLock: "Caps Lock is on",
+  wrong: "The user name or the password is wrong.",
+  check: "The security check failed. Try it again.",
+  disabled: "This account is disabled. Ask your administrator.",
+  unverified: "Verify your e-mail address first.",
+  resend: "Send the mail again",
+  resent: "If that address needs verifying, a mail is on its way.",
+  wait: (seconds) => `Too many tries. Try again in ${seconds} s.`,
+  show: "Show password",
+  hide: "Hide password",
+  email: "E-mail address",
+  captcha: "Security check",
+  lost: "You have been signed out",
+  lostText: "Sign in again. The page and your uploads stay as they are.",
+  visit: "Look at the public files",
+  otherAccount: "Use another account",
+};

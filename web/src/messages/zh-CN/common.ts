@@ -1,0 +1,36 @@
+export const common = {
+  cancel: "取消",
+  close: "关闭",
+  save: "保存",
+  retry: "重试",
+  copy: "复制",
+  copied: "已复制",
+  copyFailed: "浏览器不允许复制，请手动选择文本复制。",
+  loading: "正在加载…",
+  more: "更多",
+  download: "下载",
+  language: "语言",
+  theme: "外观",
+  themes: { light: "浅色", dark: "深色", system: "跟随系统" },
+};
+
+/** 错误代码对应的说明；未列出的显示服务器的说明。 */
+export const failures: Record<string, string> = {
+  VALIDATION_ERROR: "服务器不接受填写的内容，请检查后重试。",
+  NETWORK: "无法连接到服务器。",
+  INTERNAL_ERROR: "服务器出错了，请稍后重试。",
+  FORBIDDEN: "您没有此操作的权限。",
+  NOT_FOUND: "内容不存在，或已被移动、删除。",
+  ALREADY_EXISTS: "已存在同名项目。",
+  QUOTA_EXCEEDED: "存储空间不足。",
+  PAYLOAD_TOO_LARGE: "文件太大。",
+  RATE_LIMIT_EXCEEDED: "请求过于频繁，请稍候。",
+  OPERATION_FAILED: "操作未能完成。",
+  PASSWORD_REQUIRED: "需要访问密码。",
+  INVALID_PASSWORD: "密码不正确。",
+  UPLOAD_SESSION_EXPIRED: "上传会话已过期。",
+  USER_DISABLED: "此账户已停用。",
+  SESSION_REVOKED: "您已在其他地方退出登录。",
+  ROLE_CHANGED: "您的角色已更改，请重新登录。",
+  UNAUTHORIZED: "请先登录。",
+};

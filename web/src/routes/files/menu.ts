@@ -1,0 +1,169 @@
+/** What can be done with what is chosen and with the folder, as entries of menus. They repeat what buttons and keys do, and name the keys. */
+import arrowDownToLine from "lucide:arrow-down-to-line";
+import arrowUpToLine from "lucide:arrow-up-to-line";
+import clipboardPaste from "lucide:clipboard-paste";
+import copyShape from "lucide:copy";
+import download from "lucide:download";
+import folderInput from "lucide:folder-input";
+import folderOpen from "lucide:folder-open";
+import folderPlus from "lucide:folder-plus";
+import folderUp from "lucide:folder-up";
+import info from "lucide:info";
+import link from "lucide:link";
+import lock from "lucide:lock";
+import palette from "lucide:palette";
+import pencil from "lucide:pencil";
+import scissors from "lucide:scissors";
+import squareCheck from "lucide:square-check";
+import trash2 from "lucide:trash-2";
+import upload from "lucide:upload";
+import { t } from "../../lib/i18n.svelte";
+import type { Sort } from "../../lib/listing.svelte";
+import type { MenuItem } from "../../lib/ui/menu";
+import { views } from "../../lib/views.svelte";
+import type { Browser } from "./browser.svelte";
+import { cut } from "./cut.svelte";
+import { cutChosen, paste, rename } from "./keys";
+import { pickUploads } from "./uploading";
+
+const sorts: Sort[] = ["name", "time", "size", "manual"];
+
+/** What can be put into the folder. */
+export function makingItems(browser: Browser): MenuItem[] {
+  if (!browser.writable || browser.searching) return [];
+  const items: MenuItem[] = [
+    { label: t.files.upload, icon: upload, shortcut: "Alt+U", run: () => pickUploads(browser.path, { folder: false }) },
+    { label: t.files.uploadFolder, icon: folderUp, run: () => pickUploads(browser.path, { folder: true }) },
+    { label: t.files.newFolder, icon: folderPlus, shortcut: "Alt+N", run: () => (browser.creating = true) },
+  ];
+  const count = cut.into(browser.path);
+  if (count > 0)
+    items.push({
+      label: t.files.moveHere(count),
+      icon: clipboardPaste,
+      shortcut: "Ctrl+V",
+      run: () => paste(browser),
+    });
+  return items;
+}
+
+/** How the folder is shown. */
+export function displayItems(browser: Browser): MenuItem[] {
+  return [
+    ...sorts.map((sort) => ({
+      label: t.files.sorts[sort],
+      checked: browser.sort === sort,
+      run: () => browser.show({ sort, order: sort === "time" || sort === "size" ? "desc" : "asc" }),
+    })),
+    "-",
+    ...(["asc", "desc"] as const).map((order) => ({
+      label: t.files.orders[order],
+      checked: browser.order === order,
+      run: () => browser.show({ sort: browser.sort, order }),
+    })),
+    "-",
+    { label: t.files.list, checked: browser.view.shape === "list", run: () => browser.show({ shape: "list" }) },
+    ...(["s", "m", "l"] as const).map((tile) => ({
+      label: t.files.tiles[tile],
+      checked: browser.view.shape === "grid" && browser.view.tile === tile,
+      run: () => browser.show({ shape: "grid", tile }),
+    })),
+  ];
+}
+
+/** What can be done with the folder as a whole. */
+export function wholeItems(browser: Browser): MenuItem[] {
+  const { listing, selection } = browser;
+  return [
+    {
+      label: t.files.chooseAll,
+      icon: squareCheck,
+      shortcut: "Ctrl+A",
+      disabled: listing.total === 0,
+      run: () => selection.all(listing.total),
+    },
+    {
+      label: t.files.folderDetails,
+      icon: info,
+      disabled: !listing.folder,
+      run() {
+        selection.none();
+        browser.details = true;
+      },
+    },
+  ];
+}
+
+/** What holds for every folder. */
+export function usualItems(browser: Browser): MenuItem[] {
+  return [
+    { label: t.files.singleClick, checked: views.single, run: () => (views.single = !views.single) },
+    { label: t.files.useEverywhere, run: () => views.useEverywhere(browser.path) },
+    { label: t.files.commands.title, shortcut: "Ctrl+K", run: () => void browser.openPanel("commands") },
+    { label: t.files.shortcuts, shortcut: "?", run: () => void browser.openPanel("shortcuts") },
+  ];
+}
+
+/** The context menu of the folder. */
+export function folderItems(browser: Browser): MenuItem[] {
+  const making = makingItems(browser);
+  return [
+    ...making,
+    ...(making.length > 0 ? (["-"] as const) : []),
+    ...wholeItems(browser),
+    "-",
+    ...displayItems(browser),
+  ];
+}
+
+/** The context menu of what is chosen. */
+export function itemsOf(browser: Browser): MenuItem[] {
+  const { selection, sample } = browser;
+  const one = selection.count === 1 ? sample[0] : undefined;
+  const open = (panel: Parameters<Browser["openPanel"]>[0]) => () => void browser.openPanel(panel);
+  const seen: MenuItem[] = [];
+  if (one)
+    seen.push({ label: t.files.open, icon: folderOpen, shortcut: "Enter", run: () => browser.open(selection.active) });
+  seen.push({
+    label: t.common.download,
+    icon: download,
+    shortcut: "Ctrl+S",
+    disabled: !browser.may("download"),
+    run: () => void browser.download(),
+  });
+  if (browser.visitor) return seen;
+
+  const changed: MenuItem[] = [];
+  if (one) {
+    const update = !browser.may("update");
+    changed.push(
+      { label: t.files.rename, icon: pencil, shortcut: "F2", disabled: update, run: () => rename(browser) },
+      { label: t.files.appearance, icon: palette, disabled: update, run: open("appearance") },
+      { label: t.files.password, icon: lock, disabled: update, run: open("password") },
+    );
+  }
+  const deletes = !browser.may("delete");
+  changed.push(
+    { label: t.files.cut, icon: scissors, shortcut: "Ctrl+X", disabled: deletes, run: () => void cutChosen(browser) },
+    { label: t.files.moveTo, icon: folderInput, disabled: deletes, run: open("move") },
+    { label: t.files.copyTo, icon: copyShape, disabled: !browser.may("download"), run: open("copy") },
+  );
+  if (one && browser.byHand) {
+    const at = selection.active;
+    changed.push(
+      "-",
+      { label: t.files.toTop, icon: arrowUpToLine, run: () => void browser.reorder(at, 0) },
+      { label: t.files.toBottom, icon: arrowDownToLine, run: () => void browser.reorder(at, browser.listing.total) },
+    );
+  }
+  return [
+    ...seen,
+    { label: t.files.copyLink, icon: link, shortcut: "Ctrl+C", run: () => void browser.copyLinks() },
+    { label: t.files.links, icon: link, run: open("links") },
+    ...(one ? [{ label: t.files.details, icon: info, shortcut: "Alt+I", run: () => (browser.details = true) }] : []),
+    "-",
+    ...changed,
+    "-",
+    { label: t.files.delete, icon: trash2, shortcut: "Delete", danger: true, disabled: deletes, run: open("delete") },
+  ];
+}

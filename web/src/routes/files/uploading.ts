@@ -1,0 +1,24 @@
+/** The way from a folder to the uploads, which are loaded when they are first needed. */
+import { explain } from "../../lib/entry";
+import { toast } from "../../lib/toasts.svelte";
+import type { Entry, Offered } from "../../lib/uploads.svelte";
+
+const load = () => import("../../lib/uploads.svelte").then(({ uploads }) => uploads);
+
+/** Has files chosen, or a folder of them, and sends them. */
+export function pickUploads(path: string, how: { folder: boolean }): void {
+  void load().then((uploads) => uploads.pick(path, how));
+}
+
+/** Sends files, and empty folders, to a folder. */
+export async function upload(
+  files: Offered[],
+  path: string,
+  how: { folders?: string[]; done?: (entry: Entry) => void } = {},
+): Promise<void> {
+  try {
+    await (await load()).add(files, path, how);
+  } catch (cause) {
+    toast("error", explain(cause)); // an empty folder that could not be made
+  }
+}

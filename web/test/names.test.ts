@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { baseLength, extension, fileKind, halves } from "../src/lib/names";
+
+test("the extension is what is behind the last dot", () => {
+  expect(["a.JPG", "a.tar.gz", ".profile", "a.", "a", "湖.png"].map(extension)).toEqual([
+    "jpg",
+    "gz",
+    "",
+    "",
+    "",
+    "png",
+  ]);
+  expect(baseLength("photo.final.jpg")).toBe("photo.final".length);
+  expect(baseLength(".profile")).toBe(8);
+});
+
+test("a name is cut before its end, and never within a character", () => {
+  expect(halves("Quarterly report, final.pdf")).toEqual(["Quarterly report, f", "inal.pdf"]);
+  expect(halves("short.txt")).toEqual(["short.txt", ""]);
+  const family = "👨‍👩‍👧‍👦";
+  expect(halves(`holiday by the sea ${family}123.jpg`)).toEqual(["holiday by the sea ", `${family}123.jpg`]);
+  for (const name of ["no extension at all here", "x".repeat(255), "a.very-long-extension-that-is-none"])
+    expect(halves(name).join("")).toBe(name);
+});
+
+test("what kind of file it is of", () => {
+  expect(fileKind("a.bin", "image/png")).toBe("image");
+  expect(fileKind("main.go", "text/plain")).toBe("code");
+  expect(fileKind("x", "application/pdf")).toBe("pdf");
+  expect(fileKind("x", "text/plain")).toBe("text");
+  expect(fileKind("constructor", "application/octet-stream")).toBe("file");
+  expect(fileKind("a.constructor")).toBe("file");
+});

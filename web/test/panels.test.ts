@@ -1,0 +1,140 @@
+import { beforeAll, expect, test, vi } from "vitest";
+import type * as Bulk from "../src/lib/bulk";
+import type * as Links from "../src/lib/links";
+import type * as Looks from "../src/lib/looks";
+import type * as Markdown from "../src/lib/markdown";
+import type * as Preview from "../src/lib/preview";
+import { decode } from "../src/lib/text";
+import { fit, fitted, within, zoomTo } from "../src/lib/zoom";
+
+let bulk: typeof Bulk;
+let links: typeof Links;
+let looks: typeof Looks;
+let markdown: typeof Markdown;
+let preview: typeof Preview;
+
+beforeAll(async () => {
+  vi.stubGlobal("location", new URL("http://larder.test/app/files"));
+  vi.stubGlobal("matchMedia", () => new EventTarget());
+  bulk = await import("../src/lib/bulk");
+  links = await import("../src/lib/links");
+  looks = await import("../src/lib/looks");
+  markdown = await import("../src/lib/markdown");
+  preview = await import("../src/lib/preview");
+});
+
+const bytes = (...values: number[]) => new Uint8Array(values);
+
+test("text is read as UTF-8, UTF-16 by its mark, or GB18030, and never from bytes that are none", () => {
+  expect(decode(new TextEncoder().encode("你好 ok"))).toBe("你好 ok");
+  expect(decode(bytes(0xef, 0xbb, 0xbf, 0x61))).toBe("a");
+  expect(decode(bytes(0xc4, 0xe3, 0xba, 0xc3))).toBe("你好");
+  expect(decode(bytes(0xff, 0xfe, 0x60, 0x4f))).toBe("你");
+  expect(decode(bytes(0xfe, 0xff, 0x4f, 0x60))).toBe("你");
+  expect(decode(bytes(0x61, 0, 0x62))).toBeUndefined();
+  expect(decode(bytes())).toBe("");
+});
+
+test.each([
+  ["a.png", "image/png", "image"],
+  ["a.svg", "image/svg+xml", "code"],
+  ["a.html", "text/html", "code"],
+  ["a.html", "text/html; charset=utf-8", "code"],
+  ["a.pdf", "application/pdf", "pdf"],
+  ["a.PDF", "application/x-pdf", "none"],
+  ["a.mp4", "video/mp4", "video"],
+  ["a.ts", "video/mp2t", "code"],
+  ["a.MD", "application/octet-stream", "markdown"],
+  ["Makefile", "application/octet-stream", "text"],
+  ["a.json", "application/json", "code"],
+  ["a.unknown", "text/x-anything", "text"],
+  ["a.zip", "application/zip", "none"],
+  ["a", undefined, "none"],
+])("%s of type %s is shown as %s", (name, mimeType, kind) => {
+  expect(preview.kindOf({ type: "file", name, ...(mimeType && { mimeType }) })).toBe(kind);
+});
+
+test("a folder is shown as nothing, whatever its name ends in", () => {
+  expect(preview.kindOf({ type: "folder", name: "a.png", mimeType: "image/png" })).toBe("none");
+});
+
+test("the bytes of a file have an address of which every segment is encoded", () => {
+  expect(preview.bytesOf({ path: "/照 片/a#b", name: "50%?.png" })).toBe("/%E7%85%A7%20%E7%89%87/a%23b/50%25%3F.png");
+  expect(preview.bytesOf({ path: "/", name: "a.png" })).toBe("/a.png");
+});
+
+// Nothing that a file says makes a link that runs, and none that asks our own interface for something.
+test.each([
+  ["javascript:alert(1)", undefined],
+  ["JaVaScRiPt:alert(1)", undefined],
+  ["java\nscript:alert(1)", undefined],
+  [" javascript:alert(1)", undefined],
+  ["vbscript:x", undefined],
+  ["data:text/html,<script>", undefined],
+  ["blob:http://larder.test/1", undefined],
+  ["file:///etc/passwd", undefined],
+  ["#heading", undefined],
+  ["/api/auth/logout", undefined],
+  ["/API/x", undefined],
+  ["../../api/files/zip?ids=1", undefined],
+  ["/app/login", undefined],
+  ["//evil.test/x", "http://evil.test/x"],
+  ["/\\evil.test/x", "http://evil.test/x"],
+  ["https://example.com/a?b=c", "https://example.com/a?b=c"],
+  ["mailto:a@example.com", "mailto:a@example.com"],
+  ["b.png", "/notes/2026/b.png"],
+  ["../c.png?x=1", "/notes/c.png"],
+  ["/public/d.png", "/public/d.png"],
+])("a link to %j in a Markdown file leads to %j", (href, to) => {
+  expect(markdown.target(href, "/notes/2026/read.md")).toBe(to);
+});
+
+test("names break out of no format of a link", () => {
+  const name = '"><script>](x)[/img].png';
+  const image = links.written("http://h/api/i/abc.png", { name, mimeType: "image/png" });
+  expect(image.html).toBe('<img src="http://h/api/i/abc.png" alt="&#34;&gt;&lt;script&gt;](x)[/img].png">');
+  expect(image.markdown).toBe('!["\\>\\<script\\>\\]\\(x\\)\\[/img\\].png](http://h/api/i/abc.png)');
+  expect(image.bbcode).toBe("[img]http://h/api/i/abc.png[/img]");
+  const other = links.written("http://h/api/i/abc.bin", { name: "a [b]", mimeType: "application/zip" });
+  expect(other.bbcode).toBe("[url=http://h/api/i/abc.bin]a ［b］[/url]");
+  expect(other.html).toBe('<a href="http://h/api/i/abc.bin">a [b]</a>');
+});
+
+test("what is asked for in batches comes in parts of a hundred", () => {
+  const all = Array.from({ length: 250 }, (_, n) => n);
+  expect(bulk.parts(all).map((part) => part.length)).toEqual([100, 100, 50]);
+  expect(bulk.parts(all).flat()).toEqual(all);
+  expect(bulk.parts([])).toEqual([]);
+});
+
+test("a copy in the same folder is named as the server names it", () => {
+  expect(bulk.copyName({ name: "cat.jpg", type: "file" })).toBe("cat (1).jpg");
+  expect(bulk.copyName({ name: ".env", type: "file" })).toBe(".env (1)");
+  expect(bulk.copyName({ name: "v1.2", type: "folder" })).toBe("v1.2 (1)");
+});
+
+test("there are twelve colours and forty emoji, none twice, and signs are counted as people do", () => {
+  expect(new Set(looks.swatches).size).toBe(12);
+  expect(new Set(looks.emoji).size).toBe(40);
+  expect(looks.firstSign(" 👩‍👩‍👧‍👦x")).toBe("👩‍👩‍👧‍👦");
+  expect(looks.firstSign("🗂️📦")).toBe("🗂️");
+  expect(looks.firstSign("")).toBe("");
+});
+
+const stage = { width: 1000, height: 500 };
+
+test("a picture fits, and a small one is not blown up", () => {
+  expect(fit({ width: 2000, height: 500 }, stage, false)).toEqual({ width: 1000, height: 250 });
+  expect(fit({ width: 100, height: 100 }, stage, false)).toEqual({ width: 100, height: 100 });
+  expect(fit({ width: 500, height: 250 }, stage, true)).toEqual({ width: 1000, height: 500 });
+});
+
+test("what is under the pointer stays there, and no more is beside a picture than has to be", () => {
+  const box = { width: 1000, height: 500 };
+  const view = zoomTo(fitted, 2, { x: 100, y: 50 }, box, stage);
+  expect(view).toEqual({ scale: 2, x: -100, y: -50 });
+  const back = zoomTo(view, 1, { x: 0, y: 0 }, box, stage);
+  expect([back.scale, Math.abs(back.x), Math.abs(back.y)]).toEqual([1, 0, 0]);
+  expect(within({ scale: 2, x: 9000, y: -9000 }, box, stage)).toEqual({ scale: 2, x: 500, y: -250 });
+  expect(zoomTo(fitted, 0.1, { x: 0, y: 0 }, box, stage).scale).toBe(1);
+});
