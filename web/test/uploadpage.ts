@@ -65,21 +65,24 @@ export class Browser {
     vi.clearAllTimers();
   }
 
-  /** Moves the clock until something is so. */
+  /** Moves the clock until something is so: by 50 ms at a time, by 500 ms once only a long wait can be meant. */
   async until(what: () => boolean, most = 600_000): Promise<void> {
-    for (let passed = 0; !what(); passed += 50) {
+    for (let passed = 0, step = 50; !what(); passed += step) {
       if (passed > most) throw new Error(`never so: ${what.toString()}`);
-      await this.pass(50);
+      step = passed < 10_000 ? 50 : 500;
+      await this.step(step);
     }
   }
 
   /** Moves the clock, in steps: between them IndexedDB, which knows no such clock, has its turn. */
   async pass(ms: number): Promise<void> {
     const step = Math.max(50, ms / 200);
-    for (let passed = 0; passed < ms; passed += step) {
-      await vi.advanceTimersByTimeAsync(step);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    for (let passed = 0; passed < ms; passed += step) await this.step(step);
+  }
+
+  private async step(ms: number): Promise<void> {
+    await vi.advanceTimersByTimeAsync(ms);
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

@@ -109,9 +109,13 @@ async function movesOn(page, config) {
   await target.getByRole('button', { name: say.inBackground }).click()
   await target.waitFor({ state: 'detached' })
   equal('how many are there', await page.getByRole('gridcell').count(), 2)
+  await page.getByRole('progressbar', { name: say.moving }).waitFor()
+  equal('faults of the card', await judge(page), [])
+  await config.shot('moving')
   release()
   await page.getByText(say.moved).waitFor()
   await page.getByText(say.emptyFolder).waitFor()
+  equal('cards', await page.getByRole('progressbar', { name: say.moving }).count(), 0)
 }
 
 // What is refused is said in the reader's language, where it was asked for, and the focus is there.

@@ -32,13 +32,8 @@ export function deleteAll(entries: readonly Entry[], progress: Progress, signal:
   return inBatches("delete", undefined, entries, progress, signal);
 }
 
-export function moveAll(
-  entries: readonly Entry[],
-  to: string,
-  progress: Progress,
-  signal: AbortSignal,
-): Promise<Outcome> {
-  return inBatches("move", to, entries, progress, signal);
+export function moveAll(entries: readonly Entry[], to: string, progress: Progress): Promise<Outcome> {
+  return inBatches("move", to, entries, progress);
 }
 
 async function inBatches(
@@ -46,7 +41,7 @@ async function inBatches(
   targetPath: string | undefined,
   entries: readonly Entry[],
   progress: Progress,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<Outcome> {
   const out: Outcome = { done: [], failed: [] };
   const count = counter(progress);
@@ -63,7 +58,7 @@ async function inBatches(
       count.add(failed.length + succeeded.length - working.size);
       await each([...working], ([id, jobId]) => finish(byId.get(id)!, jobId, count, out, signal));
     } catch (cause) {
-      signal.throwIfAborted();
+      signal?.throwIfAborted();
       for (const entry of part) out.failed.push({ entry, reason: reason(cause) });
       count.add(part.length);
     }
@@ -72,12 +67,7 @@ async function inBatches(
 }
 
 /** Copies one by one, for which there is no batch. What is copied to the folder it is in gets another name. */
-export async function copyAll(
-  entries: readonly Entry[],
-  to: string,
-  progress: Progress,
-  signal: AbortSignal,
-): Promise<Outcome> {
+export async function copyAll(entries: readonly Entry[], to: string, progress: Progress): Promise<Outcome> {
   const out: Outcome = { done: [], failed: [] };
   const count = counter(progress);
   await each(entries, async (entry) => {
@@ -85,25 +75,24 @@ export async function copyAll(
     try {
       const body = { targetPath: to, newName: entry.path === to ? copyName(entry) : null };
       const params = { path: { id: entry.id } };
-      ({ jobId } = await take(client.POST("/api/files/{id}/copy", { params, body, signal })));
+      ({ jobId } = await take(client.POST("/api/files/{id}/copy", { params, body })));
     } catch (cause) {
-      signal.throwIfAborted();
       out.failed.push({ entry, reason: reason(cause) });
       count.add(1);
       return;
     }
-    await finish(entry, jobId, count, out, signal);
+    await finish(entry, jobId, count, out);
   });
   return out;
 }
 
 /** Waits for the job of one entry. */
-async function finish(entry: Entry, jobId: string, count: Counter, out: Outcome, signal: AbortSignal): Promise<void> {
+async function finish(entry: Entry, jobId: string, count: Counter, out: Outcome, signal?: AbortSignal): Promise<void> {
   try {
     await follow(jobId, (percent) => count.part(jobId, percent / 100), signal);
     out.done.push(entry);
   } catch (cause) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     out.failed.push({ entry, reason: reason(cause) });
   }
   count.part(jobId, 1);

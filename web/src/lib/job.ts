@@ -2,7 +2,7 @@
 import { client, Failure, sleep, take } from "./api";
 
 /** Waits for a job to end, asking after 0.5 s and then ever more seldom, every 5 s at last. Throws Failure when it has failed. */
-export async function follow(jobId: string, progress: (percent: number) => void, signal: AbortSignal): Promise<void> {
+export async function follow(jobId: string, progress: (percent: number) => void, signal?: AbortSignal): Promise<void> {
   for (let pause = 500; ; pause = Math.min(pause * 1.5, 5000)) {
     const { job } = await take(client.GET("/api/files/jobs/{jobId}", { params: { path: { jobId } }, signal }));
     progress(job.progress);

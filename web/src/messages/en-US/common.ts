@@ -8,6 +8,7 @@ export const common: typeof zh = {
   copy: "Copy",
   copied: "Copied",
   copyFailed: "The browser does not allow copying. Select the text and copy it by hand.",
+  progress: (done, total) => `${done} of ${total}`,
   loading: "Loading…",
   more: "More",
   download: "Download",

@@ -82,6 +82,8 @@ export const files: typeof zh = {
   toTop: "Move to the top",
   toBottom: "Move to the bottom",
   delete: "Delete",
+  moving: (to) => `Moving to “${to}”`,
+  copying: (to) => `Copying to “${to}”`,
   moved: (n, to) => `${items(n)} moved to “${to}”.`,
   notMoved: (n, reason) => `${items(n)} could not be moved: ${reason}`,
   copied: (n, to) => `${items(n)} copied to “${to}”.`,

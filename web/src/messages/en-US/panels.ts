@@ -29,7 +29,6 @@ export const panels: typeof zh = {
     same: "It is in this folder already.",
     moving: "Moving…",
     copying: "Copying…",
-    progress: (done, total) => `${done} of ${total}`,
     hide: "Go on in the background",
     hideHint: "Large folders take a while between two storages. The server goes on when this is closed.",
   },

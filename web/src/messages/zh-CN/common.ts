@@ -6,6 +6,7 @@ export const common = {
   copy: "复制",
   copied: "已复制",
   copyFailed: "浏览器不允许复制，请手动选择文本复制。",
+  progress: (done: number, total: number) => `${done} / ${total}`,
   loading: "正在加载…",
   more: "更多",
   download: "下载",

@@ -77,6 +77,8 @@ export const files = {
   toTop: "移到最前",
   toBottom: "移到最后",
   delete: "删除",
+  moving: (to: string) => `正在移动到“${to}”`,
+  copying: (to: string) => `正在复制到“${to}”`,
   moved: (n: number, to: string) => `已将 ${n} 项移动到“${to}”。`,
   notMoved: (n: number, reason: string) => `${n} 项未能移动：${reason}`,
   copied: (n: number, to: string) => `已将 ${n} 项复制到“${to}”。`,

@@ -26,7 +26,6 @@ export const panels = {
     same: "项目已在此文件夹中。",
     moving: "正在移动…",
     copying: "正在复制…",
-    progress: (done: number, total: number) => `${done} / ${total}`,
     hide: "在后台继续",
     hideHint: "大文件夹在不同存储之间移动需要一些时间。关闭后服务器会继续完成。",
   },

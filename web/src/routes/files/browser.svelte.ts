@@ -10,6 +10,7 @@ import { place as positions } from "../../lib/order";
 import { each, of } from "../../lib/ranges";
 import { address, go, goQuery } from "../../lib/router.svelte";
 import { Selection } from "../../lib/selection.svelte";
+import { show } from "../../lib/works.svelte";
 import { toast } from "../../lib/toasts.svelte";
 import { views, type View } from "../../lib/views.svelte";
 
@@ -222,10 +223,13 @@ export class Browser {
   /** Moves what is chosen, or what was cut, to a folder. */
   async moveInto(folder: string, entries?: readonly Entry[]): Promise<void> {
     const moved = entries ?? (await this.chosen());
-    const { done, failed } = await moveAll(moved, folder, () => undefined, new AbortController().signal);
+    const to = nameOf(folder) || t.files.home;
+    const card = show(t.files.moving(to), moved.length);
+    const { done, failed } = await moveAll(moved, folder, card.progress);
+    card.end();
     await this.refresh();
     await this.refocus();
-    if (done.length > 0) toast("ok", t.files.moved(done.length, nameOf(folder) || t.files.home));
+    if (done.length > 0) toast("ok", t.files.moved(done.length, to));
     if (failed.length > 0)
       toast("error", t.files.notMoved(failed.length, failed[0]!.reason), {
         label: t.common.retry,
