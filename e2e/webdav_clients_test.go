@@ -111,7 +111,7 @@ func (w *davWorld) cadaver(t *testing.T) {
 		"cd box\nsteal c.bin\nput line.txt c.bin\npropget c.bin colour\nunlock c.bin\nget c.bin back.txt\nget a.bin back.bin\ndelete a.bin\ncd ..\nrmcol box\n",
 		"Stealing locks", "<urn:uuid:", "Uploading", ok, "Value of colour is: green", "Unlocking `c.bin':", ok, "Downloading", ok, "Downloading", ok,
 		"Deleting `a.bin':", ok)
-	if strings.Contains(out, "423") {
+	if strings.Contains(out, "423 Locked") {
 		t.Errorf("cadaver:\n%s", out)
 	}
 	same(t, []byte("a line to read\n"), mine, "back.txt")
