@@ -34,10 +34,11 @@ func TestUI(t *testing.T) {
 // uiInFull is whether screens are looked at in every form, and uploads get into trouble.
 func uiInFull() bool { return os.Getenv("LARDER_TEST_UI_FULL") != "" }
 
-// perform runs scenarios in a browser, as browser/ui/main.mjs says. LARDER_TEST_SHOTS is a directory for pictures.
+// perform runs scenarios in a browser, as browser/ui/main.mjs says. LARDER_TEST_SHOTS is a directory for pictures; with LARDER_TEST_STILL they show nothing
+// that no two runs have in common.
 func perform(t *testing.T, run object, st *stage) {
 	t.Helper()
-	run["full"], run["shots"] = uiInFull(), os.Getenv("LARDER_TEST_SHOTS")
+	run["full"], run["shots"], run["still"] = uiInFull(), os.Getenv("LARDER_TEST_SHOTS"), os.Getenv("LARDER_TEST_STILL") != ""
 	oneBrowser <- struct{}{}
 	defer func() { <-oneBrowser }()
 	ctx, cancel := context.WithTimeout(t.Context(), uiPatience)

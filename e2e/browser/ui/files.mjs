@@ -47,6 +47,7 @@ async function looks(page, config) {
   await judged('list')
   if (config.size === 'phone') await page.getByRole('button', { name: say.search, exact: true }).click()
   await page.getByRole('searchbox').fill('lake 1')
+  await page.getByRole('link', { name: /^lake 5\.png/ }).waitFor({ state: 'detached' })
   await page.getByRole('link', { name: /lake 12\.png/ }).waitFor()
   await judged('search')
   await page.goto(`/app/files${folder}/nothing`)

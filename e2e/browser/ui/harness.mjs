@@ -56,6 +56,35 @@ export async function judge(page) {
   return found
 }
 
+// picture takes a picture of the page once what is in view has come. With `still` digits are noughts, words that look like keys or ids are crosses, and what
+// the browser draws by itself is left out: what then differs between two runs is the page.
+export async function picture(page, path, still) {
+  await page.waitForFunction(() => {
+    const seen = ({ top, bottom, width }) => width > 0 && bottom > 0 && top < innerHeight
+    return document.fonts.status === 'loaded' && document.getAnimations().every(({ playState }) => playState !== 'running')
+      && [...document.images].every((image) => image.complete || !seen(image.getBoundingClientRect()))
+  }, undefined, { timeout: 5000 }).catch(() => undefined) // what never comes to rest is shown as it is
+  const undo = await page.evaluateHandle((still) => {
+    const undo = []
+    const change = (what, name, value) => {
+      const was = what[name]
+      if (was === value) return
+      what[name] = value
+      undo.unshift(() => (what[name] = was))
+    }
+    const plain = (text) => text.replace(/[\w-]{16,}/g, (id) => 'x'.repeat(id.length)).replace(/\d/g, '0')
+    if (still) {
+      const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+      while (texts.nextNode()) change(texts.currentNode, 'data', plain(texts.currentNode.data))
+      for (const field of document.querySelectorAll('input:not([type=file]), textarea')) change(field, 'value', plain(field.value))
+      for (const drawn of document.querySelectorAll('iframe, video, svg[role=img]')) change(drawn.style, 'visibility', 'hidden')
+    }
+    return { undo: () => undo.forEach((back) => back()) }
+  }, still)
+  await page.screenshot({ path })
+  await undo.evaluate(({ undo }) => undo())
+}
+
 // equal fails a scenario unless two values are the same.
 export function equal(what, got, want) {
   if (JSON.stringify(got) !== JSON.stringify(want)) throw new Error(`${what} is ${JSON.stringify(got)}, want ${JSON.stringify(want)}`)

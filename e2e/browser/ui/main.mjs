@@ -3,11 +3,11 @@
 //   node ui/main.mjs
 //
 // Reads a line {"base": address, "users": an account by language, "password": that of all of them, "only": part of a name or "", "full": whether screens are
-// looked at in all forms, "shots": directory or "", "opens": the folder for a first visit, when the account has none, "lan": in a full run, the address of
+// looked at in all forms, "shots": directory for pictures or "", "still": whether these leave out what no two runs have in common, "opens": the folder for a first visit, when the account has none, "lan": in a full run, the address of
 // a second service}. Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}, for what was measured: {"figure", "figures"}, and for what no page can do: {"ask", "with"}, which is answered by a line.
 // A scenario runs in each of its forms (language, theme, size), in a profile of its own.
 import { createInterface } from 'node:readline'
-import { launch, open, say } from './harness.mjs'
+import { launch, open, picture, say } from './harness.mjs'
 import * as commands from './commands.mjs'
 import * as files from './files.mjs'
 import * as gone from './gone.mjs'
@@ -39,7 +39,7 @@ for (const { name, forms, run, lan } of [...journey.scenarios, ...signin.scenari
     const page = await open(browser, { base, ...form })
     let error = ''
     try {
-      await run(page, { ...config, ...form, base, ask, username: config.users[form.language], figure: (what, figures) => say({ figure: what, figures }), shot: (what) => config.shots && page.screenshot({ path: `${config.shots}/${what}-${Object.values(form).join('-')}.png` }) })
+      await run(page, { ...config, ...form, base, ask, username: config.users[form.language], figure: (what, figures) => say({ figure: what, figures }), shot: (what) => config.shots && picture(page, `${config.shots}/${what}-${Object.values(form).join('-')}.png`, config.still) })
       error = page.faults().join('\n')
     } catch (cause) {
       error = [cause.stack, ...page.faults()].join('\n')
