@@ -3,7 +3,6 @@ package site
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,9 +20,6 @@ const (
 	maxUserRunes     = 320
 	maxPasswordRunes = 1000
 )
-
-// hostPattern is a name that DNS may know, in ASCII.
-var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*\.?$`)
 
 // Check judges the values. Fault: Invalid.
 func (s Settings) Check() error {
@@ -98,5 +94,5 @@ func isHost(s string) bool {
 	if ip, err := netip.ParseAddr(s); err == nil {
 		return ip.Zone() == ""
 	}
-	return len(s) <= 253 && hostPattern.MatchString(s)
+	return len(s) <= 253 && mail.IsHost(strings.TrimSuffix(s, "."))
 }
