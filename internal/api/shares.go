@@ -49,7 +49,7 @@ func shareTitle(title *string, e *files.Entry) string {
 
 type createShareInput struct {
 	FileID        *string `json:"fileId" required:"true" maxLength:"255"`
-	Title         *string `json:"title" maxLength:"200" description:"Default: the file's name."`
+	Title         *string `json:"title" maxLength:"200" description:"Default, and where it is blank: the file's name."`
 	Password      *string `json:"password" minLength:"1" maxLength:"128"`
 	ExpiresIn     *int64  `json:"expiresIn" minimum:"60" maximum:"31536000" description:"Seconds; null for no end."`
 	MaxViews      *int64  `json:"maxViews" minimum:"1" maximum:"1000000000" description:"null for no limit."`
@@ -228,7 +228,7 @@ func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error
 
 type changeShareInput struct {
 	ID            string           `path:"id" json:"-"`
-	Title         nullable[string] `json:"title" maxLength:"200" description:"null for the file's name."`
+	Title         nullable[string] `json:"title" maxLength:"200" description:"null or blank for the file's name."`
 	Password      nullable[string] `json:"password" minLength:"1" maxLength:"128" description:"null for none; whatever was opened with the one before is shut."`
 	ExpiresIn     nullable[int64]  `json:"expiresIn" minimum:"60" maximum:"31536000" description:"Seconds from now; null for no end."`
 	MaxViews      nullable[int64]  `json:"maxViews" minimum:"1" maximum:"1000000000" description:"null for no limit."`

@@ -79,6 +79,12 @@ func TestShare(t *testing.T) {
 		}) {
 			equal(t, field, view.Value("share."+field), want)
 		}
+		for _, blank := range []string{"", "  ", "\u3000"} {
+			unnamed := newShare(alice, file, m{"title": blank})
+			equal(t, "a blank title", seen(visitor, unnamed).OK(200).Value("share.title"), "cat.png")
+			alice.Patch("/api/shares/"+unnamed, m{"title": "Cat"}).OK(200)
+			equal(t, "a title made blank", alice.Patch("/api/shares/"+unnamed, m{"title": blank}).OK(200).Value("share.title"), "cat.png")
+		}
 		status(t, "no such share", seen(visitor, "abcdefghijkl"), 404, "NOT_FOUND")
 		status(t, "a long id", seen(visitor, strings.Repeat("a", 5000)), 404, "NOT_FOUND")
 

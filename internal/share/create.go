@@ -3,6 +3,7 @@ package share
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -28,7 +29,7 @@ const (
 // Draft is a share to be made.
 type Draft struct {
 	EntryID                     string
-	Title                       *string      // nil or empty for the name of the file
+	Title                       *string      // nil or blank for the name of the file
 	Password                    *secret.Text // nil for none
 	ExpiresIn                   *int64       // seconds, nil for no end
 	MaxViews, MaxDownloads      *int64       // nil for no limit
@@ -152,9 +153,9 @@ func asks(ctx context.Context, found *files.Found, a access.Actor, row Share) (b
 	return len(visit.Locks) > 0, err
 }
 
-// cleanTitle judges a title and brings it into its one form; an empty one becomes none. Fault: Invalid.
+// cleanTitle judges a title and brings it into its one form; an empty or blank one becomes none. Fault: Invalid.
 func cleanTitle(title *string) (*string, error) {
-	if title == nil || *title == "" {
+	if title == nil {
 		return nil, nil
 	}
 	wrong := fault.Newf(fault.Invalid, "title has at most %d characters, none of them control characters or text-direction overrides.", MaxTitle)
@@ -169,6 +170,9 @@ func cleanTitle(title *string) (*string, error) {
 		if vpath.Unprintable(r) {
 			return nil, wrong
 		}
+	}
+	if strings.TrimSpace(clean) == "" {
+		return nil, nil
 	}
 	return &clean, nil
 }
