@@ -17,11 +17,18 @@ test("the extension is what is behind the last dot", () => {
 test("a name is cut before its end, and never within a character", () => {
   expect(halves("Quarterly report, final.pdf")).toEqual(["Quarterly report, f", "inal.pdf"]);
   expect(halves("short.txt")).toEqual(["short.txt", ""]);
+  expect(halves("2026年度财务报告最终修改稿.xlsx")).toEqual(["2026年度财务报告最终修", "改稿.xlsx"]);
+  expect(halves("设计稿.psd")).toEqual(["设计稿.psd", ""]);
   const family = "👨‍👩‍👧‍👦";
   expect(halves(`holiday by the sea ${family}123.jpg`)).toEqual(["holiday by the sea ", `${family}123.jpg`]);
   for (const name of ["no extension at all here", "x".repeat(255), "a.very-long-extension-that-is-none"])
     expect(halves(name).join("")).toBe(name);
 });
+
+test.each(["مرحبا بالعالم كله.txt", "IMG שלום לכולם 2026.png", "report for فاطمة, final.pdf"])(
+  "%s, of which some is written from right to left, is not cut in two",
+  (name) => expect(halves(name)).toEqual([name, ""]),
+);
 
 test("what kind of file it is of", () => {
   expect(fileKind("a.bin", "image/png")).toBe("image");

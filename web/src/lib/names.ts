@@ -8,22 +8,30 @@ export function extension(name: string): string {
 
 const segments = new Intl.Segmenter();
 
+/** Signs that are written from right to left: Hebrew, Arabic and their kin. */
+const rightToLeft = /[\u{590}-\u{8ff}\u{fb1d}-\u{fdff}\u{fe70}-\u{fefc}\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
 /** How many characters of a name are not its extension. */
 export function baseLength(name: string): number {
   const end = extension(name);
   return end ? name.length - end.length - 1 : name.length;
 }
 
+/** Signs that are as wide as two letters: Chinese, Japanese, Korean. */
+const wide =
+  /[\u{1100}-\u{115f}\u{2e80}-\u{9fff}\u{ac00}-\u{d7a3}\u{f900}-\u{faff}\u{ff00}-\u{ff60}\u{20000}-\u{3ffff}]/u;
+
 /**
  * A name in two parts, of which only the first is to be cut short: its end is what tells one from another. The cut never splits what is one character
- * to a reader.
+ * to a reader. What is written from right to left stays whole: two parts beside each other would stand in the wrong order, with letters torn apart.
  */
 export function halves(name: string): [string, string] {
   const whole = name.slice(0, baseLength(name));
   const base = /^[\x20-\x7e]*$/.test(whole) ? [...whole] : [...segments.segment(whole)].map(({ segment }) => segment);
   const ending = name.slice(whole.length);
-  if (base.length <= 8 || ending.length > 10) return [name, ""];
-  return [base.slice(0, -4).join(""), base.slice(-4).join("") + ending];
+  const kept = base.slice(-4).some((sign) => wide.test(sign)) ? 2 : 4;
+  if (base.length <= 2 * kept || ending.length > 10 || rightToLeft.test(name)) return [name, ""];
+  return [base.slice(0, -kept).join(""), base.slice(-kept).join("") + ending];
 }
 
 export type FileKind =
