@@ -141,8 +141,11 @@ class Call {
 async function send({ url, method, headers, body, signal }: Call): Promise<Response> {
   const { pathname: path, search } = new URL(url);
   const writes = method !== "GET" && method !== "HEAD";
-  // What asks for credentials says itself how it went, and needs no token.
-  const plain = path.startsWith("/api/auth/") || path.startsWith("/api/public/") || path.startsWith("/api/free-mode/");
+  // What asks for credentials says itself how it went, and needs no token. The token itself needs the session.
+  const plain =
+    (path.startsWith("/api/auth/") && path !== "/api/auth/csrf-token") ||
+    path.startsWith("/api/public/") ||
+    path.startsWith("/api/free-mode/");
   for (let tries = 0, renewed = false; ; tries++) {
     await ready(signal);
     if (writes && !plain) headers.set("X-CSRF-Token", await csrf());
