@@ -2,7 +2,13 @@ import { mount } from "svelte";
 import App from "./App.svelte";
 import { startLook } from "./lib/look.svelte";
 import { start } from "./lib/router.svelte";
+import { t } from "./lib/i18n.svelte";
+import { toast } from "./lib/toasts.svelte";
 
 start();
+// What is loaded late may be out of reach, or gone with the version that the page is of.
+window.addEventListener("vite:preloadError", () =>
+  toast("error", t.common.stale, { label: t.common.reload, run: () => location.reload() }),
+);
 await startLook();
 mount(App, { target: document.getElementById("app")! });

@@ -45,6 +45,11 @@ export async function makeKey(page, config) {
   await sheet.getByText(say.works).waitFor()
   const width = await sheet.getByRole('img', { name: say.sentPicture }).evaluate((image) => image.decode().then(() => image.naturalWidth))
   if (!(width > 0)) throw new Error('the test picture is not shown')
+  const seen = await sheet.getByRole('img', { name: say.sentPicture }).evaluate((image) => {
+    const { x, y, width, height } = image.getBoundingClientRect()
+    return document.elementFromPoint(x + width / 2, y + height - 4) === image
+  })
+  equal('whether the test picture is in sight', seen, true)
   equal('faults with the test picture', await judge(page), [])
   await config.shot('keys-made')
   await sheet.getByLabel(say.haveSaved).check()

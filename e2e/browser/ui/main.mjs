@@ -14,7 +14,9 @@ import * as gone from './gone.mjs'
 import * as journey from './journey.mjs'
 import * as keyboard from './keyboard.mjs'
 import * as keys from './keys.mjs'
+import * as layout from './layout.mjs'
 import * as long from './long.mjs'
+import * as meanwhile from './meanwhile.mjs'
 import * as panels from './panels.mjs'
 import * as phone from './phone.mjs'
 import * as signin from './signin.mjs'
@@ -30,7 +32,7 @@ const ask = (what, details = {}) => {
   return hear()
 }
 const browser = await launch('--host-resolver-rules=MAP *.test 127.0.0.1')
-for (const { name, forms, run, lan } of [...journey.scenarios, ...signin.scenarios, ...gone.scenarios, ...files.scenarios, ...commands.scenarios, ...keys.scenarios, ...keyboard.scenarios, ...panels.scenarios, ...phone.scenarios, ...(config.full ? [...long.scenarios, ...trouble.scenarios, ...stores.scenarios] : [])]) {
+for (const { name, forms, run, lan } of [...journey.scenarios, ...signin.scenarios, ...gone.scenarios, ...files.scenarios, ...commands.scenarios, ...meanwhile.scenarios, ...keys.scenarios, ...keyboard.scenarios, ...panels.scenarios, ...phone.scenarios, ...layout.scenarios, ...(config.full ? [...long.scenarios, ...trouble.scenarios, ...stores.scenarios] : [])]) {
   for (const form of forms(config.full)) {
     const whole = `${name}/${Object.values(form).join('-')}`
     if (!whole.includes(config.only)) continue

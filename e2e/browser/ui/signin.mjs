@@ -95,6 +95,17 @@ async function lost(page, config) {
   equal('the address', new URL(page.url()).pathname, '/app/files/home')
 }
 
+// Whoever has not verified the address gave it already, when it was what they signed in by.
+async function unverified(page, config) {
+  const say = labels[config.language]
+  const refusal = { success: false, error: { code: 'EMAIL_NOT_VERIFIED', message: 'No.' }, timestamp: 1 }
+  await page.route('**/api/auth/login', (route) => route.fulfill({ status: 403, json: refusal }))
+  await page.goto('/app/login')
+  await signIn(page, { ...config, username: 'new@example.org' })
+  equal('the address', await page.getByLabel(say.email).inputValue(), 'new@example.org')
+  equal('faults of the page', await judge(page), [])
+}
+
 // Language and theme are chosen before anybody signs in, and stay for the next visit.
 async function chooses(page, config) {
   const say = labels['en-US']
@@ -117,5 +128,6 @@ export const scenarios = [
   { name: 'signs in by the keyboard', forms: once, run: byKeyboard },
   { name: 'stays on this site', forms: once, run: stays },
   { name: 'goes on after a lost session', forms: few, run: lost },
+  { name: 'knows the address to verify', forms: once, run: unverified },
   { name: 'chooses language and theme', forms: once, run: chooses },
 ]

@@ -40,7 +40,7 @@ export function explain(cause: unknown, words: Record<string, string> = {}): str
   return words[code] ?? t.failures[code] ?? message;
 }
 
-/** The same for a name that somebody wanted to give. */
-export function explainName(cause: unknown): string {
-  return explain(cause, { VALIDATION_ERROR: t.files.badName });
+/** The same for a name that somebody wanted to give, which needs a permission. */
+export function explainName(cause: unknown, needs: "write" | "update"): string {
+  return explain(cause, { VALIDATION_ERROR: t.files.badName, FORBIDDEN: t.common.lacks[needs] });
 }

@@ -14,14 +14,23 @@ export const common: typeof zh = {
   download: "Download",
   language: "Language",
   theme: "Appearance",
-  themes: { light: "Light", dark: "Dark", system: "As the system" },
+  themes: { light: "Light", dark: "Dark", system: "Same as system" },
+  stale: "Part of the page could not be loaded: the network is down, or the site has been updated.",
+  reload: "Reload",
+  lacks: {
+    write: "You don't have permission to add anything to this folder.",
+    update: "You don't have permission to change this.",
+    delete: "You don't have permission to delete this, or to move it away.",
+    download: "You don't have permission to download this.",
+    share: "You don't have permission to share this.",
+  },
 };
 
 export const failures: typeof zhFailures = {
   VALIDATION_ERROR: "The server does not accept what was entered.",
   NETWORK: "The server cannot be reached.",
   INTERNAL_ERROR: "Something went wrong on the server. Try again in a moment.",
-  FORBIDDEN: "You don't have the permission for that.",
+  FORBIDDEN: "You don't have permission to do that.",
   NOT_FOUND: "It does not exist, or has been moved or deleted.",
   ALREADY_EXISTS: "There is something of that name already.",
   QUOTA_EXCEEDED: "There is not enough storage left.",

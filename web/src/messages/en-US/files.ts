@@ -1,6 +1,6 @@
 import type { files as zh } from "../zh-CN/files";
 
-const items = (n: number, text = String(n)) => (n === 1 ? "1 item" : `${text} items`);
+const items = (n: number, text = n.toLocaleString("en-US")) => (n === 1 ? "1 item" : `${text} items`);
 
 export const files: typeof zh = {
   home: "Files",
@@ -38,7 +38,7 @@ export const files: typeof zh = {
   list: "List",
   tiles: { s: "Small tiles", m: "Medium tiles", l: "Large tiles" },
   display: "Sort and display",
-  sorts: { name: "Name", time: "Modified", size: "Size", manual: "By hand" },
+  sorts: { name: "Name", time: "Modified", size: "Size", manual: "Manual" },
   orders: { asc: "Ascending", desc: "Descending" },
   kind: "Type",
   singleClick: "Open with a single click",
@@ -89,7 +89,7 @@ export const files: typeof zh = {
   copied: (n, to) => `${items(n)} copied to “${to}”.`,
   notCopied: (n, reason) => `${items(n)} could not be copied: ${reason}`,
   linksCopied: (n, missing) =>
-    `${n === 1 ? "1 link" : `${n} links`} copied.${missing > 0 ? ` ${items(missing)} without a link.` : ""}`,
+    `${n === 1 ? "1 link" : `${n.toLocaleString("en-US")} links`} copied.${missing > 0 ? ` ${items(missing)} without a link.` : ""}`,
   lockedInZip: (n) => `${items(n)} with a password: in the archive only if it was entered in the last 15 minutes.`,
 
   empty: "This folder is empty",
@@ -99,7 +99,7 @@ export const files: typeof zh = {
   noPublic: "Nothing is public at the moment. Sign in to see your own files.",
   noFolder: "There is no such folder",
   toParent: "Up one level",
-  noRead: "You don't have the permission to read this folder. Ask your administrator if you need it.",
+  noRead: "You don't have permission to read this folder. Ask your administrator if you need it.",
   lockedFolder: "This folder is protected by a password",
   lockedText: "Enter the password to see what is in it.",
   unlock: "Enter password",
@@ -107,18 +107,18 @@ export const files: typeof zh = {
   keys: {
     move: "Move",
     jump: "Page, first, last",
-    extend: "Extend the selection",
-    walk: "Move, keep the selection",
+    extend: "Extend selection",
+    walk: "Move, keep selection",
     letters: "Jump to a name",
-    toggle: "Select or deselect",
+    toggle: "Select, deselect",
     open: "Open",
     parent: "Parent folder",
     all: "Select all, none",
     copy: "Copy links",
     cut: "Cut, move here",
-    reorder: "Change the order by hand",
+    reorder: "Change manual order",
     make: "Upload, new folder",
-    menu: "Menu of actions",
+    menu: "Actions menu",
     single: "Single-key shortcuts (letters, / and ?)",
   },
 };

@@ -30,7 +30,7 @@ export const keys: typeof zh = {
 
   edit: "Edit",
   editOf: (name) => `Edit key “${name}”`,
-  fixed: "What a key works with and its upload folder stay as they are. Make a new key to change them.",
+  fixed: "What a key works with and its upload folder cannot be changed later. Create a new key for that.",
   revoke: "Revoke",
   revokeOf: (name) => `Revoke key “${name}”?`,
   revokeText: "Programs that use it lose access at once, and for good. Files they have uploaded stay.",
@@ -92,9 +92,9 @@ export const keys: typeof zh = {
   exact: "Pick a time",
   exactLabel: "Expires at",
   advanced: "Advanced",
-  linksHelp: "An upload makes a permanent link at once that anyone can open, for web pages and documents.",
+  linksHelp: "Each upload gets a permanent link that anyone can open, for web pages and documents.",
   addressesHelp: "One address or network per line, such as 203.0.113.9 or 192.168.1.0/24. Empty for any.",
-  rootOnlyHelp: "It reads nothing outside its upload folder either",
+  rootOnlyHelp: "Limit reading to the upload folder as well",
   submit: "Create key",
   wrong: {
     name: "Enter a name.",

@@ -1,12 +1,12 @@
 import type { panels as zh } from "../zh-CN/panels";
 
-const plural = (n: number, one: string, more: string) => `${n} ${n === 1 ? one : more}`;
+const plural = (n: number, one: string, more: string) => `${n.toLocaleString("en-US")} ${n === 1 ? one : more}`;
 
 export const panels: typeof zh = {
   conflict: "There is something of that name already, or that cannot be done to it.",
   items: (n) => plural(n, "item", "items"),
-  failed: (n) => `${plural(n, "item was", "items were")} left out`,
-  retryFailed: "Try those again",
+  failed: (n) => `${plural(n, "item", "items")} failed`,
+  retryFailed: "Try again",
 
   move: {
     title: (what) => `Move ${what}`,
@@ -48,10 +48,10 @@ export const panels: typeof zh = {
 
   look: {
     title: (name) => `Appearance of “${name}”`,
-    color: "Colour",
-    colors: ["Red", "Orange", "Amber", "Lime", "Green", "Teal", "Sky", "Blue", "Violet", "Purple", "Pink", "Grey"],
-    noColor: "No colour",
-    hex: "Your own colour",
+    color: "Color",
+    colors: ["Red", "Orange", "Amber", "Lime", "Green", "Teal", "Sky", "Blue", "Violet", "Purple", "Pink", "Gray"],
+    noColor: "No color",
+    hex: "Custom color",
     hexHint: "For example #3B6CF6",
     badHex: "Enter # and six hexadecimal digits.",
     emoji: "Icon",
@@ -68,8 +68,8 @@ export const panels: typeof zh = {
 
   password: {
     title: (name) => `Access password of “${name}”`,
-    text: "It is asked for before the file is opened or downloaded, of you as well.",
-    folderText: "It protects everything in the folder. Others have to enter it.",
+    text: "Everyone, including you, must enter it to open or download the file.",
+    folderText: "It protects everything in the folder. Everyone else must enter it.",
     isSet: "A password is set.",
     isNone: "No password is set.",
     fresh: "New password",
@@ -77,6 +77,7 @@ export const panels: typeof zh = {
     change: "Change password",
     remove: "Remove password",
     length: "Enter 1 to 128 characters.",
+    notYours: "Only the owner and administrators can set a password.",
     show: "Show password",
     hide: "Hide password",
   },
@@ -87,7 +88,7 @@ export const panels: typeof zh = {
     label: "Access password",
     open: "Open",
     download: "Download",
-    wait: (seconds) => `Too many tries. Try again in ${seconds} s.`,
+    wait: (seconds) => `Too many attempts. Try again in ${seconds} s.`,
   },
 
   links: {
@@ -98,16 +99,16 @@ export const panels: typeof zh = {
     which: "Kind of link",
     kinds: { path: "Path", signed: "Temporary", permanent: "Permanent" },
     kindHints: {
-      path: "The address of the item. It ends when the item is moved or renamed.",
-      signed: "Until it expires, whoever has the link can open it without signing in.",
+      path: "The address of the item. It stops working when the item is moved or renamed.",
+      signed: "Anyone with the link can open it without signing in, until it expires.",
       permanent:
-        "Whoever has the link can open it without signing in, until the link is revoked. It survives moving and renaming.",
+        "Anyone with the link can open it without signing in, until it is revoked. It keeps working when the item is moved or renamed.",
     },
     lifetime: "Lifetime",
     lifetimes: { 3600: "1 hour", 86400: "1 day", 604800: "7 days" },
     public: "Public",
     signIn: "Needs sign-in",
-    anyone: "Whoever has the link",
+    anyone: "Anyone with the link",
     needsPassword: "Asks for a password",
     until: (time) => `Until ${time}`,
     copy: "Copy link",
@@ -117,7 +118,7 @@ export const panels: typeof zh = {
     hideQr: "Hide QR code",
     qrLabel: "QR code of the link",
     make: "Make permanent link",
-    makeHint: "If there is one already, that is shown.",
+    makeHint: "If there is one already, it is shown again.",
     revoke: "Revoke permanent link",
     revoked: "The permanent link is revoked and no longer works.",
     skipped: (n) => `${plural(n, "item has", "items have")} no link`,
@@ -132,7 +133,7 @@ export const panels: typeof zh = {
     folder: "Folder",
     size: "Size",
     created: "Created",
-    changed: "Changed",
+    changed: "Modified",
     mount: "Mount",
     access: "Served",
     modes: { public_cdn: "public, by CDN", signed_redirect: "by signed redirect", private_gateway: "by this site" },
@@ -140,7 +141,7 @@ export const panels: typeof zh = {
     locked: "Set",
     open: "None",
     public: "Public",
-    yes: "Anybody may download it",
+    yes: "Anyone can download it",
     no: "No",
     permissions: "You may",
     permission: {
@@ -152,9 +153,8 @@ export const panels: typeof zh = {
       download: "download",
     },
     links: "Links",
-    copy: "Copy link",
     shares: "Shares",
-    noShares: "It is not shared.",
+    noShares: "Not shared.",
     shareUntil: (time) => `until ${time}`,
     shareOpen: "does not expire",
     shareStates: { active: "Active", expired: "Expired", revoked: "Revoked", limit_reached: "Used up" },

@@ -16,6 +16,8 @@ export const shell: typeof zh = {
   unreachable: "The server cannot be reached",
   dismiss: "Don't show again",
   announcements: "Announcements",
+  more: "Show all",
+  less: "Show less",
   notices: "Notices",
 };
 
@@ -23,14 +25,14 @@ export const gone: typeof zhGone = {
   notFound: "There is nothing here",
   notFoundText: "The link may be wrong, or what was here has been moved or deleted.",
   forbidden: "You may not see this",
-  forbiddenText: "Your account lacks the permission to read this. Ask your administrator if you need it.",
+  forbiddenText: "Your account doesn't have permission to read this. Ask your administrator if you need it.",
   unauthorized: "Sign in to see this",
-  unauthorizedText: "What is here is not for everybody.",
+  unauthorizedText: "This is not public.",
   locked: "This is protected by a password",
   lockedText: "Enter the password to open it.",
   password: "Password",
   open: "Open",
   failed: "Something went wrong",
   id: (time) => `When you report this, quote the time ${time}`,
-  home: "Go to the files",
+  home: "Go to files",
 };

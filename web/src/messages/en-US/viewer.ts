@@ -12,7 +12,7 @@ export const viewer: typeof zh = {
   fit: "Fit to the window",
   actual: "Actual size",
   zoom: "Zoom",
-  percent: (n) => `${n} %`,
+  percent: (n) => `${n}%`,
   newTab: "Open in a new tab",
   wrap: "Wrap lines",
   rendered: "Formatted",
@@ -27,7 +27,7 @@ export const viewer: typeof zh = {
   noPdf: "This browser does not show PDF files within a page.",
   locked: "This file is protected by a password.",
   unlock: "Enter the password",
-  noDownload: "You don't have the permission to download this file.",
+  noDownload: "You don't have permission to download this file.",
   folder: "Folders cannot be shown here.",
   player: { label: "Player", play: "Play", pause: "Pause", back: "Back to the viewer", close: "Stop and close" },
 };

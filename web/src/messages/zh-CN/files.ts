@@ -1,3 +1,5 @@
+const digits = (n: number) => n.toLocaleString("zh-CN");
+
 export const files = {
   home: "文件",
   path: "当前位置",
@@ -13,7 +15,7 @@ export const files = {
   locked: "受密码保护",
   count: (_: number, text: string) => `${text} 项`,
   found: (_: number, text: string) => `找到 ${text} 项`,
-  items: (n: number) => `${n} 项`,
+  items: (n: number) => `${digits(n)} 项`,
   chosen: (_: number, text: string) => `已选 ${text} 项`,
   forChosen: "所选项目的操作",
   chooseNone: "取消选择",
@@ -69,9 +71,9 @@ export const files = {
   password: "访问密码…",
   details: "详细信息",
   cut: "剪切",
-  cutDone: (n: number) => `已剪切 ${n} 项，在目标文件夹中点击“将 ${n} 项移动到这里”。`,
+  cutDone: (n: number) => `已剪切 ${digits(n)} 项，在目标文件夹中点击“将 ${digits(n)} 项移动到这里”。`,
   move: "移动",
-  moveHere: (n: number) => `将 ${n} 项移动到这里`,
+  moveHere: (n: number) => `将 ${digits(n)} 项移动到这里`,
   moveTo: "移动到…",
   copyTo: "复制到…",
   toTop: "移到最前",
@@ -79,12 +81,13 @@ export const files = {
   delete: "删除",
   moving: (to: string) => `正在移动到“${to}”`,
   copying: (to: string) => `正在复制到“${to}”`,
-  moved: (n: number, to: string) => `已将 ${n} 项移动到“${to}”。`,
-  notMoved: (n: number, reason: string) => `${n} 项未能移动：${reason}`,
-  copied: (n: number, to: string) => `已将 ${n} 项复制到“${to}”。`,
-  notCopied: (n: number, reason: string) => `${n} 项未能复制：${reason}`,
-  linksCopied: (n: number, missing: number) => `已复制 ${n} 个链接。${missing > 0 ? `${missing} 项没有链接。` : ""}`,
-  lockedInZip: (n: number) => `${n} 项受密码保护：只有在最近 15 分钟内输入过密码，才会包含在压缩包中。`,
+  moved: (n: number, to: string) => `已将 ${digits(n)} 项移动到“${to}”。`,
+  notMoved: (n: number, reason: string) => `${digits(n)} 项未能移动：${reason}`,
+  copied: (n: number, to: string) => `已将 ${digits(n)} 项复制到“${to}”。`,
+  notCopied: (n: number, reason: string) => `${digits(n)} 项未能复制：${reason}`,
+  linksCopied: (n: number, missing: number) =>
+    `已复制 ${digits(n)} 个链接。${missing > 0 ? `${missing} 项没有链接。` : ""}`,
+  lockedInZip: (n: number) => `${digits(n)} 项受密码保护：只有在最近 15 分钟内输入过密码，才会包含在压缩包中。`,
 
   empty: "此文件夹是空的",
   emptyText: "把文件拖到这里，粘贴图片，或点击“上传”。",

@@ -93,7 +93,7 @@ export const keys = {
   advanced: "高级选项",
   linksHelp: "上传后立即生成任何人都能打开的永久链接，用于网页和文档。",
   addressesHelp: "每行一个地址或网段，例如 203.0.113.9 或 192.168.1.0/24。留空则不限。",
-  rootOnlyHelp: "读取时也不能离开上传目录",
+  rootOnlyHelp: "读取也仅限于上传目录",
   submit: "创建密钥",
   wrong: {
     name: "请输入名称。",

@@ -1,8 +1,10 @@
+const digits = (n: number) => n.toLocaleString("zh-CN");
+
 export const panels = {
   /** 冲突原因很多，服务器只用英文说明。 */
   conflict: "目标位置已有同名项目，或者该项目不能这样处理。",
-  items: (n: number) => `${n} 个项目`,
-  failed: (n: number) => `${n} 个项目未能完成`,
+  items: (n: number) => `${digits(n)} 个项目`,
+  failed: (n: number) => `${digits(n)} 个项目未能完成`,
   retryFailed: "重试失败的项目",
 
   move: {
@@ -34,7 +36,7 @@ export const panels = {
     title: (what: string) => `删除 ${what}？`,
     text: "删除后无法恢复。",
     count: (files: number, folders: number) =>
-      [files && `${files} 个文件`, folders && `${folders} 个文件夹`].filter(Boolean).join("、"),
+      [files && `${digits(files)} 个文件`, folders && `${digits(folders)} 个文件夹`].filter(Boolean).join("、"),
     folder: "文件夹中的所有内容也会被删除。",
     sure: (n: number): string => (n === 1 ? "我确定要删除此文件夹及其全部内容" : "我确定要删除这些文件夹及其全部内容"),
     button: "删除",
@@ -73,6 +75,7 @@ export const panels = {
     change: "更改密码",
     remove: "移除密码",
     length: "请输入 1 到 128 个字符。",
+    notYours: "只有所有者和管理员可以设置密码。",
     show: "显示密码",
     hide: "隐藏密码",
   },
@@ -88,7 +91,7 @@ export const panels = {
 
   links: {
     title: "链接",
-    titleMany: (n: number) => `${n} 个链接`,
+    titleMany: (n: number) => `${digits(n)} 个链接`,
     format: "链接格式",
     formats: { direct: "直链", html: "HTML", markdown: "Markdown", bbcode: "BBCode" },
     which: "链接类型",
@@ -115,7 +118,7 @@ export const panels = {
     makeHint: "如果已有永久链接，将显示现有的链接。",
     revoke: "撤销永久链接",
     revoked: "永久链接已撤销，不再可用。",
-    skipped: (n: number) => `${n} 个项目没有链接`,
+    skipped: (n: number) => `${digits(n)} 个项目没有链接`,
   },
 
   details: {
@@ -150,7 +153,6 @@ export const panels = {
       download: "下载",
     } as Record<string, string>,
     links: "链接",
-    copy: "复制链接",
     shares: "分享",
     noShares: "没有分享此项目。",
     shareUntil: (time: string) => `至 ${time}`,

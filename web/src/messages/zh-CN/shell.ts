@@ -14,6 +14,8 @@ export const shell = {
   unreachable: "无法连接到服务器",
   dismiss: "不再显示",
   announcements: "公告",
+  more: "展开全文",
+  less: "收起",
   notices: "通知",
 };
 
@@ -21,7 +23,7 @@ export const gone = {
   notFound: "找不到此页面",
   notFoundText: "链接可能有误，或内容已被移动、删除。",
   forbidden: "没有访问权限",
-  forbiddenText: "您的账户没有查看此内容的权限。如果需要，请联系管理员。",
+  forbiddenText: "您的账户没有此内容的“读取”权限。如果需要，请联系管理员。",
   unauthorized: "需要登录",
   unauthorizedText: "登录后即可查看此内容。",
   locked: "此内容受密码保护",

@@ -51,7 +51,7 @@ export const upload = {
   allAgain: "会话过期，从头重发",
   conflict: {
     title: "文件名已存在",
-    text: (name: string, folder: string) => `“${folder}”中已有名为“${name}”的内容。`,
+    text: (name: string, folder: string) => `“${folder}”中已有名为“${name}”的文件或文件夹。`,
     replaceText: "替换会用新文件覆盖原有内容，且无法撤销。",
     all: "对本次上传的其他重名文件也这样处理",
     replace: "替换",

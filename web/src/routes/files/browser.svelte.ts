@@ -26,6 +26,9 @@ export type Panel = "move" | "copy" | "delete" | "appearance" | "password" | "li
 /** Above this many nothing is dragged, cut or looked at one by one. */
 const fewEnough = 2000;
 
+/** What a folder answers that cannot be looked at any more. */
+const ended = ["NOT_FOUND", "FORBIDDEN", "PASSWORD_REQUIRED"];
+
 export class Browser {
   readonly path: string;
   readonly visitor: boolean;
@@ -151,7 +154,12 @@ export class Browser {
     try {
       await listing.refresh();
     } catch (cause) {
-      if (cause instanceof Failure) listing.problem = cause;
+      if (!(cause instanceof Failure)) return;
+      // Where the folder has gone meanwhile, or is closed to the reader, what is on the screen is not there any more.
+      if (ended.includes(cause.code)) {
+        selection.set([], 0);
+        listing.failed = cause;
+      } else listing.problem = cause;
       return;
     }
     if (listing !== this.listing) return;
@@ -204,15 +212,24 @@ export class Browser {
     if (bare || entries.length > 0) this.panel = { name, entries };
   }
 
+  /** What was acted on has gone meanwhile, so that the screen is out of date. */
+  readonly #missed = (cause: unknown): never => {
+    if (cause instanceof Failure && cause.code === "NOT_FOUND") void this.refresh();
+    throw cause;
+  };
+
   /** Changes a name. Throws Failure. */
   async rename(entry: Entry, name: string): Promise<void> {
-    const { file } = await take(client.PUT("/api/files/{id}", { params: { path: { id: entry.id } }, body: { name } }));
+    const params = { path: { id: entry.id } };
+    const { file } = await take(client.PUT("/api/files/{id}", { params, body: { name } })).catch(this.#missed);
     this.listing.replace({ ...entry, ...file });
   }
 
   /** Makes a folder here, and stands on it. Throws Failure. */
   async createFolder(name: string): Promise<void> {
-    const { file } = await take(client.POST("/api/files/folder", { body: { path: this.path, name } }));
+    const { file } = await take(client.POST("/api/files/folder", { body: { path: this.path, name } })).catch(
+      this.#missed,
+    );
     await this.refresh(file.id);
     const index = this.listing.indexOf(file.id);
     if (index >= 0) this.selection.only(index);
@@ -278,6 +295,13 @@ export class Browser {
     }
   }
 
+  #nudged = Promise.resolve();
+  /** Puts the entry that the keys act on some places on, once those who were asked for before have found theirs. */
+  nudge(by: number): void {
+    const { selection } = this;
+    this.#nudged = this.#nudged.then(() => this.reorder(selection.active, selection.active + by));
+  }
+
   /** Downloads what is chosen: one file by itself, everything else as zip. */
   async download(): Promise<void> {
     const entries = await this.chosen();
@@ -303,14 +327,14 @@ export class Browser {
       save(url);
     } catch (cause) {
       if (cause instanceof Failure && cause.code === "PASSWORD_REQUIRED") this.locked = entry;
-      else this.complain(cause, () => void this.downloadOne(entry));
+      else this.complain(cause, () => void this.downloadOne(entry), { FORBIDDEN: t.common.lacks.download });
     }
   }
 
   /** Says what went wrong, with a way to try again where that may help. */
-  complain(cause: unknown, again: () => void): void {
+  complain(cause: unknown, again: () => void, words: Record<string, string> = {}): void {
     const retry = cause instanceof Failure && ["NETWORK", "INTERNAL_ERROR"].includes(cause.code);
-    toast("error", explain(cause), retry ? { label: t.common.retry, run: again } : undefined);
+    toast("error", explain(cause, words), retry ? { label: t.common.retry, run: again } : undefined);
   }
 }
 

@@ -55,8 +55,10 @@ function withChosen(event: KeyboardEvent, { browser, inGrid }: Keyed): boolean {
   if (event.ctrlKey || event.metaKey) return !event.shiftKey && command(event.key.toLowerCase(), browser);
   if (event.key === "Escape") browser.selection.none();
   else if (event.key === "F2") rename(browser);
-  else if (event.key === "Delete") void (browser.may("delete") && !browser.visitor && browser.openPanel("delete"));
-  else return false;
+  else if (event.key === "Delete" && !browser.visitor) {
+    if (browser.may("delete")) void browser.openPanel("delete");
+    else toast("error", t.common.lacks.delete);
+  } else return false;
   return true;
 }
 
@@ -111,17 +113,19 @@ function up(browser: Browser): boolean {
 function reorder(key: string, browser: Browser): boolean {
   const by = { ArrowUp: -1, ArrowDown: 1 }[key];
   if (!by || !browser.byHand) return false;
-  const { active } = browser.selection;
-  void browser.reorder(active, active + by);
+  browser.nudge(by);
   return true;
 }
 
 export function rename(browser: Browser): void {
   const entry = browser.listing.at(browser.selection.active);
-  if (entry?.permissions.includes("update") && !browser.visitor) browser.renaming = entry.id;
+  if (!entry || browser.visitor) return;
+  if (entry.permissions.includes("update")) browser.renaming = entry.id;
+  else toast("error", t.common.lacks.update);
 }
 
 export async function cutChosen(browser: Browser): Promise<void> {
+  if (!browser.may("delete")) return toast("error", t.common.lacks.delete);
   cut.entries = await browser.chosen();
   toast("ok", t.files.cutDone(cut.entries.length));
 }

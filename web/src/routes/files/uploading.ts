@@ -1,5 +1,6 @@
 /** The way from a folder to the uploads, which are loaded when they are first needed. */
 import { explain } from "../../lib/entry";
+import { t } from "../../lib/i18n.svelte";
 import { toast } from "../../lib/toasts.svelte";
 import type { Entry, Offered } from "../../lib/uploads.svelte";
 
@@ -19,6 +20,6 @@ export async function upload(
   try {
     await (await load()).add(files, path, how);
   } catch (cause) {
-    toast("error", explain(cause)); // an empty folder that could not be made
+    toast("error", explain(cause, { FORBIDDEN: t.common.lacks.write })); // an empty folder that could not be made
   }
 }

@@ -1,0 +1,187 @@
+// What comes between the reader and the page: a session that ends in the middle of a form, others who change the folder, a network that goes and comes
+// back, a new version of the page, permissions that are missing, and keys and buttons pressed quickly.
+import { enter, furnish } from './files.mjs'
+import { once, spoken } from './forms.mjs'
+import { equal, judge, until } from './harness.mjs'
+import { labels, signIn } from './labels.mjs'
+
+const texts = (...names) => names.map((name) => ({ name, bytes: btoa('a few words') }))
+
+// stand opens a folder of text files, and returns its path.
+async function stand(page, config, folder, names) {
+  await enter(page, config, '')
+  const path = await furnish(page, config, folder, texts(...names))
+  await page.goto(`/app/files${path}`)
+  await page.getByRole('gridcell').first().waitFor()
+  return path
+}
+
+// remove deletes entries of a folder by the interface, as another tab does.
+async function remove(page, folder, ...names) {
+  await page.evaluate(async ({ folder, names }) => {
+    const { data } = await (await fetch('/api/auth/csrf-token')).json()
+    const { items } = (await (await fetch(`/api/files?path=${encodeURIComponent(folder)}`)).json()).data
+    for (const { id } of items.filter(({ name }) => names.includes(name))) await fetch(`/api/files/${id}`, { method: 'DELETE', headers: { 'X-CSRF-Token': data.token } })
+  }, { folder, names })
+}
+
+// The first thing that is sent from a page needs a token, and the session may have ended before: the form waits for the sign-in, and is sent then.
+async function formSurvives(page, config) {
+  const say = labels[config.language]
+  await stand(page, config, 'Forms', ['kept.txt'])
+  await page.getByRole('gridcell', { name: /^kept\.txt|^A title/ }).click({ button: 'right' })
+  await page.getByRole('menuitem', { name: say.appearance }).click()
+  const form = page.getByRole('dialog', { name: say.appearanceTitle })
+  await form.getByLabel(say.title, { exact: true }).fill('A title')
+  await page.context().clearCookies()
+  await form.getByRole('button', { name: say.save }).click()
+  const lost = page.getByRole('dialog', { name: say.lost })
+  await lost.waitFor()
+  equal('faults of the two dialogs', await judge(page), [])
+  await signIn(page, config)
+  await lost.waitFor({ state: 'detached' })
+  await form.waitFor({ state: 'detached' })
+  await page.getByRole('gridcell', { name: /^A title/ }).waitFor()
+}
+
+// Others delete a file, and then the folder: the page shows it when it is looked at again, or acts on what has gone, and what is being typed stays.
+async function othersChange(page, config) {
+  const say = labels[config.language]
+  const folder = await stand(page, config, 'Shared', ['a.txt', 'b.txt', 'c.txt'])
+  const look = () => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  await remove(page, folder, 'a.txt')
+  await page.getByRole('link', { name: /^a\.txt/ }).dblclick()
+  const viewer = page.getByRole('dialog')
+  await viewer.getByText(say.gone).waitFor()
+  equal('ways to download what has gone', await viewer.getByRole('button', { name: say.download }).filter({ hasText: say.download }).count(), 0)
+  await page.keyboard.press('Escape')
+  await look()
+  await page.getByRole('gridcell', { name: /^a\.txt/ }).waitFor({ state: 'detached' })
+
+  await page.getByRole('gridcell', { name: /^c\.txt/ }).click()
+  await page.keyboard.press('F2')
+  const field = page.getByRole('textbox', { name: say.newName })
+  await field.fill('half a na')
+  await remove(page, folder, 'b.txt')
+  let asked = 0
+  page.on('request', (request) => (asked += request.url().includes('/api/files?') ? 1 : 0))
+  await look()
+  await page.waitForTimeout(900) // longer than the page waits before it asks
+  equal('what is being typed', await field.inputValue(), 'half a na')
+  equal('how often the folder was asked for', asked, 0)
+  await field.press('Escape')
+  await page.getByRole('gridcell', { name: /^b\.txt/ }).waitFor({ state: 'detached' })
+
+  await remove(page, folder, 'c.txt')
+  await page.getByRole('gridcell', { name: /^c\.txt/ }).click()
+  await page.keyboard.press('F2')
+  await field.fill('another name.txt')
+  await field.press('Enter')
+  await page.getByText(say.emptyFolder).waitFor()
+  await page.getByRole('region', { name: say.notices }).getByText(say.gone).waitFor()
+
+  await remove(page, folder.slice(0, folder.lastIndexOf('/')), 'Shared')
+  await page.getByRole('button', { name: say.newFolder }).click()
+  await page.getByRole('textbox', { name: say.folderName }).press('Enter')
+  await page.getByRole('heading', { name: say.noFolder }).waitFor()
+}
+
+// A folder that the network kept from the page is there as soon as the network is.
+async function networkReturns(page, config) {
+  const say = labels[config.language]
+  const folder = await stand(page, config, 'Far', ['near.txt'])
+  await page.context().setOffline(true)
+  await page.getByRole('link', { name: config.username, exact: true }).click()
+  await page.getByRole('heading', { name: say.unreachable }).waitFor()
+  equal('words about a report', await page.getByText(say.report).count(), 0)
+  await page.context().setOffline(false)
+  await page.getByRole('link', { name: 'Far', exact: true }).dblclick()
+  await page.getByRole('gridcell', { name: /^near\.txt/ }).waitFor()
+  equal('the address', decodeURIComponent(new URL(page.url()).pathname), `/app/files${folder}`)
+}
+
+// A server that fails to answer once, with the network in order, is asked again by the page itself.
+async function serverReturns(page, config) {
+  const say = labels[config.language]
+  await stand(page, config, 'Restarted', ['near.txt'])
+  await page.route('**/api/**', (route) => route.abort('connectionrefused'))
+  await page.getByRole('link', { name: config.username, exact: true }).click()
+  await page.getByRole('heading', { name: say.unreachable }).waitFor()
+  await page.unroute('**/api/**')
+  await page.getByRole('link', { name: 'Restarted', exact: true }).waitFor()
+}
+
+// What is loaded late and is not there any more, as after an update, leaves nobody waiting.
+async function outdated(page, config) {
+  const say = labels[config.language]
+  await stand(page, config, 'Old', ['a.txt'])
+  await page.getByRole('gridcell', { name: /^a\.txt/ }).click()
+  await page.route('**/app/assets/DeleteDialog*', (route) => route.fulfill({ status: 404, body: '' }))
+  await page.keyboard.press('Delete')
+  const told = page.getByRole('region', { name: say.notices })
+  await told.getByText(say.stale).waitFor()
+  page.faults() // the browser complains too
+  await Promise.all([page.waitForEvent('load'), told.getByRole('button', { name: say.reload }).click()])
+}
+
+// Keys for what may not be done say which permission is missing, and do nothing.
+async function lacks(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const folder = await furnish(page, config, 'Others', texts('theirs.txt'))
+  await page.route('**/api/files?*', async (route) => {
+    const answer = await route.fetch()
+    const body = await answer.json()
+    for (const item of body.data.items) item.permissions = ['read', 'download']
+    await route.fulfill({ response: answer, json: body })
+  })
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('gridcell', { name: /^theirs\.txt/ }).click()
+  const told = page.getByRole('region', { name: say.notices })
+  for (const [key, words] of [['Delete', say.lacksDelete], ['F2', say.lacksUpdate], ['Control+x', say.lacksDelete]]) {
+    await page.keyboard.press(key)
+    await told.getByText(words).waitFor()
+    await told.getByRole('button', { name: say.close, exact: true }).click()
+    await told.getByText(words).waitFor({ state: 'detached' })
+  }
+  equal('how many dialogs are open', await page.getByRole('dialog').count(), 0)
+}
+
+// Each press of a key that moves an entry counts, however quickly they follow; a double click on a button is one click.
+async function quickly(page, config) {
+  const say = labels[config.language]
+  await stand(page, config, 'Quick', ['1.txt', '2.txt', '3.txt', '4.txt', '5.txt'])
+  await page.getByRole('button', { name: say.newFolder }).dblclick()
+  const field = page.getByRole('textbox', { name: say.folderName })
+  equal('whether the field has the focus', await field.evaluate((element) => element === document.activeElement), true)
+  await field.press('Escape')
+  await page.getByRole('button', { name: say.display }).click()
+  await page.getByRole('menuitemradio', { name: say.byHand }).click()
+  await page.getByRole('gridcell', { name: /^1\.txt/ }).click()
+  for (let n = 0; n < 3; n++) await page.keyboard.press('Alt+ArrowDown')
+  const names = () => page.getByRole('gridcell').evaluateAll((all) => all.map((cell) => cell.querySelector('a').textContent).join(' '))
+  await until('the order 2 3 4 1 5', async () => (await names()) === '2.txt 3.txt 4.txt 1.txt 5.txt', 10_000)
+}
+
+// A file that is dropped beside what takes it does not make the browser leave the page for it.
+async function drops(page) {
+  const stays = () => page.evaluate(() => {
+    const dataTransfer = new DataTransfer()
+    dataTransfer.items.add(new File(['words'], 'a.txt'))
+    return ['dragover', 'drop'].map((type) => !document.querySelector('main').dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer })))
+  })
+  await page.goto('/app/files')
+  await page.getByRole('link', { name: 'public', exact: true }).waitFor()
+  equal('whether a visitor stays', await stays(), [true, true])
+}
+
+export const scenarios = [
+  { name: 'stays when something is dropped', forms: once, run: drops },
+  { name: 'keeps a form while the session is renewed', forms: spoken, run: formSurvives },
+  { name: 'notices what others change', forms: once, run: othersChange },
+  { name: 'shows a folder when the network is back', forms: once, run: networkReturns },
+  { name: 'shows a folder when the server is back', forms: once, run: serverReturns },
+  { name: 'says that a page is out of date', forms: once, run: outdated },
+  { name: 'says which permission is missing', forms: spoken, run: lacks },
+  { name: 'counts every quick press', forms: once, run: quickly },
+]

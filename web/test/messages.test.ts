@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { messages as en } from "../src/messages/en-US";
+import { messages as zh } from "../src/messages/zh-CN";
+
+test("large numbers are written as readers write them, and one is one", () => {
+  expect([1, 3000].map(en.panels.items)).toEqual(["1 item", "3,000 items"]);
+  expect([1, 3000].map(en.panels.failed)).toEqual(["1 item failed", "3,000 items failed"]);
+  expect(en.panels.remove.count(3000, 1)).toBe("3,000 files, 1 folder");
+  expect(en.panels.links.titleMany(3000)).toBe("3,000 links");
+  expect(en.files.linksCopied(3000, 1)).toBe("3,000 links copied. 1 item without a link.");
+  expect(en.files.moved(3000, "a")).toBe("3,000 items moved to “a”.");
+  expect(zh.panels.items(3000)).toBe("3,000 个项目");
+  expect(zh.panels.remove.count(3000, 1)).toBe("3,000 个文件、1 个文件夹");
+  expect(zh.panels.links.titleMany(3000)).toBe("3,000 个链接");
+  expect(zh.files.moved(3000, "a")).toBe("已将 3,000 项移动到“a”。");
+});
