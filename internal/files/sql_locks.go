@@ -54,21 +54,25 @@ func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err erro
 		WHERE l.entry_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AND l.expires_at > $1`, args...))
 }
 
-// locksBelow returns the locks on what is in a folder, at any depth. It goes up from the locks, of which there are few, not down the tree.
+// locksBelow returns the locks on what is in a folder, at any depth. It goes up from what is locked, of which there is little, not down the tree, and
+// over each folder on the way once, however many locks lie below it.
 func locksBelow(q db.Querier, folder string, now int64) ([]WriteLock, error) {
 	return readLocks(q.Query(`
-		WITH RECURSIVE up (token, parent, n) AS (
-			SELECT l.token, e.parent_id, 0
-			FROM locks l JOIN entries e ON e.id = l.entry_id
-			WHERE l.expires_at > $1
-			UNION ALL
-			SELECT u.token, e.parent_id, u.n + 1
+		WITH RECURSIVE up (id, parent) AS (
+			SELECT e.id, e.parent_id
+			FROM entries e
+			WHERE e.id IN (SELECT l.entry_id FROM locks l WHERE l.expires_at > $1)
+			UNION
+			SELECT e.id, e.parent_id
 			FROM up u JOIN entries e ON e.id = u.parent
-			WHERE u.n < 200
+		), down (id) AS (
+			SELECT u.id FROM up u WHERE u.parent = $2
+			UNION
+			SELECT u.id FROM down d JOIN up u ON u.parent = d.id
 		)
 		SELECT `+lockColumns+`
-		FROM up u JOIN locks l ON l.token = u.token
-		WHERE u.parent = $2`, now, folder))
+		FROM locks l
+		WHERE l.entry_id IN (SELECT d.id FROM down d) AND l.expires_at > $1`, now, folder))
 }
 
 func countLocks(q db.Querier, keyID string, now int64) (n int, err error) {

@@ -1,0 +1,45 @@
+package files_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"larder/internal/db"
+)
+
+// Locks deep down hold up nobody who moves or deletes a folder elsewhere: what they all lie in is gone over once.
+func TestManyLocksDeepDown(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		top := h.folder(h.ann, "/home/ann/top")
+		at := "/home/ann/top"
+		for i := range 50 {
+			at += fmt.Sprint("/", i)
+			h.folder(h.ann, at)
+		}
+		deepest := h.file(h.ann, at+"/f", "x")
+		h.folder(h.ann, "/home/ann/empty")
+		h.write(func(tx *db.Tx) error {
+			for i := range 5000 {
+				_, err := tx.Exec("INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, FALSE, FALSE, $3, '', $4)",
+					fmt.Sprint("token ", i), deepest.ID, fmt.Sprint("key ", i/100), h.clock().Add(time.Hour).UnixMilli())
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		began := time.Now()
+		const rounds = 3
+		for range rounds {
+			f := h.folder(h.ann, "/home/ann/elsewhere")
+			_, _, err := h.tree.Delete(t.Context(), h.ann, f.ID)
+			h.must(err)
+		}
+		if took := time.Since(began) / rounds; took > 500*time.Millisecond {
+			t.Errorf("a DELETE of an empty folder took %v", took)
+		}
+		_, _, err := h.tree.Delete(t.Context(), h.ann, top.ID)
+		h.wantLocked("what they lie in", err, at+"/f")
+	})
+}
