@@ -84,11 +84,16 @@ func TestDAVPreconditions(t *testing.T) {
 			{"If-None-Match", "ETAG", 412, 201},
 			{"If-None-Match", "W/ETAG", 412, 201}, // weak comparison
 			{"If-None-Match", `"x"`, 204, 201},
+			{"If-Unmodified-Since", "Mon, 01 Jan 2001 00:00:00 GMT", 412, 201},
+			{"If-Unmodified-Since", "CHANGED", 204, 201},
+			{"If-Unmodified-Since", "Fri, 01 Jan 2100 00:00:00 GMT", 204, 201},
+			{"If-Unmodified-Since", "yesterday", 204, 201}, // no date is no condition
 		} {
 			for method, body := range map[string]any{"PUT": "new", "PROPPATCH": patchBody, "DELETE": nil, "MOVE": nil} {
 				r := dav(key, "PUT", there, "old")
 				etag = r.Header.Get("ETag")
 				value := strings.ReplaceAll(row.value, "ETAG", etag)
+				value = strings.ReplaceAll(value, "CHANGED", dav(key, "HEAD", there, nil).Header.Get("Last-Modified"))
 				what := method + ", " + row.name + ": " + row.value
 				header := []string{row.name, value, "Destination", "/webdav/home/alice/moved.txt"}
 				want := row.there
@@ -113,6 +118,8 @@ func TestDAVPreconditions(t *testing.T) {
 			}
 		}
 		dav(key, "PUT", there, "old")
+		long := []string{"If-Unmodified-Since", "Mon, 01 Jan 2001 00:00:00 GMT"}
+		status(t, "PUT with If-Match, which alone counts", dav(key, "PUT", there, "old", append(long, "If-Match", "*")...), 204, "")
 		davRefused(t, "MKCOL where something is", dav(key, "MKCOL", there, nil, "If-None-Match", "*"), 412)
 		davRefused(t, "MKCOL where nothing is", dav(key, "MKCOL", none, nil, "If-Match", "*"), 412)
 

@@ -44,6 +44,9 @@ func (s *Spot) ETag() string {
 	return etag(s.node.content)
 }
 
+// UpdatedAt is when the entry changed last, in ms.
+func (s *Spot) UpdatedAt() int64 { return s.node.updated }
+
 // Virtual reports a folder that is there only because a mount lies below it; the root always is.
 func (s *Spot) Virtual() bool {
 	at := s.node.wanted()

@@ -17,9 +17,6 @@ const tokenScheme = "urn:uuid:"
 // conditions judges the If header, whose tokens come along from here on. That it does not hold is told only to who may do what is asked, or it would tell
 // others what is there (RFC 9110, section 13.2.1). Faults: Invalid, Precondition, Forbidden, PasswordRequired.
 func (q *request) conditions() error {
-	if len(q.R.Header.Values("If")) > 1 {
-		return fault.New(fault.Invalid, "There is one If header at most.")
-	}
 	lists, err := parseIf(q.R.Header.Get("If"))
 	if err != nil {
 		return err
@@ -71,7 +68,13 @@ func (q *request) withheld(verdict error) error {
 
 // expect judges the conditions once more by what lies at the path at the moment when its content is replaced. Fault: Precondition.
 func (q *request) expect(etag string) error {
-	if err := q.matches(etag, etag != ""); err != nil {
+	changed := q.Now().UnixMilli()
+	if at, err := q.spot(); err != nil {
+		return err
+	} else if at.ETag() == etag {
+		changed = at.UpdatedAt()
+	}
+	if err := q.matches(etag, etag != "", changed); err != nil {
 		return err
 	}
 	if q.lists == nil {
@@ -153,9 +156,14 @@ func (q *request) lookAt(path vpath.Path) (*files.Spot, error) {
 	return q.Tree.At(q.ctx(), path)
 }
 
-// matches judges If-Match and If-None-Match (RFC 9110, section 13.1). Fault: Precondition.
-func (q *request) matches(etag string, exists bool) error {
-	if wanted := q.R.Header.Values("If-Match"); len(wanted) > 0 && !named(wanted, etag, exists, false) {
+// matches judges If-Match, without it If-Unmodified-Since, and If-None-Match (RFC 9110, section 13.2.2). changed is when what is there changed last, in ms.
+// Fault: Precondition.
+func (q *request) matches(etag string, exists bool, changed int64) error {
+	if wanted := q.R.Header.Values("If-Match"); len(wanted) > 0 {
+		if !named(wanted, etag, exists, false) {
+			return failed()
+		}
+	} else if since, err := http.ParseTime(q.R.Header.Get("If-Unmodified-Since")); err == nil && exists && changed/1000 > since.Unix() {
 		return failed()
 	}
 	if unwanted := q.R.Header.Values("If-None-Match"); len(unwanted) > 0 && named(unwanted, etag, exists, true) {

@@ -49,7 +49,7 @@ func (q *request) put() error {
 	if err := at.May(q.Actor, wanted); err != nil && !fault.Is(err, fault.NotFound) { // before the body is read in vain
 		return err
 	}
-	if err := q.matches(at.ETag(), at.Exists()); err != nil {
+	if err := q.matches(at.ETag(), at.Exists(), at.UpdatedAt()); err != nil {
 		return err
 	}
 	if err := at.Free(q.ctx(), q.Actor); err != nil {
@@ -104,7 +104,7 @@ func (q *request) mkcol() error {
 	if err := at.May(q.Actor, access.Write); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	if err := q.matches(at.ETag(), at.Exists()); err != nil {
+	if err := q.matches(at.ETag(), at.Exists(), at.UpdatedAt()); err != nil {
 		return err
 	}
 	if at.Exists() || at.Virtual() {

@@ -64,12 +64,20 @@ var methods = []string{
 	"OPTIONS", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK",
 }
 
+// single are the headers of which a request has one at most: of two that differ, the one that is read could be the one that nobody meant.
+var single = []string{"Content-Range", "Depth", "Destination", "If", "Lock-Token", "Overwrite"}
+
 // Serve answers a request. What it returns has not been answered yet: WriteError does that.
 func (h *Handler) Serve(r Request) error {
 	q := &request{Handler: h, Request: r}
 	if q.R.Method == http.MethodOptions {
 		q.options()
 		return nil
+	}
+	for _, name := range single {
+		if len(q.R.Header.Values(name)) > 1 {
+			return fault.Newf(fault.Invalid, "There is one %s header at most.", name)
+		}
 	}
 	if err := q.conditions(); err != nil {
 		return err
@@ -142,7 +150,7 @@ func (q *request) there(p access.Permission) (*files.Spot, error) {
 	if at.Virtual() {
 		return nil, fault.New(fault.Forbidden, "This folder is only the way to what is mounted below it.")
 	}
-	return at, q.matches(at.ETag(), true)
+	return at, q.matches(at.ETag(), true, at.UpdatedAt())
 }
 
 // done answers without a body.
