@@ -151,6 +151,8 @@ func TestDAVLocks(t *testing.T) {
 		davLocked(t, "a new member", dav(other, "PUT", home+"/dir/new", "x"), home+"/dir", deep)
 		davLocked(t, "a new folder", dav(other, "MKCOL", home+"/dir/new", nil), home+"/dir", deep)
 		status(t, "a new member, with the token", dav(key, "PUT", home+"/dir/new", "x", "If", "</webdav"+home+"/dir> (<"+deep+">)"), 201, "")
+		davLocked(t, "LOCK of nothing below, with the token", dav(key, "LOCK", home+"/dir/none", lockBody, "If", "(<"+deep+">)"), home+"/dir", deep)
+		davRefused(t, "which makes no file", dav(key, "GET", home+"/dir/none", nil), 404)
 		davRefused(t, "UNLOCK from below by another", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+deep+">"), 403)
 		status(t, "MOVE of all, with the token", dav(key, "MOVE", home+"/dir", nil, "Destination", "/webdav"+home+"/went", "If", "(<"+deep+">)"), 201, "")
 		status(t, "the lock stayed behind", dav(other, "PUT", home+"/went/new", "y"), 204, "")

@@ -38,54 +38,48 @@ type WriteLock struct {
 
 // Lock locks an entry for the actor's key, for MaxLockTime at most. It takes the permission to update. Faults: Unauthorized (no key), NotFound, Forbidden,
 // PasswordRequired, Locked by another lock that it cannot be with, see LockedAt; QuotaExceeded for a key that has MaxLocks.
-func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock, lasts time.Duration) (WriteLock, error) {
-	if a.Key == nil {
-		return WriteLock{}, fault.New(fault.Unauthorized, "Locks are for API keys.")
-	}
-	err := t.write(ctx, true, func(tx *db.Tx) error { // alone, so that no change is between its look at the locks and what it does
-		n, v, err := t.lookUpInside(tx, id)
-		if err != nil {
-			return err
-		}
-		wanted := access.Update
-		if l.Fresh {
-			wanted = access.Write
-		}
-		if err := v.allow(a, n.facts(a), wanted); err != nil {
-			return err
-		}
-		l.Deep = l.Deep && n.folder
-		now := t.now()
-		if err := t.lockable(tx, v, &n, l, now); err != nil {
-			return err
-		}
-		if err := roomForLock(tx, a.Key.ID, now); err != nil {
-			return err
-		}
-		l.Token, l.EntryID, l.KeyID, l.Path = t.IDs.UUID(), n.id, a.Key.ID, n.path
-		l.ExpiresAt = now + min(lasts, MaxLockTime).Milliseconds()
-		return insertLock(tx, l)
+func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock, lasts time.Duration) (made WriteLock, err error) {
+	err = t.write(ctx, true, func(tx *db.Tx) error { // alone, so that no change is between its look at the locks and what it does
+		made, err = t.LockInside(tx, a, id, l, lasts)
+		return err
 	})
 	if err == nil {
 		crash.Point("lock.committed")
 	}
-	return l, err
+	return made, err
 }
 
-// RoomForLock tells beforehand whether the actor's key may have another lock. Fault: QuotaExceeded.
-func (t *Tree) RoomForLock(ctx context.Context, a access.Actor) error {
+// LockInside is Lock inside tx, which has the tree alone.
+func (t *Tree) LockInside(tx *db.Tx, a access.Actor, id string, l WriteLock, lasts time.Duration) (WriteLock, error) {
 	if a.Key == nil {
-		return nil
+		return WriteLock{}, fault.New(fault.Unauthorized, "Locks are for API keys.")
 	}
-	return roomForLock(t.DB.Read(ctx), a.Key.ID, t.now())
-}
-
-func roomForLock(q db.Querier, keyID string, now int64) error {
-	held, err := countLocks(q, keyID, now)
-	if err == nil && held >= MaxLocks {
-		err = fault.Newf(fault.QuotaExceeded, "This API key has %d locks already.", MaxLocks)
+	n, v, err := t.lookUpInside(tx, id)
+	if err != nil {
+		return WriteLock{}, err
 	}
-	return err
+	wanted := access.Update
+	if l.Fresh {
+		wanted = access.Write
+	}
+	if err := v.allow(a, n.facts(a), wanted); err != nil {
+		return WriteLock{}, err
+	}
+	l.Deep = l.Deep && n.folder
+	now := t.now()
+	if err := t.lockable(tx, v, &n, l, now); err != nil {
+		return WriteLock{}, err
+	}
+	held, err := countLocks(tx, a.Key.ID, now)
+	if err != nil {
+		return WriteLock{}, err
+	}
+	if held >= MaxLocks {
+		return WriteLock{}, fault.Newf(fault.QuotaExceeded, "This API key has %d locks already.", MaxLocks)
+	}
+	l.Token, l.EntryID, l.KeyID, l.Path = t.IDs.UUID(), n.id, a.Key.ID, n.path
+	l.ExpiresAt = now + min(lasts, MaxLockTime).Milliseconds()
+	return l, insertLock(tx, l)
 }
 
 // lockable refuses a lock where there is one that it cannot be with. Fault: Locked.

@@ -41,6 +41,8 @@ type OneShot struct {
 	Here bool
 	// Expect, unless it is nil, judges what lies there when the file is put, see files.Place.
 	Expect func(etag string) error
+	// Then, unless it is nil, does more inside the transaction that makes the file, which has the tree alone then. Its error ends Put, and undoes the file.
+	Then func(tx *db.Tx, file files.Entry) error
 }
 
 // Result is the file that came of it, and its permanent link if one was asked for.
@@ -152,13 +154,13 @@ func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place
 	link := o.links(r.mimeType, body)
 	var result Result
 	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
-		if err := tx.LockTree(false); err != nil { // before the quota's row, as whoever deletes a folder does
+		if err := tx.LockTree(o.Then != nil); err != nil { // before the quota's row, as whoever deletes a folder does
 			return err
 		}
 		if s.ms() >= r.expiresAt {
 			return lapsed()
 		}
-		result, err = s.publish(ctx, tx, a, r, link)
+		result, err = s.publish(ctx, tx, a, o, r, link)
 		return err
 	})
 	if err != nil {
@@ -170,7 +172,7 @@ func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place
 }
 
 // publish makes the file inside tx, and its link.
-func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, r row, link bool) (Result, error) {
+func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, o OneShot, r row, link bool) (Result, error) {
 	file, err := s.place(ctx, tx, a, r)
 	if err != nil {
 		return Result{}, err
@@ -182,6 +184,9 @@ func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, r row,
 			return Result{}, err
 		}
 		result.Link = &l
+	}
+	if o.Then != nil {
+		return result, o.Then(tx, file)
 	}
 	return result, nil
 }
@@ -254,7 +259,7 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	link := o.links(r.mimeType, head)
 	var result Result
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(false); err != nil {
+		if err := tx.LockTree(o.Then != nil); err != nil {
 			return err
 		}
 		held, err := take(tx, r.id)
@@ -264,7 +269,7 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 		if !held || s.ms() >= r.expiresAt {
 			return lapsed()
 		}
-		result, err = s.publish(ctx, tx, a, *r, link)
+		result, err = s.publish(ctx, tx, a, o, *r, link)
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"larder/internal/access"
+	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/upload"
@@ -31,51 +32,45 @@ func (q *request) lock() error {
 	if err != nil || d == depth1 {
 		return fault.New(fault.Invalid, "The Depth header is 0 or infinity here.")
 	}
-	at, made, err := q.lockable()
+	wish := files.WriteLock{Deep: d == depthInfinity, Exclusive: info.exclusive, Owner: info.owner}
+	at, err := q.spot()
 	if err != nil {
 		return err
 	}
-	wish := files.WriteLock{Deep: d == depthInfinity, Exclusive: info.exclusive, Owner: info.owner, Fresh: made}
+	if !at.Exists() && !at.Virtual() {
+		l, err := q.lockNothing(at, wish, lasts)
+		if !fault.Is(err, fault.AlreadyExists) { // else somebody has just made it
+			return q.locked(http.StatusCreated, l, err)
+		}
+		q.at = nil
+	}
+	if at, err = q.there(access.Update); err != nil {
+		return err
+	}
 	l, err := q.Tree.Lock(q.ctx(), q.Actor, at.ID(), wish, lasts)
 	if path, below := q.blocked(err); below {
 		return q.mixed(path, http.StatusLocked, at.Folder())
 	}
-	if err != nil {
-		return err
-	}
-	q.W.Header().Set("Lock-Token", "<"+tokenScheme+l.Token+">")
-	if made {
-		return q.granted(http.StatusCreated, l)
-	}
-	return q.granted(http.StatusOK, l)
+	return q.locked(http.StatusOK, l, err)
 }
 
-// lockable finds what is to be locked, or makes it.
-func (q *request) lockable() (at *files.Spot, made bool, err error) {
-	if at, err = q.spot(); err != nil {
-		return nil, false, err
-	}
-	if at.Exists() || at.Virtual() {
-		_, err := q.there(access.Update)
-		return at, false, err
-	}
+// lockNothing makes an empty file and its lock, both or neither.
+func (q *request) lockNothing(at *files.Spot, wish files.WriteLock, lasts time.Duration) (l files.WriteLock, err error) {
 	if err := at.May(q.Actor, access.Write); err != nil && !fault.Is(err, fault.NotFound) {
-		return nil, false, err
+		return l, err
+	}
+	if err := q.matches("", false, 0); err != nil {
+		return l, err
 	}
 	if q.Slash {
-		return nil, false, fault.New(fault.Conflict, "There is no such folder: make it first.")
+		return l, fault.New(fault.Conflict, "There is no such folder: make it first.")
 	}
-	if err := q.Tree.RoomForLock(q.ctx(), q.Actor); err != nil { // before a file is made for a lock that is then refused
-		return nil, false, err
-	}
-	_, err = q.store(upload.OneShot{Conflict: files.Fail, Body: bytes.NewReader(nil)})
-	if err != nil && !fault.Is(err, fault.AlreadyExists) { // somebody else has just made it
-		return nil, false, err
-	}
-	made = err == nil
-	q.at = nil
-	at, err = q.spot()
-	return at, made, err
+	wish.Fresh = true
+	_, err = q.store(upload.OneShot{Conflict: files.Fail, Body: bytes.NewReader(nil), Then: func(tx *db.Tx, file files.Entry) (err error) {
+		l, err = q.Tree.LockInside(tx, q.Actor, file.ID, wish, lasts)
+		return err
+	}})
+	return l, err
 }
 
 // refresh gives the lock whose token came along its time anew.
@@ -87,6 +82,9 @@ func (q *request) refresh(lasts time.Duration) error {
 	if err != nil {
 		return err
 	}
+	if err := at.May(q.Actor, access.Update); err != nil && !fault.Is(err, fault.NotFound) { // who may not change it any more cannot hold it for good
+		return err
+	}
 	l, err := q.Tree.Refresh(q.ctx(), q.Actor, at.ID(), lasts)
 	if fault.Is(err, fault.Precondition) || fault.Is(err, fault.NotFound) {
 		return refusal{http.StatusPreconditionFailed, message(err), "lock-token-matches-request-uri"}
@@ -95,6 +93,15 @@ func (q *request) refresh(lasts time.Duration) error {
 		return err
 	}
 	return q.granted(http.StatusOK, l)
+}
+
+// locked answers with a lock that was made, or returns why there is none.
+func (q *request) locked(status int, l files.WriteLock, err error) error {
+	if err != nil {
+		return err
+	}
+	q.W.Header().Set("Lock-Token", "<"+tokenScheme+l.Token+">")
+	return q.granted(status, l)
 }
 
 // granted answers with a lock.
