@@ -135,7 +135,7 @@ func (c *copying) judge(target vpath.Path) (err error) {
 	if err := v.allow(a, to, access.Write); err != nil {
 		return err
 	}
-	if !c.source.folder {
+	if !c.source.folder || c.shallow {
 		return nil
 	}
 	reach := min(v.policy.Uniform(a, from, access.Read), v.policy.Uniform(a, from, access.Download))
@@ -155,7 +155,7 @@ func (c *copying) allowed(e extent) error {
 	switch {
 	case !c.dest.isFolder():
 		return fault.New(fault.NotFound, "The target folder does not exist.")
-	case c.source.folder && len(v.mounts.Within(c.source.path)) > 0:
+	case c.source.folder && !c.shallow && len(v.mounts.Within(c.source.path)) > 0:
 		return fault.New(fault.Conflict, "A folder that a mount lies below cannot be copied as a whole.")
 	case c.dest.within(c.source.id):
 		return fault.New(fault.Conflict, "A folder cannot be copied into itself.")

@@ -266,11 +266,22 @@ const supportedLocks = "<D:supportedlock>" +
 	"<D:lockentry><D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>" +
 	"</D:supportedlock>"
 
+// maxForeign is how many locks of other keys are told of one entry: shared ones on a folder may be many, and are told of everything in it.
+const maxForeign = 10
+
 // discovery writes the locks that cover an entry (RFC 4918, section 15.8). The token is told to the key that made the lock, and to nobody else (abuse case C110).
 func (q *request) discovery(b []byte, locks []files.WriteLock) []byte {
 	b = append(b, "<D:lockdiscovery>"...)
+	foreign := 0
 	for i := range locks {
 		l := &locks[i]
+		own := q.Actor.Key != nil && l.KeyID == q.Actor.Key.ID
+		if !own {
+			foreign++
+		}
+		if !own && foreign > maxForeign {
+			continue
+		}
 		scope, depth := "shared", "0"
 		if l.Exclusive {
 			scope = "exclusive"
@@ -285,7 +296,7 @@ func (q *request) discovery(b []byte, locks []files.WriteLock) []byte {
 		b = append(b, "<D:timeout>Second-"...)
 		b = strconv.AppendInt(b, max((l.ExpiresAt-q.Now().UnixMilli())/1000, 0), 10)
 		b = append(b, "</D:timeout>"...)
-		if q.Actor.Key != nil && l.KeyID == q.Actor.Key.ID {
+		if own {
 			b = append(b, "<D:locktoken><D:href>"+tokenScheme+l.Token+"</D:href></D:locktoken>"...)
 		}
 		b = append(append(append(b, "<D:lockroot><D:href>"...), href(l.Path, false)...), "</D:href></D:lockroot></D:activelock>"...)

@@ -3,6 +3,7 @@ package webdav
 import (
 	"bufio"
 	"net/http"
+	"slices"
 
 	"larder/internal/access"
 	"larder/internal/fault"
@@ -12,6 +13,9 @@ import (
 
 // maxNames is how many properties a request names at most: each is answered for every entry.
 const maxNames = 256
+
+// heldAtOnce is of how many entries dead properties are in memory at a time: those of one may have 64 KiB.
+const heldAtOnce = 32
 
 // propfind tells the properties of an entry, and with Depth 1 those of what is in it. More is refused; without a Depth it is 1 (docs/webdav.md), since
 // nobody is served by an answer that never ends (abuse case C109).
@@ -71,11 +75,13 @@ func (q *request) propfind() error {
 	a.response(href(q.Path, entry.Folder), &self, facts, a.held)
 	deep := inherited(a.held)
 	for len(page) > 0 {
-		if facts, err = a.facts(page); err != nil {
-			break
-		}
-		for i := range page {
-			a.member(&page[i], facts, deep)
+		for some := range slices.Chunk(page, heldAtOnce) {
+			if facts, err = a.facts(some); err != nil {
+				return a.end(err)
+			}
+			for i := range some {
+				a.member(&some[i], facts, deep)
+			}
 		}
 		if err = a.flush(); err != nil {
 			break

@@ -1,0 +1,117 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// Of headers that a request has one of, two are refused: the server and what stands before it could go by different ones.
+func TestDAVHeadersGivenTwice(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	_, key := davHome(t, l, "alice")
+	dav(key, "PUT", "/home/alice/f", "old").OK(201)
+	dav(key, "PUT", "/home/alice/there", "there").OK(201)
+	for _, row := range []struct {
+		method string
+		body   any
+		header []string
+	}{
+		{"PUT", "new", []string{"Content-Range", "", "Content-Range", "bytes 0-2/6"}},
+		{"PUT", "new", []string{"If", "(Not <DAV:no-lock>)", "If", "(<DAV:no-lock>)"}},
+		{"PROPFIND", nil, []string{"Depth", "0", "Depth", "infinity"}},
+		{"COPY", nil, []string{"Destination", "/webdav/home/alice/one", "Destination", "/webdav/home/alice/two"}},
+		{"MOVE", nil, []string{"Destination", "/webdav/home/alice/there", "Overwrite", "T", "Overwrite", "F"}},
+		{"UNLOCK", nil, []string{"Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000000>", "Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000001>"}},
+	} {
+		davRefused(t, fmt.Sprint(row.method, row.header), dav(key, row.method, "/home/alice/f", row.body, row.header...), 400)
+	}
+	bodyIs(t, dav(key, "GET", "/home/alice/f", nil).OK(200), "old")
+	bodyIs(t, dav(key, "GET", "/home/alice/there", nil).OK(200), "there")
+	same(t, "what is there", members(t, key, "/home/alice"), "f", "there")
+}
+
+// A lock lasts by being refreshed, which takes what making it took (decisions: WebDAV): who may not change a file any more cannot shut it for good.
+func TestDAVRefreshTakesUpdate(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		id := userID(t, admin, "alice")
+		mkdir(admin, "/", "common")
+		admin.Upload("/common", "f.txt", []byte("old"))
+		key, others := davKey(alice, M{"uploadPath": "/"}), davKey(admin, M{"uploadPath": "/"})
+		addRule(admin, M{"pathPattern": "/common/**", "effect": "allow", "userId": id, "permissions": []string{"read", "update"}})
+		token := davLock(t, key, "/common/f.txt")
+		l.Clock.Advance(59 * time.Minute)
+		status(t, "while it is allowed", dav(key, "LOCK", "/common/f.txt", nil, "If", "(<"+token+">)"), 200, "")
+		addRule(admin, M{"pathPattern": "/common/**", "effect": "deny", "userId": id, "permissions": []string{"update"}})
+		davRefused(t, "afterwards", dav(key, "LOCK", "/common/f.txt", nil, "If", "(<"+token+">)"), 403)
+		davLocked(t, "until it has ended", dav(others, "PUT", "/common/f.txt", "new"), "/common/f.txt", token)
+		l.Clock.Advance(time.Hour)
+		status(t, "then", dav(others, "PUT", "/common/f.txt", "new"), 204, "")
+	})
+}
+
+// Of the locks that others share on a folder so many are told of each thing in it; of one's own all, since nobody else knows their tokens.
+func TestDAVLocksToldOfAnEntry(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	alice, key := davHome(t, l, "alice")
+	other := davKey(alice, M{"uploadPath": "/home/alice"})
+	dav(key, "MKCOL", "/home/alice/dir", nil).OK(201)
+	dav(key, "PUT", "/home/alice/dir/f", "x").OK(201)
+	for range 12 {
+		status(t, "LOCK", dav(key, "LOCK", "/home/alice/dir", strings.ReplaceAll(lockBody, "exclusive", "shared")), 200, "")
+	}
+	status(t, "LOCK", dav(other, "LOCK", "/home/alice/dir", strings.ReplaceAll(lockBody, "exclusive", "shared")), 200, "")
+	for c, want := range map[*apptest.Client]int{key: 13, other: 11} {
+		for _, d := range told(t, "PROPFIND", dav(c, "PROPFIND", "/home/alice/dir", propOf("lockdiscovery"), "Depth", "1")) {
+			found, _ := d.has("DAV:", "lockdiscovery")
+			equal(t, "locks told of "+d.path(t), len(found.All), want)
+		}
+	}
+}
+
+// Dead properties are told of everything in a folder, however much of it is read at a time.
+func TestDAVPropertiesOfManyMembers(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		_, key := davHome(t, l, "alice")
+		const count = 70
+		for i := range count {
+			path := fmt.Sprintf("/home/alice/%d", i)
+			dav(key, "PUT", path, "").OK(201)
+			set := fmt.Sprintf(`<propertyupdate xmlns="DAV:"><set><prop><number xmlns="urn:x">%d</number></prop></set></propertyupdate>`, i)
+			status(t, "PROPPATCH", dav(key, "PROPPATCH", path, set), 207, "")
+		}
+		all := told(t, "PROPFIND", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "1"))
+		equal(t, "what is told of", len(all), 1+count)
+		for _, d := range all[1:] {
+			found, _ := d.has("urn:x", "number")
+			equal(t, d.path(t), "/home/alice/"+found.Text, d.path(t))
+		}
+	})
+}
+
+// A folder that is copied without what is in it (Depth 0) takes no rights to that (RFC 4918, section 9.8.3), and may have mounts below.
+func TestDAVCopyOfAFolderAlone(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		id := userID(t, admin, "alice")
+		key := davKey(alice, M{"uploadPath": "/home/alice"})
+		mkdir(admin, "/", "common")
+		mkdir(admin, "/common", "closed")
+		admin.Upload("/common/closed", "f.txt", []byte("theirs"))
+		addRule(admin, M{"pathPattern": "/common/**", "effect": "allow", "userId": id, "permissions": []string{"read", "download"}})
+		addRule(admin, M{"pathPattern": "/common/closed/**", "effect": "deny", "userId": id})
+		davRefused(t, "all of it", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy"), 403)
+		status(t, "it alone", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy", "Depth", "0"), 201, "")
+		same(t, "what is in the copy", members(t, key, "/home/alice/copy"))
+		davRefused(t, "what may not be read", dav(key, "COPY", "/common/closed", nil, "Destination", "/webdav/home/alice/closed", "Depth", "0"), 403)
+	})
+}
