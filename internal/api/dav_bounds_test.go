@@ -115,3 +115,37 @@ func TestDAVCopyOfAFolderAlone(t *testing.T) {
 		davRefused(t, "what may not be read", dav(key, "COPY", "/common/closed", nil, "Destination", "/webdav/home/alice/closed", "Depth", "0"), 403)
 	})
 }
+
+// Of a DELETE of a file and a MOVE that takes it away at the same moment one finds it, and what was moved stays; of COPYs to one name that replace nothing
+// one gets it, and the others are told why they did not.
+func TestDAVRaces(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		_, key := davHome(t, l, "alice")
+		for i := range 40 {
+			from, to := fmt.Sprintf("/home/alice/from-%d", i), fmt.Sprintf("/home/alice/to-%d", i)
+			dav(key, "PUT", from, "x").OK(201)
+			both := atOnce(t, key, 2, func(c *apptest.Client, n int) *apptest.Reply {
+				if n == 0 {
+					return dav(c, "MOVE", from, nil, "Destination", "/webdav"+to)
+				}
+				return dav(c, "DELETE", from, nil)
+			})
+			statuses(t, both)
+			moved, deleted := both[0].Status == 201, both[1].Status == 204
+			if moved == deleted || dav(key, "GET", to, nil).Status == 200 != moved {
+				t.Errorf("MOVE %d, DELETE %d", both[0].Status, both[1].Status)
+			}
+		}
+		dav(key, "PUT", "/home/alice/f", "x").OK(201)
+		for i := range 10 {
+			to := fmt.Sprintf("/webdav/home/alice/copy-%d", i)
+			count := statuses(t, atOnce(t, key, 6, func(c *apptest.Client, _ int) *apptest.Reply {
+				return dav(c, "COPY", "/home/alice/f", nil, "Destination", to, "Overwrite", "F")
+			}))
+			if count[201] != 1 || count[412] != 5 {
+				t.Errorf("COPY to one name: %v", count)
+			}
+		}
+	})
+}

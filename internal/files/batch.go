@@ -26,7 +26,7 @@ func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string) ([]
 		if along[id] {
 			return Outcome{ID: id}
 		}
-		gone, err := t.delete(ctx, a, id, ids[i+1:])
+		gone, err := t.delete(ctx, a, id, ids[i+1:], nil)
 		for _, inside := range gone.along {
 			along[inside] = true
 		}

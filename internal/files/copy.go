@@ -26,10 +26,22 @@ func (t *Tree) Copy(ctx context.Context, a access.Actor, id string, target vpath
 	return t.copy(ctx, a, id, target, newName, Manner{})
 }
 
-// Manner is how CopyOver copies.
+// Manner is how CopyOver copies and MoveOver moves.
 type Manner struct {
 	Over    bool // what has the name there is replaced; see replace.go
-	Shallow bool // of a folder, nothing that is in it
+	Shallow bool // of a folder, nothing that is in it; a folder is not moved so
+	Still   Still
+}
+
+// Still judges, inside the transaction that changes an entry, whether that is still what was meant, by the path and the ETag ("" for a folder) that it has by
+// then. Its error ends the change. Nil judges nothing.
+type Still func(at vpath.Path, etag string) error
+
+func (s Still) holds(n *node) error {
+	if s == nil {
+		return nil
+	}
+	return s(n.path, etag(n.content))
 }
 
 // CopyOver is Copy in a manner.
@@ -52,6 +64,9 @@ func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath
 			return err
 		}
 		if err := c.judge(target); err != nil {
+			return err
+		}
+		if err := how.Still.holds(&c.source); err != nil {
 			return err
 		}
 		if looked != nil {

@@ -158,7 +158,7 @@ var alterations = map[string]alteration{
 		return err
 	}, []string{"out"}, ""},
 	"move over a file": {func(s *scene, a access.Actor) error {
-		_, err := s.tree.MoveOver(s.t.Context(), a, s.ids["out/o"], s.path("dir"), "f")
+		_, err := s.tree.MoveOver(s.t.Context(), a, s.ids["out/o"], s.path("dir"), "f", files.Manner{Over: true})
 		return err
 	}, []string{"out", "dir/f"}, "out/o"},
 	"copy over a file": {func(s *scene, a access.Actor) error {
@@ -166,7 +166,7 @@ var alterations = map[string]alteration{
 		return err
 	}, []string{"dir/f"}, ""},
 	"move over a folder": {func(s *scene, a access.Actor) error {
-		_, err := s.tree.MoveOver(s.t.Context(), a, s.ids["out/o"], s.at, "dir")
+		_, err := s.tree.MoveOver(s.t.Context(), a, s.ids["out/o"], s.at, "dir", files.Manner{Over: true})
 		return err
 	}, []string{"out", "", "out/o"}, "dir"},
 	"copy over a folder": {func(s *scene, a access.Actor) error {

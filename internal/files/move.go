@@ -19,27 +19,30 @@ import (
 // Faults: NotFound (no such entry, no such folder, a file as target), Forbidden, PasswordRequired, Invalid (a path that is reserved, too deep
 // or too long), Conflict (the name is taken there, into itself, a mount's root or what is above one, too many jobs under way).
 func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name) (job.Job, error) {
-	return t.move(ctx, a, id, target, newName, false)
+	return t.move(ctx, a, id, target, newName, Manner{})
 }
 
-// MoveOver is Move, which also replaces what has the name there; see replace.go.
-func (t *Tree) MoveOver(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name) (job.Job, error) {
-	return t.move(ctx, a, id, target, &newName, true)
+// MoveOver is Move in a manner.
+func (t *Tree) MoveOver(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name, how Manner) (job.Job, error) {
+	return t.move(ctx, a, id, target, &newName, how)
 }
 
-func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name, over bool) (job.Job, error) {
+func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name, how Manner) (job.Job, error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
 	if err != nil {
 		return job.Job{}, err
 	}
 	var made job.Job
 	var looked look
-	err = t.write(ctx, folder || over, func(tx *db.Tx) error {
-		m := move{Tree: t, tx: tx, actor: a, over: over}
+	err = t.write(ctx, folder || how.Over, func(tx *db.Tx) error {
+		m := move{Tree: t, tx: tx, actor: a, over: how.Over}
 		if err := m.find(id, target, newName); err != nil {
 			return err
 		}
 		if err := m.judge(target); err != nil {
+			return err
+		}
+		if err := how.Still.holds(&m.source); err != nil {
 			return err
 		}
 		copies, err := m.copies(&looked)

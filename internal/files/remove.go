@@ -14,8 +14,14 @@ import (
 // later. It takes the permission to delete; for a folder, all through it. Faults: NotFound, Forbidden, PasswordRequired, Conflict for a mount's
 // root and what is above one.
 func (t *Tree) Delete(ctx context.Context, a access.Actor, id string) (rows, bytes int64, err error) {
-	gone, err := t.delete(ctx, a, id, nil)
+	gone, err := t.delete(ctx, a, id, nil, nil)
 	return gone.rows, gone.bytes, err
+}
+
+// DeleteStill is Delete of what is still what was meant.
+func (t *Tree) DeleteStill(ctx context.Context, a access.Actor, id string, still Still) error {
+	_, err := t.delete(ctx, a, id, nil, still)
+	return err
 }
 
 // deleted is what one deletion took away.
@@ -25,7 +31,7 @@ type deleted struct {
 }
 
 // delete is Delete, which also tells what else of a batch went with the folder.
-func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []string) (gone deleted, err error) {
+func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []string, still Still) (gone deleted, err error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
 	if err != nil {
 		return deleted{}, err
@@ -40,6 +46,9 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 			return err
 		}
 		if err := v.whole(tx, a, &n, facts, access.Delete); err != nil {
+			return err
+		}
+		if err := still.holds(&n); err != nil {
 			return err
 		}
 		if v.fixed(&n) {

@@ -34,7 +34,7 @@ func (o over) ask(w *depot, a access.Actor, from, to string) (job.Job, error) {
 	w.t.Helper()
 	id, target, name := w.idAt(from), path(to).Parent(), path(to).Base()
 	if o.moves {
-		return w.tree.MoveOver(w.t.Context(), a, id, target, name)
+		return w.tree.MoveOver(w.t.Context(), a, id, target, name, files.Manner{Over: true})
 	}
 	return w.tree.CopyOver(w.t.Context(), a, id, target, name, files.Manner{Over: true, Shallow: o.shallow})
 }

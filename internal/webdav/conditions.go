@@ -83,6 +83,18 @@ func (q *request) expect(etag string) error {
 	return q.judge(&etag)
 }
 
+// still holds what is changed by its id to what the request was about: others may have moved it away meanwhile, or given it other content. Faults: those of
+// expect; 404.
+func (q *request) still(at vpath.Path, etag string) error {
+	if at != q.Path {
+		return refusal{status: http.StatusNotFound, message: "There is no such file or folder."}
+	}
+	if was, err := q.spot(); err != nil || was.ETag() == etag {
+		return err
+	}
+	return q.expect(etag)
+}
+
 func failed() error {
 	return fault.New(fault.Precondition, "It is not what the request says it must be.")
 }

@@ -130,7 +130,7 @@ func (q *request) delete() error {
 	if d, err := parseDepth(q.R.Header.Get("Depth"), depthInfinity); err != nil || at.Folder() && d != depthInfinity {
 		return fault.New(fault.Invalid, "A folder is deleted with all that is in it: Depth is infinity.")
 	}
-	if _, _, err := q.Tree.Delete(q.ctx(), q.Actor, at.ID()); err != nil {
+	if err := q.Tree.DeleteStill(q.ctx(), q.Actor, at.ID(), q.still); err != nil {
 		return pinned(err)
 	}
 	q.done(http.StatusNoContent)
@@ -222,6 +222,11 @@ func (q *request) vacant(to vpath.Path, over bool) (existed bool, err error) {
 func (q *request) carry(id string, to vpath.Path, move, over, shallow bool) error {
 	name, dir := to.Base(), to.Parent()
 	j, err := q.begin(id, dir, name, move, over, shallow)
+	if fault.Is(err, fault.Conflict) && !over { // somebody has just put something there
+		if _, taken := q.vacant(to, over); taken != nil {
+			return taken
+		}
+	}
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return noParent()

@@ -11,13 +11,11 @@ import (
 
 // begin starts to move or copy an entry into a folder under a name.
 func (q *request) begin(id string, dir vpath.Path, name vpath.Name, move, over, shallow bool) (job.Job, error) {
-	switch {
-	case !move:
-		return q.Tree.CopyOver(q.ctx(), q.Actor, id, dir, name, files.Manner{Over: over, Shallow: shallow})
-	case over:
-		return q.Tree.MoveOver(q.ctx(), q.Actor, id, dir, name)
+	how := files.Manner{Over: over, Shallow: shallow, Still: q.still}
+	if move {
+		return q.Tree.MoveOver(q.ctx(), q.Actor, id, dir, name, how)
 	}
-	return q.Tree.Move(q.ctx(), q.Actor, id, dir, &name)
+	return q.Tree.CopyOver(q.ctx(), q.Actor, id, dir, name, how)
 }
 
 // pause is how often a job that is under way is looked at.

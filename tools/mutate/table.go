@@ -303,6 +303,8 @@ var mutations = []mutation{
 		`if err := at.May(q.Actor, access.Update); err != nil && !fault.Is(err, fault.NotFound) {`, `if err := at.May(q.Actor, access.Update); err != nil && q == nil {`, api, "^TestDAVRefreshTakesUpdate$"},
 	{"dav-lock-nothing", "a refused lock makes no file", webdavP + "/lock.go",
 		`l, err = q.Tree.LockInside(tx, q.Actor, file.ID, wish, lasts)`, `l, _ = q.Tree.LockInside(tx, q.Actor, file.ID, wish, lasts)`, api, "^TestDAVLocks$"},
+	{"dav-moved-away", "what was moved away meanwhile is not deleted", webdavP + "/conditions.go",
+		`if at != q.Path {`, `if at != q.Path && q == nil {`, api, "^TestDAVRaces$"},
 	{"dav-single", "of two headers none is picked", webdavP + "/webdav.go",
 		`if len(q.R.Header.Values(name)) > 1 {`, `if len(q.R.Header.Values(name)) > 2 {`, api, "^TestDAVHeadersGivenTwice$"},
 	{"dav-unmodified", "what has changed since is not gone over", webdavP + "/conditions.go",
