@@ -27,10 +27,14 @@ func (c *call) webdav() error {
 		sent.sends = c.r.Method == http.MethodGet
 		defer func() { sent.size = body.n }()
 	}
-	return c.a.dav.Serve(webdav.Request{
+	r := webdav.Request{
 		W: c.w, R: c.r, Path: path, Slash: slash, Actor: c.actor, Body: body,
 		Send: func(content files.Content) error { return c.serveContent(content, manner{}) },
-	})
+	}
+	if c.key != nil { // without one there is OPTIONS
+		r.Ends = c.key.ExpiresAt
+	}
+	return c.a.dav.Serve(r)
 }
 
 // failDAV writes an error in the words of WebDAV.

@@ -149,3 +149,18 @@ func TestDAVRaces(t *testing.T) {
 		}
 	})
 }
+
+// A lock ends with its key, also when that expires: nobody could end it or write through it then.
+func TestDAVLockEndsWithAKeyThatExpires(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	alice, key := davHome(t, l, "alice")
+	brief := davKey(alice, M{"uploadPath": "/home/alice", "expiresIn": 600})
+	dav(key, "PUT", "/home/alice/f", "old").OK(201)
+	token := davLock(t, brief, "/home/alice/f", "Timeout", "Infinite")
+	status(t, "refresh", dav(brief, "LOCK", "/home/alice/f", nil, "If", "(<"+token+">)", "Timeout", "Infinite"), 200, "")
+	l.Clock.Advance(599 * time.Second)
+	davLocked(t, "before", dav(key, "PUT", "/home/alice/f", "new"), "/home/alice/f", token)
+	l.Clock.Advance(time.Second)
+	status(t, "then", dav(key, "PUT", "/home/alice/f", "new"), 204, "")
+}

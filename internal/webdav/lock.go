@@ -21,6 +21,9 @@ func (q *request) lock() error {
 		return err
 	}
 	lasts := parseTimeout(q.R.Header.Get("Timeout"), files.MaxLockTime)
+	if q.Ends != nil { // nobody could end it then
+		lasts = min(lasts, time.UnixMilli(*q.Ends).Sub(q.Now()))
+	}
 	if tree == nil {
 		return q.refresh(lasts)
 	}

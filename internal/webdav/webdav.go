@@ -42,6 +42,7 @@ type Request struct {
 	Path  vpath.Path // see ParsePath
 	Slash bool       // the address ends in one
 	Actor access.Actor
+	Ends  *int64                            // ms: when the actor's key expires, nil for never
 	Body  io.Reader                         // of a PUT
 	Send  func(content files.Content) error // serves the bytes of a file
 }

@@ -305,6 +305,8 @@ var mutations = []mutation{
 		`l, err = q.Tree.LockInside(tx, q.Actor, file.ID, wish, lasts)`, `l, _ = q.Tree.LockInside(tx, q.Actor, file.ID, wish, lasts)`, api, "^TestDAVLocks$"},
 	{"dav-moved-away", "what was moved away meanwhile is not deleted", webdavP + "/conditions.go",
 		`if at != q.Path {`, `if at != q.Path && q == nil {`, api, "^TestDAVRaces$"},
+	{"dav-lock-ends", "a lock ends with a key that expires", webdavP + "/lock.go",
+		`lasts = min(lasts, time.UnixMilli(*q.Ends).Sub(q.Now()))`, `_ = time.UnixMilli(*q.Ends).Sub(q.Now())`, api, "^TestDAVLockEndsWithAKeyThatExpires$"},
 	{"dav-single", "of two headers none is picked", webdavP + "/webdav.go",
 		`if len(q.R.Header.Values(name)) > 1 {`, `if len(q.R.Header.Values(name)) > 2 {`, api, "^TestDAVHeadersGivenTwice$"},
 	{"dav-unmodified", "what has changed since is not gone over", webdavP + "/conditions.go",
