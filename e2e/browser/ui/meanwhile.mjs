@@ -47,7 +47,7 @@ async function formSurvives(page, config) {
 // Others delete a file, and then the folder: the page shows it when it is looked at again, or acts on what has gone, and what is being typed stays.
 async function othersChange(page, config) {
   const say = labels[config.language]
-  const folder = await stand(page, config, 'Shared', ['a.txt', 'b.txt', 'c.txt'])
+  const folder = await stand(page, config, 'Shared', ['a.txt', 'b.txt', 'c.txt', 'd.txt'])
   const look = () => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
   await remove(page, folder, 'a.txt')
   await page.getByRole('link', { name: /^a\.txt/ }).dblclick()
@@ -71,6 +71,13 @@ async function othersChange(page, config) {
   equal('how often the folder was asked for', asked, 0)
   await field.press('Escape')
   await page.getByRole('gridcell', { name: /^b\.txt/ }).waitFor({ state: 'detached' })
+
+  await remove(page, folder, 'd.txt')
+  await page.getByRole('gridcell', { name: /^d\.txt/ }).click()
+  await page.keyboard.press('Delete')
+  await page.getByRole('dialog', { name: say.deleteTitle }).getByRole('button', { name: say.delete, exact: true }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.getByRole('gridcell', { name: /^d\.txt/ }).waitFor({ state: 'detached' })
 
   await remove(page, folder, 'c.txt')
   await page.getByRole('gridcell', { name: /^c\.txt/ }).click()

@@ -52,7 +52,9 @@ async function inBatches(
       const { succeeded, failed, jobs } = await take(client.POST("/api/files/batch", { body, signal }));
       const working = new Map(jobs.map((job) => [job.id, job.jobId]));
       for (const { id, code, error } of failed) {
-        out.failed.push({ entry: byId.get(id)!, reason: reason(new Failure(code, error)) });
+        if (action === "delete" && code === "NOT_FOUND")
+          out.done.push(byId.get(id)!); // somebody else was quicker
+        else out.failed.push({ entry: byId.get(id)!, reason: reason(new Failure(code, error)) });
       }
       for (const id of succeeded) if (!working.has(id)) out.done.push(byId.get(id)!);
       count.add(failed.length + succeeded.length - working.size);
