@@ -37,7 +37,7 @@ func TestCopiedLinksInABrowser(t *testing.T) {
 	var markups []string
 	for _, name := range []string{"cat.jpg", `"><img src=x onerror="document.body.innerHTML=''">.jpg`, `' onload='document.body.remove().jpg`, "--><script>document.body.remove()<.jpg"} {
 		file := key.mustRaw(t, name, "/uploads", "image/jpeg", picture)
-		markups = append(markups, copied(file.FileID, "?signed=true&expiresIn=60"))
+		markups = append(markups, copied(file.FileID, "?signed=true&expiresIn=3600"))
 	}
 	for i, got := range rendered(t, pageFor, markups...) {
 		if got != width {
