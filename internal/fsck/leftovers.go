@@ -150,7 +150,7 @@ func (c *check) leftovers(place provider.Place) error {
 		for _, l := range found {
 			if l.written.Before(before) {
 				old = append(old, l)
-			} else {
+			} else if c.stays(place, l.key) {
 				c.Young++
 			}
 		}
@@ -170,6 +170,15 @@ func (c *check) leftovers(place provider.Place) error {
 	return err
 }
 
+// stays reports whether an object has not been collected since the walk came by it.
+func (c *check) stays(place provider.Place, key blob.Key) bool {
+	store, err := c.Providers.Store(c.ctx, place.Owner(string(key)).ID)
+	if err == nil {
+		_, err = store.Stat(c.ctx, key)
+	}
+	return !errors.Is(err, blob.ErrNotFound)
+}
+
 func (c *check) reportStrays(place provider.Place, old []leftover) error {
 	var mend func() error
 	if c.Mend.Orphans {
@@ -179,6 +188,9 @@ func (c *check) reportStrays(place provider.Place, old []leftover) error {
 		mend = func() error { return nil } // all of them in one go
 	}
 	for _, l := range old {
+		if !c.stays(place, l.key) {
+			continue
+		}
 		if err := c.found(Orphaned, mend, "%s at provider %s: nothing refers to it (%d bytes, of %s)",
 			l.key, place.Owner(string(l.key)).ID, l.size, l.written.UTC().Format(time.DateTime)); err != nil {
 			return err
