@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/emersion/go-smtp"
 
@@ -188,25 +188,53 @@ func TestSettingsChangedAtOnce(t *testing.T) {
 	})
 }
 
-// A change counts from the next request on, on every replica.
+// A change counts from the next request on: for visitors as for users, on every replica.
 func TestSettingsTakeEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		admin, user := l.Admin(t), l.User(t, "ann")
+		admin, user, visitor := l.Admin(t), l.User(t, "ann"), l.Client(t)
 		admin.Post("/api/files/folder", M{"path": "/public", "name": "seen"}).OK(201)
-		for _, open := range []bool{false, true, false} {
-			admin.Patch(settingsPath, M{"allowGuestAccess": open, "siteTitle": fmt.Sprint("open ", open)}).OK(200)
-			l.Clock.Advance(time.Second) // a visitor's view may be a second old
+		for i, open := range []bool{false, true, false} {
+			title := fmt.Sprint("title ", i)
+			admin.Patch(settingsPath, M{"allowGuestAccess": open, "siteTitle": title, "requireInviteCode": open}).OK(200)
 			for range 2 {
 				want := 401
 				if open {
 					want = 200
 				}
-				status(t, "a visitor", l.Client(t).Get("/api/public/files?path=/public"), want, "")
+				status(t, "a visitor", visitor.Get("/api/public/files?path=/public"), want, "")
 				status(t, "a user", user.Get("/api/auth/me"), 200, "")
+				settings := visitor.Get("/api/public/settings").OK(200)
+				equal(t, "siteTitle", settings.Value("siteTitle"), title)
+				equal(t, "allowGuestAccess", settings.Value("allowGuestAccess"), open)
+				features := visitor.Get("/api/public/features").OK(200)
+				equal(t, "inviteRequired", features.Value("inviteRequired"), open)
+				equal(t, "freeMode", features.Value("freeMode"), open)
+				if page := visitor.Get("/api/auth/verify?token=none", "Accept", "text/html"); !strings.Contains(string(page.Body), title) {
+					t.Errorf("a page does not show %q: %s", title, page.Body)
+				}
 			}
 		}
 	})
+}
+
+// The request limit of visitors costs no query. The process that made a change goes by it at once, others within a second.
+func TestRequestLimitFollowsItsSetting(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	admin, visitor := l.Admin(t), l.Client(t)
+	for _, limit := range []string{"700", "", "800"} {
+		if limit == "" {
+			admin.Patch(settingsPath, M{"rateLimitEnabled": false}).OK(200)
+		} else {
+			perMinute, err := strconv.Atoi(limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			admin.Patch(settingsPath, M{"rateLimitEnabled": true, "rateLimitRequestsPerMinute": perMinute}).OK(200)
+		}
+		headerIs(t, visitor.Get("/api/public/settings").OK(200), "RateLimit-Limit", limit)
+	}
 }
 
 func TestTestEmail(t *testing.T) {

@@ -95,7 +95,6 @@ type API struct {
 	router  *router
 	routes  []route
 	openapi func() ([]byte, error) // made on the first request, since it takes longer than the whole rest of a start
-	recent  recent
 	zips    turnstile
 	magic   magic
 	ui      *ui

@@ -22,7 +22,7 @@ const (
 	perUser   bucket = iota // the configurable limit: per user when signed in, else per IP
 	perIP                   // the strict limit of endpoints that take or mail a credential; always on
 	forBytes                // file bytes and uploads: 20 times the configurable limit, keys per key
-	unlimited               // the page of the web UI and its files, which cost a look at the database once a second at most
+	unlimited               // the page of the web UI, which costs one small query, and its files, which cost none
 )
 
 const (
@@ -40,7 +40,7 @@ func (c *call) limit() error {
 	case perIP:
 		name, limit = "auth:"+addressKey(c.ip), c.a.AuthRateLimit
 	default:
-		settings, err := c.settings()
+		settings, err := c.limitSettings()
 		if err != nil {
 			return err
 		}

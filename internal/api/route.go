@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"sync"
-	"time"
 
 	"larder/internal/fault"
 	"larder/internal/files"
@@ -91,34 +89,20 @@ func (c *call) serve() error {
 	return c.route.handle(c)
 }
 
-// recent keeps the settings for requests that read nothing else from the database before they are limited: a second old at most.
-type recent struct {
-	mu       sync.Mutex
-	settings site.Settings
-	until    time.Time
-}
-
-// settings returns the site settings of this request.
+// settings returns the site settings of this request: as they are now, on every replica.
 func (c *call) settings() (site.Settings, error) {
-	a := c.a
-	if c.version == 0 {
-		a.recent.mu.Lock()
-		settings, fresh := a.recent.settings, a.Now().Before(a.recent.until)
-		a.recent.mu.Unlock()
-		if fresh {
-			return settings, nil
-		}
-	}
 	version, err := c.configVersion()
 	if err != nil {
 		return site.Settings{}, err
 	}
-	settings, err := a.Site.Current(context.WithoutCancel(c.ctx()), version)
-	if err != nil {
-		return site.Settings{}, err
+	return c.a.Site.Current(context.WithoutCancel(c.ctx()), version)
+}
+
+// limitSettings returns the settings that the request limit goes by. A request that has read nothing from the database
+// so far reads nothing for them either, see site.Store.Recent.
+func (c *call) limitSettings() (site.Settings, error) {
+	if c.version != 0 {
+		return c.settings()
 	}
-	a.recent.mu.Lock()
-	a.recent.settings, a.recent.until = settings, a.Now().Add(time.Second)
-	a.recent.mu.Unlock()
-	return settings, nil
+	return c.a.Site.Recent(context.WithoutCancel(c.ctx()), c.a.Now())
 }

@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
+	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/site"
 )
 
 // The routes of the web UI, dispatched by hand as public paths are. Loading a page counts against no limit.
@@ -36,9 +36,7 @@ type ui struct {
 	index  string // "" when the binary was built without it
 	assets map[string]asset
 
-	mu      sync.Mutex
-	origins []string // see plainOrigins
-	until   time.Time
+	origins db.Versioned[[]string] // see plainOrigins
 }
 
 // asset is one file, whole in memory, in the encodings there are.
@@ -170,10 +168,13 @@ func (c *call) writeShell(status int, code string) {
 // from and go to stores by https, and to those that an administrator has set up without it.
 func (c *call) shellPolicy(nonce string) string {
 	plain, captcha := "", ""
-	if origins := c.plainOrigins(); len(origins) > 0 {
+	settings, err := c.settings()
+	if err != nil { // the page still opens, and tells that the service does not answer
+		c.a.Log.Warn("read the settings for the page's policy", "error", err)
+	} else if origins := c.plainOrigins(settings); len(origins) > 0 {
 		plain = " " + strings.Join(origins, " ")
 	}
-	if settings, err := c.settings(); err == nil && settings.EnableCaptcha {
+	if settings.EnableCaptcha {
 		captcha = captchaOrigins[c.a.CaptchaProvider]
 	}
 	return "default-src 'self'; script-src 'nonce-" + nonce + "'" + captcha + "; style-src 'self'; img-src 'self' blob: data: https:" + plain +
@@ -188,26 +189,21 @@ var captchaOrigins = map[string]string{
 	"recaptcha": " https://www.google.com/recaptcha/ https://www.gstatic.com/recaptcha/",
 }
 
-// plainOrigins are the origins without TLS that the page must reach: stores that browsers upload to or are sent to, and the site's logo. Nothing limits
-// who asks for the page, so what was read is good for a second.
-func (c *call) plainOrigins() []string {
-	u := c.a.ui
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if now := c.a.Now(); !now.Before(u.until) {
-		u.origins, u.until = c.readOrigins(), now.Add(time.Second)
-	}
-	return u.origins
-}
-
-func (c *call) readOrigins() []string {
-	addresses, err := c.a.StoreAddresses(context.WithoutCancel(c.ctx()))
+// plainOrigins are the origins without TLS that the page must reach: stores that browsers upload to or are sent to, and
+// the site's logo. They are read again when the config version has risen. When they can't be read there are none.
+func (c *call) plainOrigins(settings site.Settings) []string {
+	origins, err := c.a.ui.origins.Get(c.version, func() ([]string, error) {
+		addresses, err := c.a.StoreAddresses(context.WithoutCancel(c.ctx()))
+		return plainOf(append(addresses, settings.SiteLogo)), err
+	})
 	if err != nil {
 		c.a.Log.Warn("read the addresses of stores for the page's policy", "error", err)
 	}
-	if settings, err := c.settings(); err == nil {
-		addresses = append(addresses, settings.SiteLogo)
-	}
+	return origins
+}
+
+// plainOf returns the http origins among web addresses, each once, sorted.
+func plainOf(addresses []string) []string {
 	seen, origins := map[string]bool{}, []string(nil)
 	for _, address := range addresses {
 		u, err := url.Parse(address)

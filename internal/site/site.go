@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync"
+	"time"
 
 	"larder/internal/db"
 	"larder/internal/secret"
@@ -88,6 +90,7 @@ type Store struct {
 	db     *db.DB
 	keys   *secret.Keyring // seals what is secret among them
 	cached db.Versioned[Settings]
+	recent recent
 }
 
 // New returns the store of the settings in d.
@@ -128,6 +131,7 @@ func (s *Store) Update(ctx context.Context, change func(*Settings) error) (Setti
 		}
 		return nil
 	})
+	s.recent.forget()
 	return settings, err
 }
 
@@ -152,6 +156,56 @@ func (s *Store) Current(ctx context.Context, version int64) (Settings, error) {
 		}
 		return settings, nil
 	})
+}
+
+// recent is what Recent returned last.
+type recent struct {
+	mu       sync.Mutex
+	settings Settings
+	until    time.Time // from then on it is read again
+	changes  uint64    // made by this process
+}
+
+// forget ends what is kept, and what a reader under way would keep.
+func (r *recent) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes++
+	r.until = time.Time{}
+}
+
+// get returns what is kept and whether it is good at now, and the count of changes for keep.
+func (r *recent) get(now time.Time) (settings Settings, fresh bool, changes uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.settings, now.Before(r.until), r.changes
+}
+
+// keep takes settings that were read at now, unless this process has changed some since get told changes.
+func (r *recent) keep(settings Settings, now time.Time, changes uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changes == changes {
+		r.settings, r.until = settings, now.Add(time.Second)
+	}
+}
+
+// Recent returns settings that another replica may have changed within the last second before now. A change that this
+// process made counts at once. It is for the limit of requests, which must cost no query when it refuses.
+func (s *Store) Recent(ctx context.Context, now time.Time) (Settings, error) {
+	settings, fresh, changes := s.recent.get(now)
+	if fresh {
+		return settings, nil
+	}
+	version, err := db.ConfigVersion(s.db.Read(ctx))
+	if err != nil {
+		return Settings{}, err
+	}
+	if settings, err = s.Current(ctx, version); err != nil {
+		return Settings{}, err
+	}
+	s.recent.keep(settings, now, changes)
+	return settings, nil
 }
 
 // passwordField is the one setting that is secret.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
@@ -259,4 +260,26 @@ func TestThePasswordIsSealed(t *testing.T) {
 			t.Errorf("with its own key again: %+v", got)
 		}
 	})
+}
+
+// A change that this process made counts at once, also when readers were under way while it was made.
+func TestRecentIsNeverOlderThanAChange(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s, now := site.New(d, keys), time.UnixMilli(1)
+		for limit := 1; limit <= 3; limit++ {
+			if _, err := s.Update(context.Background(), func(s *site.Settings) error { s.RateLimitRequestsPerMinute = limit; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				got, err := s.Recent(context.Background(), now)
+				if err != nil || got.RateLimitRequestsPerMinute != limit {
+					t.Fatalf("after the change to %d: %d, %v", limit, got.RateLimitRequestsPerMinute, err)
+				}
+			}
+		}
+	})
+	if site.LateReader() {
+		t.Error("a reader that began before a change leaves behind what it read")
+	}
 }

@@ -332,13 +332,22 @@ var mutations = []mutation{
 	{"dav-mount", "a mount is neither deleted nor moved (C23)", files + "/change.go",
 		`return n.id == n.mount.RootID || len`, `return len`, api, "^TestDAVMountsAndReservedNames$"},
 
+	// settings are never older than the request
+	{"settings-exact", "a request goes by the settings of this moment, on every replica", api + "/route.go",
+		"	version, err := c.configVersion()\n	if err != nil {\n		return site.Settings{}, err\n	}\n	return c.a.Site.Current(context.WithoutCancel(c.ctx()), version)",
+		"	return c.a.Site.Recent(context.WithoutCancel(c.ctx()), c.a.Now())", api, "^TestSettingsTakeEffectAtOnce$/^postgres$"},
+	{"settings-limit", "the request limit goes by a change at once in the process that made it", "internal/site/site.go",
+		"	s.recent.forget()\n", "", api, "^TestRequestLimitFollowsItsSetting$"},
+	{"settings-late-reader", "a reader that began before a change does not keep what it read", "internal/site/site.go",
+		`if r.changes == changes {`, `if r.changes >= changes {`, "internal/site", "^TestRecentIsNeverOlderThanAChange$"},
+
 	// the page of the web UI (C78)
 	{"ui-nonce", "no answer's nonce lets anything into another", api + "/ui.go",
 		`nonce := rand.Text()`, `nonce := rand.Text()[:0] + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"`, api, "^TestShell$"},
 	{"ui-policy", "the page is sent under a policy", api + "/pages.go",
 		`h.Set("Content-Security-Policy", policy)`, `h.Set("X-Policy", policy)`, api, "^TestShell$"},
 	{"ui-captcha", "the bot check's origin is let in while it is on", api + "/ui.go",
-		`err == nil && settings.EnableCaptcha {`, `err == nil && (settings.EnableCaptcha || c != nil) {`, api, "^TestShellPolicyNamesWhatIsNeeded$"},
+		`if settings.EnableCaptcha {`, `if settings.EnableCaptcha || c != nil {`, api, "^TestShellPolicyNamesWhatIsNeeded$"},
 	{"ui-inner-stores", "no store in the service's own network is named to browsers", "internal/provider/outside.go",
 		`if p.UploadDomain == "" && (p.Redirect || p.UploadMode == "presigned") {`, `if p.UploadDomain == "" {`, api, "^TestShellPolicyNamesWhatIsNeeded$"},
 	{"ui-refused", "the page of a refusal is nobody else's (C77)", api + "/ui.go",
