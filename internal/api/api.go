@@ -22,6 +22,7 @@ import (
 	"larder/internal/apikey"
 	"larder/internal/audit"
 	"larder/internal/captcha"
+	"larder/internal/concurrency"
 	"larder/internal/db"
 	"larder/internal/download"
 	"larder/internal/fault"
@@ -95,15 +96,20 @@ type API struct {
 	router  *router
 	routes  []route
 	openapi func() ([]byte, error) // made on the first request, since it takes longer than the whole rest of a start
-	zips    turnstile
 	magic   magic
 	ui      *ui
 	dav     *webdav.Handler
+
+	zips     *concurrency.Limit
+	searches *concurrency.Limit // of visitors
 }
 
 // New builds the handler; it fails when the route table is inconsistent.
 func New(cfg Config) (*API, error) {
-	a := &API{Config: cfg, secure: strings.HasPrefix(cfg.BaseURL, "https://")}
+	a := &API{
+		Config: cfg, secure: strings.HasPrefix(cfg.BaseURL, "https://"),
+		zips: concurrency.NewLimit(zipsInAll), searches: concurrency.NewLimit(searchesInAll),
+	}
 	a.routes = a.table()
 	var err error
 	if a.router, err = newRouter(a.routes); err != nil {

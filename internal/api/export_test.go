@@ -1,5 +1,11 @@
 package api
 
+import (
+	"context"
+
+	"larder/internal/concurrency"
+)
+
 // Line is a line of the route table, for tests that must cover every one.
 type Line struct {
 	Method, Pattern string
@@ -19,5 +25,16 @@ func Lines() []Line {
 // Disposition is how a file is named to a client.
 func Disposition(inline bool, name string) string { return disposition(inline, name) }
 
-// Turnstile returns how zips enter a new one.
-func Turnstile() func(who string) (leave func(), err error) { return new(turnstile).enter }
+// Zips returns how zips take places in a limit of their own.
+func Zips() func(who string) (release func(), err error) {
+	zips := concurrency.NewLimit(zipsInAll)
+	return func(who string) (func(), error) { return acquireZip(zips, who) }
+}
+
+// Searches returns how searches of visitors take places in a limit of their own, by address.
+func Searches() func(ctx context.Context, address string) (release func(), err error) {
+	searches := concurrency.NewLimit(searchesInAll)
+	return func(ctx context.Context, address string) (func(), error) {
+		return acquireSearch(ctx, searches, address)
+	}
+}

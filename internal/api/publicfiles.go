@@ -1,6 +1,24 @@
 package api
 
-import "larder/internal/vpath"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"larder/internal/concurrency"
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// A search reads every name below its path and costs some hundred milliseconds of processor time among 100,000 files, so
+// visitors, who need no account for it, share a few places. Each replica has its own places.
+const (
+	searchesPerMinute = 20 // of an address
+	searchesAtOnce    = 1  // of an address
+	searchesInAll     = 4
+	searchPatience    = 10 * time.Second // how long a search waits for a place
+)
 
 // listPublicFiles lists what a visitor without an account sees, whoever asks. Whose the files are is not told.
 func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error) {
@@ -8,7 +26,15 @@ func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error
 	if err != nil {
 		return listFilesReply{}, err
 	}
-	listing, err := a.Tree.ListPublic(c.ctx(), c.actor, in.query(path))
+	query := in.query(path)
+	if query.Search != "" {
+		release, err := c.startSearch()
+		if err != nil {
+			return listFilesReply{}, err
+		}
+		defer release()
+	}
+	listing, err := a.Tree.ListPublic(c.ctx(), c.actor, query)
 	if err != nil {
 		return listFilesReply{}, err
 	}
@@ -20,4 +46,29 @@ func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error
 		reply.Folder.OwnerID = ""
 	}
 	return reply, nil
+}
+
+// startSearch counts a search of a visitor and waits for a place among those that run, until release is called.
+// Fault: RateLimited.
+func (c *call) startSearch() (release func(), err error) {
+	address := addressKey(c.ip)
+	seen, err := c.a.Counters.Take(c.ctx(), "search:"+address, searchesPerMinute, time.Minute, 1)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.Allowed {
+		message := fmt.Sprintf("Without an account you can search %d times a minute. Please wait a moment.", searchesPerMinute)
+		return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: seen.RetryAfter}
+	}
+	return acquireSearch(c.ctx(), c.a.searches, address)
+}
+
+// acquireSearch takes a place among the searches for an address, until release is called. Fault: RateLimited. Error: that of ctx.
+func acquireSearch(ctx context.Context, searches *concurrency.Limit, address string) (release func(), err error) {
+	release, err = searches.Acquire(ctx, searchPatience, concurrency.Source{Name: address, Most: searchesAtOnce})
+	var full *concurrency.Full
+	if errors.As(err, &full) {
+		return nil, &fault.Error{Kind: fault.RateLimited, Message: "The search is busy. Please wait a moment.", RetryAfter: searchPatience}
+	}
+	return release, err
 }

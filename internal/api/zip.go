@@ -9,12 +9,12 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"larder/internal/access"
 	"larder/internal/account"
+	"larder/internal/concurrency"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/zipstream"
@@ -103,50 +103,28 @@ const (
 	zipsEach       = 2
 	zipsInAll      = 32
 	zipsOfVisitors = zipsInAll / 2
-	zipRetry       = 10 * time.Second // nobody knows when one ends
+	zipRetry       = 10 * time.Second // the end of a zip is not known
 )
 
-// byAddress is what the names of those begin with who have no account.
+// byAddress is the beginning of the source's name for callers without an account.
 const byAddress = "ip:"
 
-// turnstile bounds how many are inside at a time. Its zero value is empty.
-type turnstile struct {
-	mu       sync.Mutex
-	inside   map[string]int
-	all      int
-	visitors int
-}
-
-// enter lets one in, until leave is called. Fault: RateLimited.
-func (t *turnstile) enter(who string) (leave func(), err error) {
-	visitor := 0
+// acquireZip takes a place among the zips for who, an account or an address, until release is called. Fault: RateLimited.
+func acquireZip(zips *concurrency.Limit, who string) (release func(), err error) {
+	sources := []concurrency.Source{{Name: who, Most: zipsEach}}
 	if strings.HasPrefix(who, byAddress) {
-		visitor = 1
+		sources = append(sources, concurrency.Source{Name: "visitors", Most: zipsOfVisitors})
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case t.inside[who] >= zipsEach:
-		message := fmt.Sprintf("At most %d zips are sent to one account or address at a time.", zipsEach)
-		return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: zipRetry}
-	case t.all >= zipsInAll, visitor+t.visitors > zipsOfVisitors:
-		return nil, &fault.Error{Kind: fault.RateLimited, Message: "Too many zips are being sent. Please wait a moment.", RetryAfter: zipRetry}
+	release, err = zips.TryAcquire(sources...)
+	var full *concurrency.Full
+	if !errors.As(err, &full) {
+		return release, err
 	}
-	if t.inside == nil {
-		t.inside = map[string]int{}
+	message := "Too many zips are being sent. Please wait a moment."
+	if full.Source == who {
+		message = fmt.Sprintf("At most %d zips are sent to one account or address at a time.", zipsEach)
 	}
-	t.inside[who]++
-	t.all++
-	t.visitors += visitor
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.inside[who]--; t.inside[who] == 0 {
-			delete(t.inside, who)
-		}
-		t.all--
-		t.visitors -= visitor
-	}, nil
+	return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: zipRetry}
 }
 
 // serveZip is the one place that sends zips; who is whose they are counted as, and begins is called once, after the first file is open and just before
@@ -157,11 +135,11 @@ func (c *call) serveZip(q files.ArchiveQuery, who string, begins func() error) e
 	}
 	head := c.r.Method == http.MethodHead
 	if !head {
-		leave, err := c.a.zips.enter(who)
+		release, err := acquireZip(c.a.zips, who)
 		if err != nil {
 			return err
 		}
-		defer leave()
+		defer release()
 	}
 	archive, err := c.a.Tree.Archive(c.ctx(), q)
 	if err != nil {

@@ -413,7 +413,7 @@ func TestZipsAtATime(t *testing.T) {
 // There is a bound on all zips of a process, too.
 func TestZipsInAll(t *testing.T) {
 	t.Parallel()
-	enter := api.Turnstile()
+	enter := api.Zips()
 	var leave []func()
 	for i := range 32 {
 		l, err := enter(fmt.Sprint("user:", i/2))
@@ -437,7 +437,7 @@ func TestZipsInAll(t *testing.T) {
 // Visitors have half of the places at most, so that no number of addresses takes all of them from the accounts.
 func TestZipsOfVisitors(t *testing.T) {
 	t.Parallel()
-	enter := api.Turnstile()
+	enter := api.Zips()
 	let := func(who string, in bool) (leave func()) {
 		t.Helper()
 		leave, err := enter(who)
@@ -464,7 +464,7 @@ func TestZipsOfVisitors(t *testing.T) {
 	leave[2]()
 	let("ip:newer", true)
 
-	enter = api.Turnstile() // accounts may have all of them
+	enter = api.Zips() // accounts may have all of them
 	for i := range 32 {
 		let(fmt.Sprint("user:", i), true)
 	}

@@ -11,7 +11,7 @@ const module = "larder"
 // layers says which package may import which: only what stands in a row above, or further left in its own row. A package below another
 // (internal/blob/disk) counts as that one. docs/architecture.md draws the same picture.
 var layers = [][]string{
-	{"internal/fault", "internal/vpath", "internal/ident", "internal/crash", "internal/zipstream"},
+	{"internal/fault", "internal/vpath", "internal/ident", "internal/crash", "internal/concurrency", "internal/zipstream"},
 	{"internal/secret", "internal/config", "internal/egress", "internal/db", "internal/kv", "internal/blob", "internal/thumb", "internal/mail", "internal/captcha"},
 	{"internal/job"},
 	{"internal/site", "internal/letter", "internal/audit", "internal/quota", "internal/access", "internal/account", "internal/apikey", "internal/provider", "internal/mount"},

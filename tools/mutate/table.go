@@ -244,7 +244,7 @@ var mutations = []mutation{
 	{"share-head", "HEAD makes no address (C44)", api + "/sharebytes.go",
 		`if c.wouldMake() {`, `if c.wouldMake() && entry == "" {`, api, "^TestReadsChangeNothing$/^sqlite$"},
 	{"zip-places", "visitors leave places for zips of accounts", api + "/zip.go",
-		`visitor+t.visitors > zipsOfVisitors:`, `visitor+t.visitors > zipsInAll:`, api, "^TestZipsOfVisitors$"},
+		`Name: "visitors", Most: zipsOfVisitors`, `Name: "visitors", Most: zipsInAll`, api, "^TestZipsOfVisitors$"},
 
 	// WebDAV
 	{"dav-body", "no XML body is over 64 KiB (C109)", webdavP + "/xml.go",
@@ -340,6 +340,14 @@ var mutations = []mutation{
 		"	s.recent.forget()\n", "", api, "^TestRequestLimitFollowsItsSetting$"},
 	{"settings-late-reader", "a reader that began before a change does not keep what it read", "internal/site/site.go",
 		`if r.changes == changes {`, `if r.changes >= changes {`, "internal/site", "^TestRecentIsNeverOlderThanAChange$"},
+
+	// searches of visitors
+	{"search-minute", "a visitor's address searches 20 times a minute", api + "/publicfiles.go",
+		`if !seen.Allowed {`, `if !seen.Allowed && c == nil {`, api, "^TestVisitorsSearchTwentyTimesAMinute$"},
+	{"search-each", "one search of a visitor runs at a time", api + "/publicfiles.go",
+		`Most: searchesAtOnce}`, `Most: searchesInAll}`, api, "^TestSearchesOfVisitorsShareFourPlaces$"},
+	{"search-places", "searches of visitors wait for a place before they read anything", api + "/publicfiles.go",
+		`return acquireSearch(c.ctx(), c.a.searches, address)`, `return func() {}, nil`, api, "^TestSearchesWaitBeforeTheDatabase$"},
 
 	// the page of the web UI (C78)
 	{"ui-nonce", "no answer's nonce lets anything into another", api + "/ui.go",
