@@ -113,17 +113,12 @@ type Verdict struct {
 }
 
 // barred reports whether g's password stands between a and that permission. A download asks everybody; for all else the entry's owner and
-// administrators pass, and a key may read (so list) what it cannot unlock.
+// administrators pass. A key is judged as the session of its owner, but it can never give a password.
 func (a *Actor) barred(g *Guard, permission Permission) bool {
-	switch {
-	case g == nil || a.unlocked(g.ID):
-		return false
-	case permission == Download:
-		return true
-	case a.Keeps(*g):
+	if g == nil || a.unlocked(g.ID) {
 		return false
 	}
-	return a.Key == nil || permission != Read
+	return permission == Download || !a.Keeps(*g)
 }
 
 // Keeps reports whether the actor may let others pass the password that g is about: the entry's owner and administrators.

@@ -362,7 +362,10 @@ func TestDecideKey(t *testing.T) {
 		{"nor where the key is", []access.Rule{p, ranked(keyDeny, 1)}, false, through(alice, greedy), at("/x/f"), read, no, "kd", nil},
 		{"what the owner is asked for is not asked where something else lets them in", []access.Rule{p, ranked(all[0], -1), kp, ranked(keyDeny, -1)}, false, through(alice, greedy), at("/x/f"), read, locked, "kp", []string{"kp", "p"}},
 		{"a download of the protected cannot be had", all, false, holding(through(bob, greedy), "e1"), behind(at("/f"), g, nil), dl, locked, "a", []string{"e1"}},
-		{"listing the protected can", all, false, through(alice, greedy), behind(at("/f"), g, g), read, yes, "a", nil},
+		{"nor listed, by a key of another than the entry's owner", all, false, through(alice, greedy), behind(at("/f"), g, g), read, locked, "a", []string{"e1"}},
+		{"not even with the password, which no key can give", all, false, holding(through(alice, greedy), "e1"), behind(at("/f"), g, g), read, locked, "a", []string{"e1"}},
+		{"the key of the entry's owner lists it", all, false, through(bob, greedy), behind(at("/f"), g, g), read, yes, "a", nil},
+		{"and an administrator's", all, false, through(root, greedy), behind(at("/f"), g, g), read, yes, "administrator", nil},
 		{"changing what others protect cannot", all, false, through(alice, greedy), behind(at("/f"), g, nil), update, locked, "a", []string{"e1"}},
 		{"changing one's own can", all, false, through(bob, greedy), behind(at("/f"), g, nil), update, yes, "a", nil},
 	})

@@ -122,9 +122,6 @@ func (v *Viewer) Inside(folder Target) Inside {
 		in.Names = append(in.Names, wide.names...)
 		in.Settled = in.Settled && wide.settled
 		in.Alike = in.Alike && !wide.wild
-		if v.Actor.Key != nil && v.Actor.barred(folder.Guard, Write) { // not from what has a password of the actor's own, which is nearer
-			in.Settled, in.Alike = false, false
-		}
 		if in.Alike && in.Folders != ChildrenAll {
 			in.Folders = v.sample(folder, true)
 		}

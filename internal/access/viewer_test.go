@@ -50,7 +50,8 @@ func TestInside(t *testing.T) {
 		{"unlocked", []access.Rule{withPassword(rule("a", "role:user", allow, "/a/**"))}, holding(alice, "a"), at("/a"), all, all, "[]", true},
 		{"a protected folder", []access.Rule{rule("a", "role:user", allow, "/**")}, alice, behind(at("/a"), g, nil), none, none, "[]", true},
 		{"to its owner", []access.Rule{rule("a", "role:user", allow, "/**")}, bob, behind(at("/a"), g, nil), all, all, "[]", true},
-		{"listed by a key", []access.Rule{rule("a", "role:user", allow, "/**")}, key(alice, false), behind(at("/a"), g, nil), all, all, "[up]", false},
+		{"to a key of another", []access.Rule{rule("a", "role:user", allow, "/**")}, key(alice, false), behind(at("/a"), g, nil), none, none, "[up]", false},
+		{"to a key of its owner", []access.Rule{rule("a", "role:user", allow, "/**")}, key(bob, false), behind(at("/a"), g, nil), all, all, "[up]", false},
 		{"a key that is confined, above its root", nil, key(root, true), at("/a"), none, none, "[up]", false},
 		{"and elsewhere", nil, key(root, true), at("/b"), none, none, "[]", true},
 		{"a key in its root", nil, key(root, true), at("/a/up"), all, all, "[]", true},
@@ -80,6 +81,7 @@ func TestPasswordsHideFolders(t *testing.T) {
 	p := access.NewPolicy(seeded, true)
 	g := &access.Guard{ID: "e1", OwnerID: "bob"}
 	inside, itself := behind(at("/public/x/y"), g, g), behind(at("/public/x"), g, nil)
+	key := func(a access.Actor) access.Actor { return through(a, access.Key{ID: "k1", Permissions: access.All}) }
 	for _, c := range []struct {
 		name     string
 		actor    access.Actor
@@ -90,6 +92,9 @@ func TestPasswordsHideFolders(t *testing.T) {
 		{"who gave it", holding(visitor, "e1"), true, true, access.Allowed},
 		{"its owner", bob, true, true, access.Allowed},
 		{"an administrator", root, true, true, access.Allowed},
+		{"another's key", holding(key(alice), "e1"), false, true, access.NeedsPassword},
+		{"its owner's key", key(bob), true, true, access.Allowed},
+		{"an administrator's key", key(root), true, true, access.Allowed},
 	} {
 		v := access.Viewer{Policy: p, Actor: c.actor}
 		if v.Shows(inside, true) != c.in || v.Shows(inside, false) != c.in || v.Shows(itself, true) != c.self || v.Enter(itself) != c.enter {

@@ -10,7 +10,8 @@ import (
 )
 
 // The row of abuse cases C79 and C80 that is WebDAV's: no key gets bytes, size or validators of what is behind a password, wherever that is, nor copies it;
-// its owner's key may list it, move it and replace it, and it keeps the password (C82).
+// the keys of its owner and of administrators may list it and replace it, and it keeps the password (C82). The key of anybody else lists nothing that a
+// folder's password covers.
 func TestProtectedFilesByWebDAV(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -47,6 +48,11 @@ func TestProtectedFilesByWebDAV(t *testing.T) {
 				what := fmt.Sprintf("password on %s, %s key: ", g.protection, whose)
 				davRefused(t, what+"COPY", dav(key, "COPY", g.path, nil, "Destination", "/webdav/home/"+strings.TrimSuffix(whose, "'s")+"/stolen.mp4"), 403)
 				davRefused(t, what+"COPY of the folder", dav(key, "COPY", g.dir, nil, "Destination", "/webdav/home/"+strings.TrimSuffix(whose, "'s")+"/stolen"), 403)
+				if whose == "bob's" && (g.protection == "folder" || g.protection == "two above") {
+					davRefused(t, what+"PROPFIND of the folder", dav(key, "PROPFIND", g.dir, nil, "Depth", "1"), 403)
+					davRefused(t, what+"PROPFIND", dav(key, "PROPFIND", g.path, nil), 403)
+					continue
+				}
 				same(t, what+"the folder", members(t, key, g.dir), g.path[len(g.dir)+1:])
 				status(t, what+"PROPFIND", dav(key, "PROPFIND", g.path, nil), 207, "")
 			}

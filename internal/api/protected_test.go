@@ -115,13 +115,13 @@ func asksWhoSignedIn(_, caller string) (int, string) {
 	return 403, "PASSWORD_REQUIRED"
 }
 
-// asksWhoMayNotList: what is in a folder with a password is listed for its owner, administrators and keys. A file with a password stands in the
+// asksWhoMayNotList: what is in a folder with a password is listed for its owner, for administrators, and for the keys of both. A file with a password stands in the
 // listing of its folder like any other, and a rule about downloads hides nothing.
 func asksWhoMayNotList(protection, caller string) (int, string) {
 	switch {
 	case caller == "visitor":
 		return 401, "UNAUTHORIZED"
-	case caller == "bob" && (protection == "folder" || protection == "two above"):
+	case (caller == "bob" || caller == "bob's key") && (protection == "folder" || protection == "two above"):
 		return 403, "PASSWORD_REQUIRED"
 	}
 	return 200, ""

@@ -267,7 +267,8 @@ func (w *wood) over(m mount.Mount, a access.Actor) (t access.Target) {
 
 // barred is the rule about passwords of entries, once more.
 func barred(a access.Actor, g *access.Guard) bool {
-	return g != nil && a.Key == nil && !slices.Contains(a.Unlocked, g.ID) && (a.UserID == "" || a.Role != access.Admin && a.UserID != g.OwnerID)
+	given := g != nil && a.Key == nil && slices.Contains(a.Unlocked, g.ID)
+	return g != nil && !given && (a.UserID == "" || a.Role != access.Admin && a.UserID != g.OwnerID)
 }
 
 func (w *wood) shows(a access.Actor, e seen, home vpath.Path, hasHome bool) bool {

@@ -183,8 +183,9 @@ func TestListBehindPasswords(t *testing.T) {
 		h.protect(outer.ID)
 		h.protect(inner.ID)
 		with := func(a access.Actor, ids ...string) access.Actor { a.Unlocked = ids; return a }
-		key := h.ann
+		key, adminKey := h.ann, h.admin
 		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read), Root: vpath.Root}
+		adminKey.Key = key.Key
 		all := "/public/outer/inner/deep /public/outer/inner /public/outer /public/outer/inner/deep/d.txt /public/outer/inner/i.txt /public/outer/o.txt"
 		for _, c := range []struct {
 			name string
@@ -197,8 +198,9 @@ func TestListBehindPasswords(t *testing.T) {
 			{"both", with(h.ann, outer.ID, inner.ID), all},
 			{"a visitor's", with(h.visitor, outer.ID, inner.ID), all},
 			{"an administrator's", h.admin, all},
-			{"a key's", key, all},
-			{"a key cannot give one", with(key, outer.ID), all},
+			{"the administrator's key", adminKey, all},
+			{"ann's key, which sees what she would without one", key, "/public/outer"},
+			{"a key cannot give one", with(key, outer.ID, inner.ID), "/public/outer"},
 		} {
 			found := h.paths(c.who, files.ListQuery{Path: path("/public")})
 			if !slices.Equal(found, []string{"/public/outer"}) {

@@ -156,9 +156,7 @@ func (s *searcher) inside(facts access.Target) access.Inside {
 func (s *searcher) code(in *access.Inside) string {
 	codes := map[access.Children]string{access.ChildrenNone: "0", access.ChildrenOwn: "1", access.ChildrenAll: "2"}
 	files, folders := codes[in.Files], codes[in.Folders]
-	// A key reads past passwords, but one that may only write in its owner's folders does not get past those above.
-	blind := s.Actor.Key != nil && in.Folders == access.ChildrenOwn && in.Files == access.ChildrenNone
-	if files == "" || folders == "" || len(in.Globs) > 0 || blind {
+	if files == "" || folders == "" || len(in.Globs) > 0 {
 		return askEach
 	}
 	return files + folders
@@ -166,7 +164,7 @@ func (s *searcher) code(in *access.Inside) string {
 
 // bars reports whether passwords of entries can stand between the actor and names.
 func (s *searcher) bars() bool {
-	return s.Actor.Key == nil && (s.Actor.UserID == "" || s.Actor.Role != access.Admin)
+	return s.Actor.UserID == "" || s.Actor.Role != access.Admin
 }
 
 // unlocked lists the ids of the passwords that the actor has given; among them may be those of rules.

@@ -66,7 +66,7 @@ func (b *bench) askDAVList(by caller) {
 	}
 	at, depth := b.w.anyPath(b.d), pick(b.d, []string{"0", "1", "1"})
 	r := b.sendDAV(c, "PROPFIND", at, nil, "Depth", depth)
-	got, want := status(r), b.w.davList(*c, at)
+	got, want := status(r), b.w.davList(*c, at, depth)
 	if fine := slices.Contains(want, "207"); r.Status == 207 && fine {
 		all := []item{{path: at, folder: b.w.isFolder(at)}}
 		if depth == "1" {
@@ -82,12 +82,14 @@ func (b *bench) askDAVList(by caller) {
 }
 
 // davList is PROPFIND: the way of GET /api/files for a folder, of details for a file.
-func (w *world) davList(c caller, at string) answer {
+func (w *world) davList(c caller, at, depth string) answer {
 	if a := c.keyAdmitted("read"); a != nil {
 		return inDAV(a, nil)
 	}
 	shows, e := w.seen(c, at), w.at(at)
 	switch {
+	case at != "/" && !w.opens(c, parentOf(at)), depth == "1" && w.isFolder(at) && !w.opens(c, at): // whether it is there or not
+		return answer{"403"}
 	case e == nil && !w.virtual(at):
 		if w.has(c, "read", at) == allow {
 			return answer{"404"}

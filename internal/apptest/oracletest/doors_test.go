@@ -75,9 +75,9 @@ func (w *world) list(c caller, folder string) (refused answer, fine bool) {
 		}
 	}
 	switch {
-	case !w.lists(c, folder) && shows != no && verdict == allow:
+	case !w.opens(c, folder) && shows != no && verdict == allow:
 		return answer{askPassword}, false
-	case !w.lists(c, folder):
+	case !w.opens(c, folder):
 		return answer{askPassword, refusal(verdict)}, false
 	case shows == no:
 		return answer{refusal(verdict)}, false
@@ -102,7 +102,7 @@ func (w *world) details(c caller, e *entry) answer {
 		return answer{notFound}
 	case shows == no:
 		return answer{refusal(verdict)}
-	case e.place() != "/" && !w.lists(c, parentOf(e.place())):
+	case e.place() != "/" && !w.opens(c, parentOf(e.place())):
 		return answer{askPassword, refusal(verdict)}
 	case shows == open:
 		return answer{done, refusal(verdict)}

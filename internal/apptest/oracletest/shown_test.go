@@ -100,9 +100,6 @@ func (w *world) opens(c caller, path string) bool {
 	return g == nil || c.user != nil && (c.user.role == "admin" || g.owner == c.user)
 }
 
-// lists is opens for listings, which are not refused to keys.
-func (w *world) lists(c caller, path string) bool { return c.key != nil || w.opens(c, path) }
-
 type item struct {
 	path   string
 	folder bool
@@ -117,7 +114,7 @@ func (w *world) listing(c caller, folder, kind string) []item {
 // found is what a search below a folder finds: what is in protected folders is told only to those who may list them.
 func (w *world) found(c caller, folder, kind, needle string) []item {
 	return w.pick(c, kind, func(path string) bool {
-		return below(path, folder) && strings.Contains(strings.ToLower(baseOf(path)), strings.ToLower(needle)) && w.lists(c, parentOf(path))
+		return below(path, folder) && strings.Contains(strings.ToLower(baseOf(path)), strings.ToLower(needle)) && w.opens(c, parentOf(path))
 	})
 }
 
