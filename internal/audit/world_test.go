@@ -56,16 +56,21 @@ func each(t *testing.T, change func(*audit.Config), test func(t *testing.T, w *w
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			w := &world{t: t, now: start, out: &output{}, db: dbtest.Config(t, engine)}
-			w.db.Schema, w.db.Aside = audit.Schema, true
-			d := w.open()
-			if err := d.Migrate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			w.Log = w.replica(d, change)
-			test(t, w)
+			test(t, newWorld(t, engine, change))
 		})
 	}
+}
+
+func newWorld(t *testing.T, engine string, change func(*audit.Config)) *world {
+	t.Helper()
+	w := &world{t: t, now: start, out: &output{}, db: dbtest.Config(t, engine)}
+	w.db.Schema, w.db.Aside = audit.Schema, true
+	d := w.open()
+	if err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.Log = w.replica(d, change)
+	return w
 }
 
 // open is another handle on the database.

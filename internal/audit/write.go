@@ -62,9 +62,12 @@ func (l *Log) tellTrouble(err error) {
 // Flush writes what was noted so far, except the sums of the running hour and minute.
 func (l *Log) Flush(ctx context.Context) error { return l.flush(ctx, false) }
 
-// Finish writes all that is left, when nothing more is noted. What can't be written by the end of ctx is lost, and that is logged.
+// Finish writes all that is left, when nothing more is noted. What can't be written in two tries, by the end of ctx, is lost, and that is logged.
 func (l *Log) Finish(ctx context.Context) {
 	err := l.flush(ctx, true)
+	if err != nil { // the connection may have died in the middle of it: another one is to be had
+		err = l.flush(ctx, true)
+	}
 	l.mu.Lock()
 	lost := l.dropped + int64(len(l.waiting)+len(l.reads)+len(l.crowds.merged))
 	l.mu.Unlock()

@@ -109,6 +109,28 @@ func TestFinishWritesTheRestAndTellsWhatItCannot(t *testing.T) {
 	})
 }
 
+// A failure of the last write, as that of a connection that breaks, is followed by another try.
+func TestFinishTriesOnceMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "postgres", nil)
+	w.exec("CREATE SEQUENCE tries")
+	w.exec(`
+		CREATE FUNCTION fail_once() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+		BEGIN
+			IF nextval('tries') = 1 THEN
+				RAISE EXCEPTION 'once';
+			END IF;
+			RETURN NULL;
+		END $$`)
+	w.exec("CREATE TRIGGER fail_once AFTER INSERT ON access_log FOR EACH STATEMENT EXECUTE FUNCTION fail_once()")
+	w.Record(upload("/a"))
+	w.Read("/public/b", 1)
+	w.Finish(t.Context())
+	if paths := w.paths(); len(paths) != 2 || w.out.lines() != 0 {
+		t.Errorf("%v were written: %s", paths, w.out)
+	}
+}
+
 // Run ends with its context, writes about once a second before, and says so when it can't.
 func TestRun(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,7 @@ import (
 	"strings"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
-	_ "modernc.org/sqlite"             // driver "sqlite"
+	_ "modernc.org/sqlite" // driver "sqlite"
 )
 
 // Config says which database to open.
@@ -135,8 +134,9 @@ func (d *DB) Read(ctx context.Context) Querier { return reader{ctx, d} }
 const Tries = 50
 
 // Write runs fn in a transaction and returns once the change is durable. When fn returns an error nothing is changed and that error comes
-// back as it is. fn may run more than once (a deadlock on PostgreSQL is retried), may share a database transaction with other callers of
-// Write, and must not touch anything but tx: side effects go into tx.AfterCommit. It may return an *Again.
+// back as it is. fn may run more than once (on PostgreSQL after a deadlock, and when the connection died before COMMIT was sent), may share a
+// database transaction with other callers of Write, and must not touch anything but tx: side effects go into tx.AfterCommit. It may return an
+// *Again.
 func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	for try := 1; ; try++ {
 		err := d.write(ctx, fn)

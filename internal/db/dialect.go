@@ -25,7 +25,7 @@ var ErrNoRows = sql.ErrNoRows
 // ErrBusy means that the database was locked for longer than a caller should wait.
 var ErrBusy = errors.New("the database is busy")
 
-// errRetry marks transactions that PostgreSQL ended to resolve a deadlock or a serialisation conflict.
+// errRetry marks transactions that PostgreSQL ended to resolve a deadlock or a serialisation conflict, or whose connection died before their COMMIT.
 var errRetry = errors.New("transaction to be retried")
 
 // ErrUnique says which unique index a statement ran into.

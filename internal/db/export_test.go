@@ -36,3 +36,9 @@ func (t *Tx) BreakConnection() {
 	on.discard()
 	clear(on.stmts)
 }
+
+// ExecAlone runs a statement on the pool of writers, outside any transaction.
+func (d *DB) ExecAlone(ctx context.Context, statement string) error {
+	_, err := d.writes.ExecContext(ctx, statement)
+	return err
+}

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -35,10 +36,11 @@ func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 }
 
 func postgresPool(url string, size int) (*sql.DB, error) {
-	pool, err := sql.Open("pgx", url)
+	connections, err := newConnector(url)
 	if err != nil {
 		return nil, fmt.Errorf("open PostgreSQL: %w", err)
 	}
+	pool := sql.OpenDB(connections)
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -76,7 +78,11 @@ func (d *DB) writeAlone(ctx context.Context, fn func(tx *Tx) error) (err error) 
 		err = call(fn, tx)
 	}
 	if err != nil {
-		if rollback := conn.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
+		rollback := conn.Rollback()
+		if errors.Is(err, driver.ErrBadConn) { // COMMIT was not sent: the server has undone it all
+			return fmt.Errorf("%w: %w", errRetry, err)
+		}
+		if rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
 			d.log.Warn("roll back", "error", rollback)
 		}
 		return err

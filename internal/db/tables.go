@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // ErrNotEmpty is what Fill returns for a database that holds tables already.
@@ -94,7 +93,7 @@ func (d *DB) fill(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) error {
 			return values, nil
 		}
 		return conn.Raw(func(driver any) error {
-			_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(next))
+			_, err := driver.(*pgConn).Conn.Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(next))
 			return err
 		})
 	})

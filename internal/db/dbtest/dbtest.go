@@ -104,3 +104,23 @@ func URL(t testing.TB) string {
 	u.Path = "/" + strings.TrimPrefix(name, "/")
 	return u.String()
 }
+
+// Disconnect closes every connection to the PostgreSQL database at address, as a restart of the server does. It returns when they are closed.
+func Disconnect(t testing.TB, address string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended string // "{17,23}"
+	err = server.QueryRow(`
+		SELECT COALESCE(ARRAY_AGG(pid) FILTER (WHERE pg_terminate_backend(pid)), '{}')::TEXT
+		FROM pg_stat_activity
+		WHERE datname = $1`, strings.TrimPrefix(u.Path, "/")).Scan(&ended)
+	for left := 1; left > 0 && err == nil; {
+		err = server.QueryRow("SELECT COUNT(*) FROM pg_stat_activity WHERE pid = ANY ($1::INTEGER[])", ended).Scan(&left)
+	}
+	if err != nil {
+		t.Fatalf("close the connections of a test database: %v", err)
+	}
+}

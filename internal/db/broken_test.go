@@ -1,0 +1,195 @@
+package db_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+)
+
+// openFull opens a database of its own on PostgreSQL and leaves the pools of readers and writers full of idle connections.
+func openFull(t *testing.T) (d *db.DB, cfg db.Config) {
+	t.Helper()
+	cfg = dbtest.Config(t, "postgres")
+	d, err := db.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	if err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, d)
+	fill(t, d) // the driver looks after a connection before its second use, and after a second
+	return d, cfg
+}
+
+// fill has 16 writers and 8 readers hold a connection each at one moment.
+func fill(t *testing.T, d *db.DB) {
+	t.Helper()
+	var all, held sync.WaitGroup
+	release := make(chan struct{})
+	held.Add(24)
+	for range 16 {
+		all.Go(func() {
+			if err := d.Write(t.Context(), func(*db.Tx) error { held.Done(); <-release; return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 8 {
+		all.Go(func() {
+			rows, err := d.Read(t.Context()).Query("SELECT 1")
+			held.Done()
+			<-release
+			if err != nil || rows.Close() != nil {
+				t.Error("a reader failed", err)
+			}
+		})
+	}
+	held.Wait()
+	close(release)
+	all.Wait()
+}
+
+func closed(rows *sql.Rows, err error) error {
+	if err != nil {
+		return err
+	}
+	return rows.Close()
+}
+
+// The server has closed every idle connection, as a restart does. No caller is told: neither one after the other nor all at once.
+func TestConnectionsThatDiedIdleAreReplaced(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int64
+	for name, do := range map[string]func(d *db.DB, i int) error{
+		"writes": func(d *db.DB, i int) error {
+			return d.Write(t.Context(), func(tx *db.Tx) error { runs.Add(1); return insertSetting(tx, fmt.Sprint("a", i), "x") })
+		},
+		"reads": func(d *db.DB, _ int) error {
+			rows, err := d.Read(t.Context()).Query("SELECT name FROM settings WHERE name <> $1", "x")
+			return closed(rows, err)
+		},
+		"reads of a row": func(d *db.DB, _ int) error {
+			var n int
+			return d.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM settings WHERE name <> $1", "x").Scan(&n)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, cfg := openFull(t)
+			const rounds, alone, together = 5, 3, 40
+			for round := range rounds {
+				dbtest.Disconnect(t, cfg.URL)
+				for i := range alone {
+					if err := do(d, round*1000+i); err != nil {
+						t.Error(err)
+					}
+				}
+				dbtest.Disconnect(t, cfg.URL)
+				var all sync.WaitGroup
+				for i := range together {
+					all.Go(func() {
+						if err := do(d, round*1000+alone+i); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+			}
+			if n := runs.Load(); name == "writes" && n != rounds*(alone+together) {
+				t.Errorf("%d runs of %d transactions", n, rounds*(alone+together))
+			}
+		})
+	}
+}
+
+// A connection that dies within a transaction has committed nothing, so the transaction is run again; what it did before is there once.
+func TestTransactionWhoseConnectionDiesBeforeItsCommitIsRunAgain(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(tx *db.Tx) error{
+		"exec":      func(tx *db.Tx) error { return insertSetting(tx, "second", "x") },
+		"query":     func(tx *db.Tx) error { rows, err := tx.Query("SELECT 1"); return closed(rows, err) },
+		"query row": func(tx *db.Tx) error { var one int; return tx.QueryRow("SELECT 1").Scan(&one) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, cfg := openFull(t)
+			runs, hooks := 0, 0
+			err := d.Write(t.Context(), func(tx *db.Tx) error {
+				runs++
+				tx.AfterCommit(func() { hooks++ })
+				if err := insertSetting(tx, "run"+strconv.Itoa(runs), "x"); err != nil {
+					return err
+				}
+				if runs == 1 {
+					dbtest.Disconnect(t, cfg.URL)
+				}
+				if err := do(tx); err != nil {
+					return fmt.Errorf("go on: %w", err)
+				}
+				return nil
+			})
+			if err != nil || runs != 2 || hooks != 1 {
+				t.Errorf("%v after %d runs, %d hooks", err, runs, hooks)
+			}
+			if q := d.Read(t.Context()); setting(t, q, "run1") == "x" || setting(t, q, "run2") != "x" {
+				t.Error("the first run left something, or the second nothing")
+			}
+		})
+	}
+}
+
+// A failure of the caller's own is not run again, even when its connection died as well.
+func TestOwnFailureOnADeadConnectionIsTold(t *testing.T) {
+	t.Parallel()
+	d, cfg := openFull(t)
+	own, runs := errors.New("refused"), 0
+	err := d.Write(t.Context(), func(*db.Tx) error {
+		runs++
+		dbtest.Disconnect(t, cfg.URL)
+		return own
+	})
+	if !errors.Is(err, own) || runs != 1 {
+		t.Errorf("%v after %d runs", err, runs)
+	}
+}
+
+// Abuse case C125: a transaction whose connection died before it sent its COMMIT, unnoticed, is told as a failure: whether the server got it isn't known.
+func TestCommitOnADeadConnectionIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	d, cfg := openFull(t)
+	runs := 0
+	err := d.Write(t.Context(), func(tx *db.Tx) error {
+		runs++
+		err := insertSetting(tx, "run", "x")
+		dbtest.Disconnect(t, cfg.URL)
+		return err
+	})
+	if err == nil || runs != 1 || setting(t, d.Read(t.Context()), "run") != "" {
+		t.Errorf("%v after %d runs", err, runs)
+	}
+}
+
+// A changing statement outside a transaction could be sent twice when its answer is lost, so there is none.
+func TestStatementOutsideATransactionIsRefused(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "postgres")
+	before, err := db.ConfigVersion(d.Read(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.ExecAlone(t.Context(), "UPDATE versions SET value = value + 1 WHERE name = 'config'"); err == nil {
+		t.Error("it was run")
+	}
+	if after, err := db.ConfigVersion(d.Read(t.Context())); err != nil || after != before {
+		t.Errorf("version %d after %d, %v", after, before, err)
+	}
+}
