@@ -46,7 +46,10 @@ func TestWire(t *testing.T) {
 	}{
 		{"TRACE is no method here", "TRACE / HTTP/1.1\r\nHost: x\r\n\r\n", 405},
 		{"TRACE is no method of the interface", "TRACE /api/files HTTP/1.1\r\nHost: x\r\n\r\n", 405},
-		{"two lengths of one body", "POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"a body with a length", "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", 200},
+		{"a body in chunks", "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 200},
+		{"two lengths of one body", "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+		{"a body in chunks before HTTP/1.1", "POST /api/auth/logout HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
 		{"headers of more than 64 KB", "GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("a", 72<<10) + "\r\n\r\n", 431},
 		{"an encoded body", "POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", 400},
 		{"JSON of more than 1 MiB", fmt.Sprintf("POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"username\":\"%s\"}", 1<<20+15, strings.Repeat("a", 1<<20)), 413},
@@ -59,6 +62,33 @@ func TestWire(t *testing.T) {
 			resp, body := p.exchange(t, test.request)
 			if resp.StatusCode != test.status {
 				t.Errorf("status %d, want %d: %s", resp.StatusCode, test.status, tail(body, 300))
+			}
+		})
+	}
+}
+
+// abuse case C121: of two readings of one request, neither gets an answer to what is hidden in its body.
+func TestHiddenRequestsAreNotAnswered(t *testing.T) {
+	t.Parallel()
+	p := newSite(t).start(t)
+	const hidden = "GET /api/public/health HTTP/1.1\r\nHost: x\r\n\r\n"
+	for name, request := range map[string]string{
+		"behind the chunks":  fmt.Sprintf("POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", 5+len(hidden), hidden),
+		"behind the length":  fmt.Sprintf("POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden),
+		"in HTTP/1.0":        "POST /api/auth/logout HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden,
+		"behind a good body": "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + hidden,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			io.WriteString(conn, request)
+			answer, err := io.ReadAll(conn) // until the server hangs up
+			if err != nil || strings.Count(string(answer), "HTTP/1.1 ") != 1 || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+				t.Errorf("%v: %s", err, answer)
 			}
 		})
 	}

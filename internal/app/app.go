@@ -263,7 +263,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		return err
 	}
 	a.server = &http.Server{
-		Handler:           a.counted(pace{next: handler, grace: time.Minute, rate: 1 << 10}),
+		Handler:           a.counted(closeHTTP10(pace{next: handler, grace: time.Minute, rate: 1 << 10})),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64<<10 - 4096, // net/http allows 4 KiB more than it is told

@@ -43,7 +43,7 @@ func (a *App) Run(ctx context.Context) error {
 	failed := make(chan error, 2)
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := a.server.Serve(framedListener{a.listener}); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serve: %w", err)
 		}
 	})

@@ -1,0 +1,221 @@
+package app
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// lineLimit is how many bytes of a line are kept: the names and values that framing reads are shorter.
+	lineLimit = 64
+	// lingerTime and lingerBytes bound how long a refused connection reads on after the answer.
+	lingerTime  = 500 * time.Millisecond
+	lingerBytes = 256 << 10
+)
+
+// noHeader is a line that no head and no chunked body may hold: net/http answers 400 and closes the connection.
+const noHeader = "\x00\n"
+
+// framedListener accepts connections that refuse a request whose end is in doubt (RFC 9112, sections 5.2, 6.1 and 6.3; abuse case C121): one with
+// both Transfer-Encoding and Content-Length, one with Transfer-Encoding in HTTP/1.0, and one with a folded header line. A proxy in front may
+// end such a request elsewhere than this server does, and take what follows for a part of its body. net/http decides for one of the two
+// lengths, removes both headers before a handler sees them, and keeps the connection. So the connection itself reads along.
+type framedListener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l framedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+		return &framedConn{TCPConn: tcp}, nil
+	}
+	return conn, err
+}
+
+// framedConn is a connection of the public listener. It embeds the TCP connection, so that files still go out by sendfile. It must not be hijacked:
+// whatever passes is taken for HTTP.
+type framedConn struct {
+	*net.TCPConn
+	framing framing
+	rest    string      // of noHeader, once faulty
+	faulty  atomic.Bool // nothing more that the client sends reaches the server
+	closing atomic.Bool
+}
+
+// Read implements net.Conn. A faulty head ends in noHeader instead of its own last line. Only that head is lost: requests before it on the connection are
+// answered as ever, even those that the server has not begun yet.
+func (c *framedConn) Read(p []byte) (int, error) {
+	if c.faulty.Load() {
+		return c.refuse(p)
+	}
+	n, err := c.TCPConn.Read(p)
+	good, ok := c.framing.scan(p[:n])
+	if ok {
+		return n, err
+	}
+	c.rest = noHeader
+	c.faulty.Store(true)
+	if good > 0 {
+		return good, nil
+	}
+	return c.refuse(p)
+}
+
+func (c *framedConn) refuse(p []byte) (int, error) {
+	if c.rest == "" {
+		return 0, io.EOF
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// Close implements net.Conn. A refused client may still be sending: bytes that nobody has read would have the kernel reset the connection, and the
+// client lose the answer. So they are read for a moment. A second Close, as of a server that is stopped, ends that.
+func (c *framedConn) Close() error {
+	if c.faulty.Load() && !c.closing.Swap(true) {
+		_ = c.CloseWrite()
+		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, c.TCPConn, lingerBytes)
+	}
+	return c.TCPConn.Close()
+}
+
+// closeHTTP10 ends the connection after each answer to a client of HTTP/1.0, which has no chunked bodies and keeps connections only by an extension.
+func closeHTTP10(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !r.ProtoAtLeast(1, 1) {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// linePart is what the current line belongs to.
+type linePart int
+
+const (
+	requestLine linePart = iota
+	headerLine
+	chunkSize
+	chunkEnd
+	trailerLine
+)
+
+// framing follows the requests on a connection: where each head ends, and each body. It is as strict as net/http or stricter: where the two
+// could disagree, the request is refused.
+type framing struct {
+	part   linePart
+	buffer [lineLimit]byte
+	line   []byte // of the current line the first bytes, of a request line the last ones
+	skip   int64  // bytes of a body or chunk that are still to come
+
+	old    bool  // the request is HTTP/1.0
+	coded  bool  // it has Transfer-Encoding
+	length int64 // its Content-Length, -1 for none
+}
+
+// scan follows p. It returns how many bytes are good, and whether all are; if not, the next one is the end of a faulty line.
+func (f *framing) scan(p []byte) (good int, ok bool) {
+	for i := 0; i < len(p); {
+		if f.skip > 0 {
+			step := int(min(f.skip, int64(len(p)-i)))
+			f.skip -= int64(step)
+			i += step
+			continue
+		}
+		end := bytes.IndexByte(p[i:], '\n')
+		if end < 0 {
+			f.gather(p[i:])
+			break
+		}
+		f.gather(p[i : i+end])
+		i += end
+		if !f.endLine() {
+			return i, false
+		}
+		i++
+	}
+	return len(p), true
+}
+
+// gather keeps what may count of the current line.
+func (f *framing) gather(p []byte) {
+	if f.line == nil {
+		f.line = f.buffer[:0]
+	}
+	if f.part == requestLine { // its end says the version
+		p = p[max(0, len(p)-lineLimit):]
+		over := max(0, len(f.line)+len(p)-lineLimit)
+		f.line = f.line[:copy(f.line, f.line[over:])]
+	}
+	f.line = append(f.line, p[:min(len(p), lineLimit-len(f.line))]...)
+}
+
+// endLine takes the line as complete, and reports whether it is good.
+func (f *framing) endLine() bool {
+	line, long := bytes.TrimSuffix(f.line, []byte("\r")), len(f.line) == lineLimit
+	f.line = f.line[:0]
+	switch {
+	case f.part == requestLine && len(line) > 0: // net/http lets a few empty lines pass before one
+		f.part, f.coded, f.length = headerLine, false, -1
+		f.old = bytes.HasSuffix(line, []byte("HTTP/1.0"))
+	case f.part == headerLine && len(line) > 0:
+		return f.header(line, long)
+	case f.part == headerLine:
+		return f.endHead()
+	case f.part == chunkSize:
+		return f.chunk(line)
+	case f.part == chunkEnd:
+		f.part = chunkSize
+		return len(line) == 0
+	case f.part == trailerLine && len(line) == 0:
+		f.part = requestLine
+	}
+	return true
+}
+
+func (f *framing) header(line []byte, long bool) bool {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	switch {
+	case line[0] == ' ' || line[0] == '\t': // a folded line continues the value before it, which some ignore
+		return false
+	case bytes.EqualFold(bytes.TrimSpace(name), []byte("Transfer-Encoding")):
+		f.coded = true
+	case bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")):
+		length, err := strconv.ParseUint(string(bytes.Trim(value, " \t")), 10, 63)
+		if err != nil || long || f.length >= 0 && f.length != int64(length) {
+			return false
+		}
+		f.length = int64(length)
+	}
+	return true
+}
+
+func (f *framing) endHead() bool {
+	if f.coded && (f.length >= 0 || f.old) {
+		return false
+	}
+	if f.part = requestLine; f.coded {
+		f.part = chunkSize
+	} else if f.length > 0 {
+		f.skip = f.length
+	}
+	return true
+}
+
+func (f *framing) chunk(line []byte) bool {
+	digits, _, _ := bytes.Cut(line, []byte(";"))
+	size, err := strconv.ParseUint(string(bytes.TrimRight(digits, " \t")), 16, 63)
+	if err != nil {
+		return false
+	}
+	if f.part = trailerLine; size > 0 {
+		f.part, f.skip = chunkEnd, int64(size)
+	}
+	return true
+}
