@@ -280,6 +280,22 @@ func TestDAVDestinationBehindAProxy(t *testing.T) {
 	same(t, "the home", members(t, key, "/home/alice"), "a", "b", "c", "file")
 }
 
+// A proxy that ends TLS in front of a service whose base_url, as the requests that reach it, says http: the client says https.
+func TestDAVDestinationBehindAProxyThatEndsTLS(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "http://files.example" }, apptest.TrustLoopback)
+	_, key := davHome(t, l, "alice")
+	dav(key, "PUT", "/home/alice/file", "file").OK(201)
+	for destination, want := range map[string]int{
+		"https://files.example/webdav/home/alice/a": 201, "https://files.example:443/webdav/home/alice/b": 201, "http://files.example:80/webdav/home/alice/c": 201,
+		"https://files.example:8443/webdav/home/alice/d": 502, "https://files.example:80/webdav/home/alice/d": 502, "http://files.example:443/webdav/home/alice/d": 502,
+		"https://other.example/webdav/home/alice/d": 502, "http://files.example:8080/webdav/home/alice/d": 502,
+	} {
+		status(t, destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination), want, "")
+	}
+	same(t, "the home", members(t, key, "/home/alice"), "a", "b", "c", "file")
+}
+
 // Mounts, what is above one, and the root stay where they are (abuse case C23); what is there only as the way to a mount can be listed and nothing else; what
 // the first segments of the service's own addresses are called, nothing at the root can be (C21).
 func TestDAVMountsAndReservedNames(t *testing.T) {

@@ -82,11 +82,11 @@ func trim(header string) string { return strings.Trim(header, " \t") }
 // mountedAt is the first segment of every WebDAV address.
 const mountedAt = "webdav"
 
-// errForeign says that an address names what another server has, or what is reached by another scheme (502: RFC 4918 section 9.8.5).
+// errForeign says that an address names what another server has (502: RFC 4918 section 9.8.5).
 var errForeign = errors.New("the address is on another server")
 
-// parseDestination reads a Destination header or a tag of an If header (RFC 4918 sections 10.3 and 8.3): an absolute path, or a URI on the host of base,
-// which is the service's own address, or on host, which is what the request itself gave, by http or https. It returns the path below /webdav and
+// parseDestination reads a Destination header or a tag of an If header (RFC 4918 sections 10.3 and 8.3): an absolute path, or an http or https URI on the
+// server of base, which is the service's own address, or of host, which is the request's own; see sameServer. It returns the path below /webdav and
 // whether a slash ended it. Segments are decoded once, one by one. Fault: Invalid for what is malformed, relative, not below /webdav, has a query, a
 // fragment or user information, or names what no entry can be called; errForeign.
 func parseDestination(header, base, host string) (vpath.Path, bool, error) {
@@ -138,13 +138,24 @@ func splitAddress(s string) (address, bool) {
 		end := strings.IndexAny(after+"/", "/?#")
 		a.authority, a.path = after[:end], after[end:]
 	}
-	web := a.scheme == "http" || a.scheme == "https"
-	return a, !strings.Contains(a.authority, "@") && (!web || bareHost(a.scheme, a.authority) != "")
+	return a, !strings.Contains(a.authority, "@") && (!isWeb(a.scheme) || bareHost(a.scheme, a.authority) != "")
 }
 
-// sameServer reports whether a is reached by scheme at authority.
+// sameServer reports whether a is reached by scheme at authority. http and https at their default ports are the same server: a proxy in front may end TLS,
+// and then the client, the proxy and this service each know another scheme and another of these ports.
 func (a address) sameServer(scheme, authority string) bool {
-	return a.scheme == scheme && bareHost(scheme, a.authority) == bareHost(scheme, authority)
+	host := bareHost(a.scheme, a.authority)
+	if host != bareHost(scheme, authority) {
+		return false
+	}
+	return a.scheme == scheme || isWeb(a.scheme) && isWeb(scheme) && !hasPort(host)
+}
+
+func isWeb(scheme string) bool { return scheme == "http" || scheme == "https" }
+
+// hasPort reports whether an authority names a port; the colons of an IPv6 address are inside brackets.
+func hasPort(authority string) bool {
+	return strings.Contains(authority[strings.LastIndexByte(authority, ']')+1:], ":")
 }
 
 // bareHost returns host and port in the one form that is compared: in lower case, and without a port that goes without saying.

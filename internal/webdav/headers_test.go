@@ -92,6 +92,7 @@ func TestParseDestination(t *testing.T) {
 		"https://files.example.org/webdav/a": {"/a", false}, "https://files.example.org:443/webdav/a": {"/a", false},
 		"HTTPS://Files.Example.ORG/webdav/A": {"/A", false}, "https://files.example.org:/webdav/a": {"/a", false}, "https://files.example.org//webdav/a/": {"/a", true},
 		"http://10.0.0.5:8080/webdav/a": {"/a", false}, "https://10.0.0.5:8080/webdav/a": {"/a", false}, // the request's own host
+		"http://files.example.org/webdav/a": {"/a", false}, "http://files.example.org:80/webdav/a": {"/a", false}, // a proxy may have ended TLS
 	} {
 		got, slash, err := parseDestination(in, "https://files.example.org", "10.0.0.5:8080")
 		if err != nil || got.String() != want.path || slash != want.slash {
@@ -126,7 +127,8 @@ func TestParseDestinationElsewhere(t *testing.T) {
 	for _, in := range []string{
 		"https://evil.example/webdav/a", "https://evil.example/webdav/a?b", "https://files.example.org.evil.example/webdav/a",
 		"https://example.org/webdav/a",
-		"http://files.example.org/webdav/a", "https://files.example.org:8443/webdav/a", "https://files.example.org:80/webdav/a", "https://10.0.0.5/webdav/a",
+		"http://files.example.org:443/webdav/a", "http://files.example.org:8080/webdav/a", "http://evil.example/webdav/a", "http://10.0.0.5/webdav/a",
+		"https://files.example.org:8443/webdav/a", "https://files.example.org:80/webdav/a", "https://10.0.0.5/webdav/a",
 		"http://10.0.0.5:8081/webdav/a", "ftp://files.example.org/webdav/a", "ftp://10.0.0.5:8080/webdav/a", "davs://files.example.org/webdav/a", "file:///webdav/a",
 		"urn:webdav:a", "mailto:a", "x:/webdav/a", "https://[::1]/webdav/a",
 	} {
@@ -144,7 +146,16 @@ func TestParseDestinationByBaseAndHost(t *testing.T) {
 	}{
 		{"http://h/webdav/a", "http://h:80", "", true}, {"http://h:80/webdav/a", "http://h", "", true}, {"http://h:443/webdav/a", "http://h", "", false},
 		{"http://H/webdav/a", "https://x", "h", true}, {"http://h:80/webdav/a", "https://x", "h", true}, {"http://h/webdav/a", "https://x", "h:80", true},
-		{"https://h/webdav/a", "http://x", "h:443", true}, {"https://h/webdav/a", "http://x", "h:80", false}, {"http://h/webdav/a", "", "", false},
+		{"https://h/webdav/a", "http://x", "h:443", true}, {"https://h/webdav/a", "http://x", "h:80", true}, {"http://h/webdav/a", "", "", false},
+		// the default ports of http and https are one
+		{"https://h/webdav/a", "http://h", "", true}, {"https://h:443/webdav/a", "http://h", "", true}, {"https://h/webdav/a", "http://h:80", "", true},
+		{"https://H:/webdav/a", "http://h:80", "", true}, {"http://h/webdav/a", "https://h", "", true}, {"http://h:80/webdav/a", "https://h:443", "", true},
+		{"http://h/webdav/a", "https://x", "h:443", true}, {"https://[::1]/webdav/a", "http://[::1]:80", "", true}, {"https://h/webdav/a", "http://x", "h", true},
+		// other ports are others, and are those of one scheme
+		{"https://h:80/webdav/a", "http://h", "", false}, {"https://h:80/webdav/a", "http://h:80", "", false}, {"https://h:8443/webdav/a", "http://h", "", false},
+		{"https://h/webdav/a", "http://h:8080", "", false}, {"https://h:8080/webdav/a", "http://h:8080", "", false}, {"http://h:443/webdav/a", "https://h", "", false},
+		{"https://[::1]:8080/webdav/a", "http://[::1]:80", "", false}, {"https://[::1]/webdav/a", "http://[::1]:8080", "", false},
+		{"https://x.h/webdav/a", "http://h", "", false}, {"ftp://h/webdav/a", "http://h", "h", false},
 		{"http://[2001:DB8::1]:8080/webdav/a", "http://[2001:db8::1]:8080", "", true}, {"http://[::1]/webdav/a", "http://x", "[::1]:80", true},
 		{"http://[::1]/webdav/a", "http://x", "[::2]", false}, {"/webdav/a", "", "", true},
 		// a base below the root of its host
