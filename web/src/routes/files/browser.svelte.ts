@@ -7,6 +7,7 @@ import { t } from "../../lib/i18n.svelte";
 import { copyLinksOf } from "../../lib/links";
 import { Listing, type Order, type Sort } from "../../lib/listing.svelte";
 import { place as positions } from "../../lib/order";
+import { shownPicture } from "../../lib/pictures";
 import { each, of } from "../../lib/ranges";
 import { address, go, goQuery } from "../../lib/router.svelte";
 import { Selection } from "../../lib/selection.svelte";
@@ -351,6 +352,7 @@ export function save(url: string, name = ""): void {
 
 /** The picture of an entry, "" for none. */
 export function pictureOf(entry: Entry, size: 160 | 320 | 640): string {
-  if (entry.coverUrl) return entry.coverUrl;
+  const cover = shownPicture(entry.coverUrl);
+  if (cover) return cover;
   return isImage(entry) && !entry.hasPassword ? `/api/files/${entry.id}/thumbnail?size=${size}` : "";
 }
