@@ -112,17 +112,24 @@ func (c *call) byBasic() error {
 }
 
 // byKey authenticates an API key for a protocol, and its owner. Faults: InvalidToken, Forbidden (protocol or address), RateLimited.
+//
+// A token of the wrong shape is refused before anything is counted or looked up, since the caller
+// chooses the id in it.
 func (c *call) byKey(token, protocol string) error {
+	id, err := apikey.ParseToken(token)
+	if err != nil {
+		return err
+	}
 	version, err := c.configVersion()
 	if err != nil {
 		return err
 	}
-	id, _, _ := strings.Cut(token, ".")
-	if len(id) > 64 {
-		id = id[:64]
-	}
 	var key apikey.Key
-	if err := c.guessKey(id, func() (err error) { key, err = c.a.Keys.Authenticate(c.ctx(), version, token); return err }); err != nil {
+	err = c.guessKey(id, c.a.Keys.Remembers(version, token), func() (err error) {
+		key, err = c.a.Keys.Authenticate(c.ctx(), version, token)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	owner, err := c.a.Accounts.Cached(c.ctx(), version, key.UserID)

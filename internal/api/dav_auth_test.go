@@ -177,13 +177,13 @@ func TestDAVGuessing(t *testing.T) {
 	}
 	id, _, _ := strings.Cut(string(raw), ":")
 	for i := range 10 {
-		davRefused(t, fmt.Sprint("guess ", i), dav(l.Client(t), "PROPFIND", "/", nil, "Authorization", basic(id+".sk_"+fmt.Sprint(i))), 401)
+		davRefused(t, fmt.Sprint("guess ", i), dav(l.Client(t), "PROPFIND", "/", nil, "Authorization", basic(fmt.Sprintf("%s.sk_%048d", id, i))), 401)
 	}
 	for range 2 {
 		for _, c := range []*apptest.Client{key, l.Client(t)} {
 			header := []string{"Depth", "0"}
 			if c != key {
-				header = append(header, "Authorization", basic(id+".wrong"))
+				header = append(header, "Authorization", basic(id+".sk_"+strings.Repeat("x", 48)))
 			}
 			r := dav(c, "PROPFIND", "/", nil, header...)
 			davRefused(t, "the eleventh", r, 429)

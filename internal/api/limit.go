@@ -28,31 +28,36 @@ const (
 const (
 	bytesFactor  = 20
 	wrongAnswers = 10 // wrong passwords or key secrets a minute, IP and target
+	wrongKeys    = 60 // wrong or unknown keys a minute and IP
+
+	// networkFactor is how many times the allowance of one address an IPv6 /48 has in all, since one
+	// customer may hold all 65,536 /64 of it. Free mode has the same proportion (sessionsNetwork).
+	networkFactor = 5
 )
 
 // limit takes one request from the route's bucket and tells the client how it stands. Fault: RateLimited.
 func (c *call) limit() error {
-	var name string
-	var limit int
+	var result kv.Result
+	var err error
 	switch c.route.bucket {
 	case unlimited:
 		return nil
 	case perIP:
-		name, limit = "auth:"+addressKey(c.ip), c.a.AuthRateLimit
+		result, err = c.takeByAddress(c.ctx(), "auth", c.a.AuthRateLimit, 1)
 	default:
-		settings, err := c.limitSettings()
-		if err != nil {
-			return err
+		settings, unread := c.limitSettings()
+		if unread != nil {
+			return unread
 		}
 		if !settings.RateLimitEnabled {
 			return nil
 		}
-		limit, name = settings.RateLimitRequestsPerMinute, "all:"+c.limitKey()
+		limit, name := settings.RateLimitRequestsPerMinute, "all "+c.limitKey()
 		if c.route.bucket == forBytes {
-			limit, name = limit*bytesFactor, "bytes:"+c.limitKey()
+			limit, name = limit*bytesFactor, "bytes "+c.limitKey()
 		}
+		result, err = c.a.Counters.Take(c.ctx(), name, limit, time.Minute, 1)
 	}
-	result, err := c.a.Counters.Take(c.ctx(), name, limit, time.Minute, 1)
 	if err != nil {
 		return err
 	}
@@ -84,26 +89,76 @@ func addressKey(ip netip.Addr) string {
 	return ip.String()
 }
 
+// takeByAddress spends cost units from the bucket of the client's address in a class, which holds
+// limit units and refills within a minute, and for IPv6 from the bucket of its /48 as well. The /48
+// is asked first, so that its addresses can't fill the store with buckets. If either refuses,
+// nothing is spent: an address that is over its limit takes nothing from its neighbours.
+// Cost 0 looks and a negative cost gives back, as in kv.Store.
+func (c *call) takeByAddress(ctx context.Context, class string, limit, cost int) (kv.Result, error) {
+	address, network := class+":"+addressKey(c.ip), networkKey(c.ip)
+	if network == "" {
+		return c.a.Counters.Take(ctx, address, limit, time.Minute, cost)
+	}
+	network = class + ":" + network
+	around, err := c.a.Counters.Take(ctx, network, limit*networkFactor, time.Minute, cost)
+	if err != nil || !around.Allowed {
+		return around, err
+	}
+	result, err := c.a.Counters.Take(ctx, address, limit, time.Minute, cost)
+	if cost > 0 && (err != nil || !result.Allowed) {
+		_, kept := c.a.Counters.Take(context.WithoutCancel(ctx), network, limit*networkFactor, time.Minute, -cost)
+		err = errors.Join(err, kept)
+	}
+	return result, err
+}
+
+// networkKey is the /48 of an IPv6 address, "" for others.
+func networkKey(ip netip.Addr) string {
+	if !ip.Is6() {
+		return ""
+	}
+	prefix, err := ip.Prefix(48)
+	if err != nil {
+		return ""
+	}
+	return prefix.String()
+}
+
 func tell(h http.Header, result kv.Result) {
 	h.Set("RateLimit-Limit", strconv.Itoa(result.Limit))
 	h.Set("RateLimit-Remaining", strconv.Itoa(result.Remaining))
 	h.Set("RateLimit-Reset", strconv.Itoa(int(math.Ceil(result.Reset.Seconds()))))
 }
 
-// guessKey limits wrong secrets of a key: only a wrong one is counted, after ten a minute for an IP and key nothing is checked any more. Several at
-// once may all be checked before the first counts: nobody guesses 256 bits, checking them costs no slow hash, and so clients that are right, as
-// many requests as they make at once, cost a single look at the counter.
-func (c *call) guessKey(id string, check func() error) error {
-	target := "key:" + id
-	if err := c.takeGuess(target, 0); err != nil {
+// guessKey runs check, which authenticates the key of that id, and limits wrong keys: ten wrong
+// secrets a minute for an address and id, sixty wrong or unknown keys a minute for an address. Beyond
+// the first limit the id is refused unchecked; beyond the second every key is that would need a
+// look-up. A key that is remembered (apikey.Service.Remembers) needs none.
+//
+// Wrong keys are counted after the check, for the address first: beyond its limit the ids that a
+// client invents make no buckets. Several at once may be checked before the first one counts. That
+// is harmless, since a secret has 256 bits and no slow hash, and right keys are never refused for
+// other right ones that are checked at the same moment. Faults: RateLimited, and those of check.
+func (c *call) guessKey(id string, remembered bool, check func() error) error {
+	target := "wrong key:" + id + ":" + addressKey(c.ip)
+	if err := refuseGuess(c.a.Counters.Take(c.ctx(), target, wrongAnswers, time.Minute, 0)); err != nil {
 		return err
 	}
+	if !remembered {
+		if err := refuseGuess(c.takeByAddress(c.ctx(), "keys", wrongKeys, 0)); err != nil {
+			return err
+		}
+	}
 	err := check()
-	if errors.Is(err, apikey.ErrEnded) { // the right secret of a key that has ended: a forgotten client, not somebody who guesses
+	if errors.Is(err, apikey.ErrEnded) { // the right secret of a key that has ended: no guess
 		return err
 	}
 	if fault.Is(err, fault.InvalidToken) {
-		if _, counted := c.a.Counters.Take(c.ctx(), c.guesses(target), wrongAnswers, time.Minute, 1); counted != nil {
+		uncancelled := context.WithoutCancel(c.ctx()) // a client that hangs up is counted, too
+		if refused := refuseGuess(c.takeByAddress(uncancelled, "keys", wrongKeys, 1)); refused != nil {
+			return refused
+		}
+		if _, counted := c.a.Counters.Take(uncancelled, target, wrongAnswers, time.Minute, 1); counted != nil {
 			return counted
 		}
 	}
@@ -128,16 +183,20 @@ func (c *call) guessPassword(targets []string, check func() error) error {
 // giveBack takes back what was counted for answers that were not wrong, also where the client has gone meanwhile.
 func (c *call) giveBack(targets []string) error {
 	for _, target := range targets {
-		if _, err := c.a.Counters.Take(context.WithoutCancel(c.ctx()), c.guesses(target), wrongAnswers, time.Minute, -1); err != nil {
+		if _, err := c.takeByAddress(context.WithoutCancel(c.ctx()), "wrong "+target, wrongAnswers, -1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takeGuess takes places for wrong answers, or looks for one where cost is 0. Fault: RateLimited.
+// takeGuess takes places for wrong answers. Fault: RateLimited.
 func (c *call) takeGuess(target string, cost int) error {
-	seen, err := c.a.Counters.Take(c.ctx(), c.guesses(target), wrongAnswers, time.Minute, cost)
+	return refuseGuess(c.takeByAddress(c.ctx(), "wrong "+target, wrongAnswers, cost))
+}
+
+// refuseGuess returns the fault for a count of wrong answers that has reached its limit: RateLimited.
+func refuseGuess(seen kv.Result, err error) error {
 	if err != nil {
 		return err
 	}
@@ -146,8 +205,6 @@ func (c *call) takeGuess(target string, cost int) error {
 	}
 	return nil
 }
-
-func (c *call) guesses(target string) string { return "wrong:" + target + ":" + addressKey(c.ip) }
 
 // clientIP is the address that limits and allowedIps go by: the peer's, or behind trusted proxies the right-most address in X-Forwarded-For
 // that is not itself a trusted proxy (abuse cases C55, C59).

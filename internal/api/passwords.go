@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/url"
-	"time"
 
 	"larder/internal/access"
 	"larder/internal/audit"
@@ -107,7 +106,7 @@ const unlocksPerMinute = 60
 
 // mayUnlock holds an address to unlocksPerMinute, also where nothing else is limited. Fault: RateLimited.
 func (c *call) mayUnlock() error {
-	result, err := c.a.Counters.Take(c.ctx(), "unlock:"+addressKey(c.ip), unlocksPerMinute, time.Minute, 1)
+	result, err := c.takeByAddress(c.ctx(), "unlock", unlocksPerMinute, 1)
 	if err == nil && !result.Allowed {
 		err = &fault.Error{Kind: fault.RateLimited, Message: "Too many passwords were tried. Please wait a moment.", RetryAfter: result.RetryAfter}
 	}

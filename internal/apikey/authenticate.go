@@ -20,13 +20,39 @@ type stored struct {
 // ErrEnded is the cause of an InvalidToken whose token was right once: the key is revoked or expired. A client is not told; it is no guess.
 var ErrEnded = errors.New("the API key is revoked or expired")
 
+// ParseToken returns the key id in a token. Fault: InvalidToken for a text that does not have the
+// shape of a token, in the same words as for a wrong one.
+func ParseToken(token string) (id string, err error) {
+	id, half, _ := strings.Cut(token, ".")
+	if !keyID(id) || !shaped(half, "sk_", 48) {
+		return "", invalidToken()
+	}
+	return id, nil
+}
+
+// is reports whether token is the key's own, in constant time.
+func (k stored) is(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(hashToken(token)), []byte(k.tokenHash)) == 1
+}
+
+// Remembers reports whether token belongs to a key that is in memory under version, whatever the
+// key's status: then Authenticate does not ask the database.
+func (s *Service) Remembers(version int64, token string) bool {
+	id, err := ParseToken(token)
+	if err != nil {
+		return false
+	}
+	found, err := s.keys.Get(version, id, func() (stored, error) { return stored{}, noKey() })
+	return err == nil && found.is(token)
+}
+
 // Authenticate finds the key of a token, `pk_….sk_…`, from memory when known under version, the config version read in this request. The key
 // is looked up by its id, then the hash of the whole token is compared in constant time. Protocol and address are for Key.Allows; whether the
 // owner is active is for the caller. Fault: InvalidToken, the same for whatever is wrong, because of ErrEnded where the token is the key's own.
 func (s *Service) Authenticate(ctx context.Context, version int64, token string) (Key, error) {
-	id, half, _ := strings.Cut(token, ".")
-	if !keyID(id) || !shaped(half, "sk_", 48) {
-		return Key{}, invalidToken()
+	id, err := ParseToken(token)
+	if err != nil {
+		return Key{}, err
 	}
 	found, err := s.cached(ctx, version, id)
 	switch {
@@ -34,7 +60,7 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string)
 		return Key{}, invalidToken()
 	case err != nil:
 		return Key{}, fmt.Errorf("load an API key: %w", err)
-	case subtle.ConstantTimeCompare([]byte(hashToken(token)), []byte(found.tokenHash)) != 1:
+	case !found.is(token):
 		return Key{}, s.wrongSecret(ctx)
 	case found.Status(s.now()) != "active":
 		return Key{}, invalidToken().Because(ErrEnded)

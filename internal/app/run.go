@@ -99,6 +99,9 @@ func (a *App) finishAudit(ctx context.Context) {
 	a.Audit.Finish(ctx)
 }
 
+// Handler serves the requests of the public listener. Tests call it that send very many.
+func (a *App) Handler() http.Handler { return a.server.Handler }
+
 // counted has waitForHandlers wait for those that are being served.
 func (a *App) counted(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,10 @@ type Result struct {
 }
 
 // Store keeps buckets by key. Safe for concurrent use.
+//
+// A key begins with its class, which ends at the first colon: the class of `auth:192.0.2.1` is `auth`.
+// There are few classes, named in the source and never by a client. A store that has to forget
+// buckets takes them from the largest class, so that a flood in one class costs no other class any.
 type Store interface {
 	// Take spends cost units from the bucket key, which holds limit units and refills evenly within period; a bucket never heard of is
 	// full. Nothing is spent when it is not allowed. Cost 0 spends nothing in any case and tells whether 1 would be allowed. A cost over
@@ -33,6 +38,15 @@ type Store interface {
 
 	// Close gives up what the store holds. It is not used afterwards.
 	Close() error
+}
+
+// Class returns the class of a key, "" for a key without a colon.
+func Class(key string) string {
+	class, _, found := strings.Cut(key, ":")
+	if !found {
+		return ""
+	}
+	return class
 }
 
 // maxKey is the longest key in bytes that is stored as it is.

@@ -61,7 +61,7 @@ var mutations = []mutation{
 
 	// keys
 	{"key-secret", "a key's id is worth nothing without its secret", apikey + "/authenticate.go",
-		`[]byte(found.tokenHash)) != 1:`, `[]byte(found.tokenHash)) < 0:`, apikey, "^TestAuthenticate$/^sqlite$"},
+		`[]byte(k.tokenHash)) == 1`, `[]byte(k.tokenHash)) >= 0`, apikey, "^TestAuthenticate$/^sqlite$"},
 	{"key-ended", "revoked and expired keys are worth nothing", apikey + "/authenticate.go",
 		`case found.Status(s.now()) != "active":`, `case found.Status(s.now()) == "":`, apikey, "^TestKeyDiesAtOnceEverywhere$/^sqlite$"},
 	{"key-owner", "the key of an inactive owner is worth nothing", api + "/credential.go",
@@ -160,7 +160,23 @@ var mutations = []mutation{
 
 	// how often
 	{"limit-auth", "the strict limit of the auth endpoints (C55)", api + "/limit.go",
-		`name, limit = "auth:"+addressKey(c.ip), c.a.AuthRateLimit`, `name, limit = "auth:"+addressKey(c.ip), c.a.AuthRateLimit<<10`, api, "^TestAuthLimit$"},
+		`"auth", c.a.AuthRateLimit, 1)`, `"auth", c.a.AuthRateLimit<<10, 1)`, api, "^TestAuthLimit$"},
+	{"limit-network", "the addresses of an IPv6 /48 have a limit in all", api + "/limit.go",
+		`if err != nil || !around.Allowed {`, `if err != nil {`, api, "^TestNetworkLimits$"},
+	{"limit-neighbours", "an address over its limit spends nothing of its neighbours'", api + "/limit.go",
+		`if cost > 0 && (err != nil || !result.Allowed) {`, `if cost > 0 && err != nil {`, api, "^TestNetworkLimits$"},
+	{"limit-wrong-keys", "an address tries sixty wrong keys a minute, whatever their ids", api + "/limit.go",
+		`wrongKeys    = 60 `, `wrongKeys    = 60 << 20 `, api, "^TestWrongKeysOfAnAddress$/^sqlite$"},
+	{"limit-key-look", "beyond them no key is looked up", api + "/limit.go",
+		`if !remembered {`, `if !remembered && c == nil {`, api, "^TestWrongKeysOfAnAddress$/^sqlite$"},
+	{"limit-known-key", "a right key that is in memory goes on for all that", api + "/limit.go",
+		`if !remembered {`, `if c != nil {`, api, "^TestWrongKeysOfAnAddress$/^sqlite$"},
+	{"limit-key-shape", "what can't be a key is not counted by the name that it bears", "internal/apikey/authenticate.go",
+		`if !keyID(id) || !shaped(half, "sk_", 48) {`, `if !keyID(id) {`, api, "^TestWrongKeysOfAnAddress$/^sqlite$"},
+	{"limit-flood", "a flood of buckets pushes out its own", "internal/kv/memory/memory.go",
+		`if class.Len() > largest.Len() {`, `if class.Len() > 0 {`, "internal/kv/memory", "^TestFloodStaysInItsClass$"},
+	{"limit-flood-class", "wrong answers are no class of buckets with sign-ins", "internal/kv/kv.go",
+		`class, _, found := strings.Cut(key, ":")`, `class, _, found := strings.Cut(key[:0], ":")`, "internal/kv/redis", "^TestFloodDuringAnOutage$"},
 	{"limit-refusal", "who is over a limit is refused", api + "/limit.go",
 		`if !result.Allowed {`, `if !result.Allowed && c == nil {`, api, "^TestConfigurableLimit$"},
 	{"limit-guesses", "ten wrong secrets are enough (C57)", api + "/limit.go",

@@ -1,8 +1,10 @@
 // Package memory keeps rate limit buckets in the process: the store of a single replica, and the one that takes over while Redis is down.
 //
-// At most a fixed number of buckets is held. A bucket that is full again is worth nothing and goes first; beyond the bound the one that
-// was used least recently goes, full or not, so that an attacker with very many addresses can only win back what is idle, and a bucket
-// that is being hammered stays. A bucket takes about 300 bytes, 100,000 of them 30 MB.
+// At most a fixed number of buckets is held. A bucket that is full again is worth nothing and goes
+// first. Beyond the bound the largest class (see kv.Store) loses the bucket that was used least
+// recently, full or not. So a class that holds no more than its equal part of the bound loses none,
+// whatever happens in the others, and within a class a bucket that is being hammered stays. A
+// bucket takes about 300 bytes, 100,000 of them 30 MB.
 // Specification: Rate limits.
 package memory
 
@@ -26,14 +28,15 @@ type Store struct {
 
 	mu      sync.Mutex
 	buckets map[string]*list.Element
-	recent  *list.List // of *bucket, most recently used first
+	classes map[string]*list.List // by class, of *bucket, most recently used first
 }
 
 var _ kv.Store = (*Store)(nil)
 
 type bucket struct {
-	key  string
-	full int64 // µs since 1970 at which it will be full
+	key   string
+	class *list.List
+	full  int64 // µs since 1970 at which it will be full
 }
 
 // New returns an empty store on the clock now that holds up to maxKeys buckets, MaxKeys when that is 0 or less.
@@ -41,7 +44,7 @@ func New(now func() time.Time, maxKeys int) *Store {
 	if maxKeys <= 0 {
 		maxKeys = MaxKeys
 	}
-	return &Store{now: now, max: maxKeys, buckets: map[string]*list.Element{}, recent: list.New()}
+	return &Store{now: now, max: maxKeys, buckets: map[string]*list.Element{}, classes: map[string]*list.List{}}
 }
 
 // Take spends from a bucket. Errors: those of kv.Store.
@@ -53,6 +56,7 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	if err != nil {
 		return kv.Result{}, err
 	}
+	class := kv.Class(key)
 	key = kv.Bound(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,40 +65,66 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	if !known {
 		level, result := spend.Take(0)
 		if level > 0 {
-			s.add(key, now, now+level)
+			s.add(class, key, now, now+level)
 		}
 		return result, nil
 	}
 	b := element.Value.(*bucket)
-	s.recent.MoveToFront(element)
+	b.class.MoveToFront(element)
 	level, result := spend.Take(spend.Level(b.full, now))
 	b.full = now + level
 	return result, nil
 }
 
 // add makes room and takes a new bucket in.
-func (s *Store) add(key string, now, full int64) {
+func (s *Store) add(class, key string, now, full int64) {
+	own := s.classes[class]
+	if own == nil {
+		own = list.New()
+		s.classes[class] = own
+	}
 	for range 2 { // twice as fast as they come, so that full ones do not pile up
-		if last := s.recent.Back(); last != nil && last.Value.(*bucket).full <= now {
-			s.remove(last)
+		s.dropFull(own, now)
+	}
+	if len(s.buckets) >= s.max {
+		s.makeRoom(own, now)
+	}
+	s.buckets[key] = own.PushFront(&bucket{key: key, class: own, full: full})
+}
+
+// makeRoom drops full buckets at the end of each class, or else the last bucket of the largest class,
+// which is own among equals.
+func (s *Store) makeRoom(own *list.List, now int64) {
+	largest := own
+	for _, class := range s.classes {
+		s.dropFull(class, now)
+		if class.Len() > largest.Len() {
+			largest = class
 		}
 	}
-	if s.recent.Len() >= s.max {
-		s.remove(s.recent.Back())
+	if len(s.buckets) >= s.max {
+		s.remove(largest.Back())
 	}
-	s.buckets[key] = s.recent.PushFront(&bucket{key: key, full: full})
+}
+
+// dropFull drops the least recently used bucket of a class if it is full.
+func (s *Store) dropFull(class *list.List, now int64) {
+	if last := class.Back(); last != nil && last.Value.(*bucket).full <= now {
+		s.remove(last)
+	}
 }
 
 func (s *Store) remove(element *list.Element) {
-	delete(s.buckets, element.Value.(*bucket).key)
-	s.recent.Remove(element)
+	b := element.Value.(*bucket)
+	delete(s.buckets, b.key)
+	b.class.Remove(element)
 }
 
 // Len returns the number of buckets held.
 func (s *Store) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.recent.Len()
+	return len(s.buckets)
 }
 
 // Close does nothing: there is nothing to give up.

@@ -48,6 +48,55 @@ func TestBoundDropsTheLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
+// A flood in one class costs no other class a bucket, as long as that one keeps to its equal part of the store.
+func TestFloodStaysInItsClass(t *testing.T) {
+	t.Parallel()
+	s := memory.New(kvtest.NewClock().Now, 300)
+	for i := range 100 {
+		take(t, s, "auth:"+strconv.Itoa(i))
+	}
+	for i := range 1000 {
+		take(t, s, "all:"+strconv.Itoa(i))
+		take(t, s, "wrong:"+strconv.Itoa(i))
+	}
+	for i := range 100 {
+		if take(t, s, "auth:"+strconv.Itoa(i)) {
+			t.Errorf("bucket auth:%d was pushed out by other classes", i)
+		}
+	}
+	if s.Len() != 300 {
+		t.Errorf("%d buckets are held, the bound is 300", s.Len())
+	}
+	for i := range 1000 { // beyond its part the class loses its own, the least recently used first
+		take(t, s, "auth:more"+strconv.Itoa(i))
+	}
+	if !take(t, s, "auth:0") || take(t, s, "auth:more999") {
+		t.Error("a class beyond its part keeps what was used least recently")
+	}
+	if s.Len() != 300 {
+		t.Errorf("%d buckets are held, the bound is 300", s.Len())
+	}
+}
+
+// Buckets that are full again make room for those of other classes.
+func TestFullBucketsOfOtherClassesGo(t *testing.T) {
+	t.Parallel()
+	clock := kvtest.NewClock()
+	s := memory.New(clock.Now, 100)
+	for i := range 60 {
+		take(t, s, "old:"+strconv.Itoa(i))
+	}
+	clock.Advance(time.Minute)
+	for i := range 90 {
+		take(t, s, "new:"+strconv.Itoa(i))
+	}
+	for i := range 90 {
+		if take(t, s, "new:"+strconv.Itoa(i)) {
+			t.Errorf("bucket new:%d was dropped while full ones of another class were held", i)
+		}
+	}
+}
+
 func TestFullBucketsGo(t *testing.T) {
 	t.Parallel()
 	clock := kvtest.NewClock()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -142,6 +143,23 @@ func TestOutageLeavesTheLimiterOn(t *testing.T) { // abuse case C58
 				t.Errorf("want one line for the end of the outage:\n%s", log.lines.String())
 			}
 		})
+	}
+}
+
+// During an outage, too, a flood of other buckets pushes out none of the limit on signing in.
+func TestFloodDuringAnOutage(t *testing.T) {
+	t.Parallel()
+	server, clock := kvtest.StartServer(t), kvtest.NewClock()
+	s := open(t, server, redis.Options{Now: clock.Now})
+	server.Stop()
+	for range 5 {
+		allowed(t, s, "auth:ip")
+	}
+	for i := range 110_000 {
+		allowed(t, s, "wrong:"+strconv.Itoa(i))
+	}
+	if allowed(t, s, "auth:ip") {
+		t.Error("the flood has pushed the bucket out")
 	}
 }
 

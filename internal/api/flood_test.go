@@ -1,0 +1,243 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// inProcess sends a request without a connection and returns the status of the answer. A body that is
+// not empty is JSON; header is name, value, name, value …
+func inProcess(l *apptest.Larder, method, path, ip, body string, header ...string) int {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.RemoteAddr = ip
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	l.Apps[0].Handler().ServeHTTP(w, r)
+	return w.Code
+}
+
+// signIn tries a wrong password.
+func signIn(l *apptest.Larder, ip string) int {
+	return inProcess(l, "POST", "/api/auth/login", ip, `{"username": "nobody", "password": "not the password"}`)
+}
+
+// unlockPath tries a password on a path.
+func unlockPath(l *apptest.Larder, ip, path, password string) int {
+	return inProcess(l, "POST", "/api/public/unlock", ip, fmt.Sprintf(`{"path": %q, "password": %q}`, path, password))
+}
+
+// withKey sends a key.
+func withKey(l *apptest.Larder, ip, path, token string) int {
+	return inProcess(l, "GET", path, ip, "", "Authorization", "Bearer "+token)
+}
+
+// flood sends n requests, two at a time. The answer to each has to be 401 or 429.
+func flood(t *testing.T, n int, send func(i int) int) {
+	t.Helper()
+	var all sync.WaitGroup
+	for worker := range 2 {
+		all.Go(func() {
+			for i := worker; i < n; i += 2 {
+				if status := send(i); status != 401 && status != 429 {
+					t.Errorf("request %d of the flood: status %d", i, status)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A client that has used up its sign-ins can't make the limiter forget that by inventing more names
+// than the limiter keeps.
+func TestFloodLeavesTheLoginLimitInForce(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", limits(5, 600))
+	const ip = "203.0.113.1:1000"
+	for range 5 {
+		equal(t, "one of five", signIn(l, ip), 401)
+	}
+	equal(t, "the sixth", signIn(l, ip), 429)
+
+	half := "sk_" + strings.Repeat("x", 48)
+	key := func(token string) int { return withKey(l, ip, "/api/files", token) }
+	dav := func(id string) int {
+		credential := base64.StdEncoding.EncodeToString([]byte(id + ":" + half))
+		return inProcess(l, "PROPFIND", "/webdav/", ip, "", "Authorization", "Basic "+credential)
+	}
+	kinds := []func(id string) int{
+		func(id string) int { return key(id + "." + half) }, // an unknown id
+		func(id string) int { return key(id[3:] + "." + half) },
+		func(id string) int { return key(id) },
+		func(id string) int { return key(id + "." + id) },
+		func(id string) int { return key(id + strings.Repeat("x", 30) + "." + half) },
+		func(id string) int { return withKey(l, ip, "/x", id+"."+half) }, // where no credential is needed
+		func(id string) int { return inProcess(l, "POST", "/api/upload", ip, "", "token", id+"."+half) },
+		dav,
+		func(id string) int { return dav(id[3:]) },
+	}
+	flood(t, 110_000, func(i int) int { return kinds[i%len(kinds)](fmt.Sprintf("pk_%024d", i)) })
+	flood(t, 1000, func(i int) int { return unlockPath(l, ip, fmt.Sprint("/", i), "x") }) // paths are names, too
+	for range 5 {
+		equal(t, "after the flood", signIn(l, ip), 429)
+	}
+	l.Clock.Advance(12 * time.Second)
+	equal(t, "when one has come back", signIn(l, ip), 401)
+	equal(t, "and no more", signIn(l, ip), 429)
+}
+
+// Requests from more addresses than the limiter keeps, of two IPv6 /48, don't make it forget that
+// another address has used up its sign-ins.
+func TestFloodFromNetworksLeavesTheLoginLimitInForce(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", limits(5, 600))
+	const ip = "203.0.113.1:1000"
+	for range 5 {
+		equal(t, "one of five", signIn(l, ip), 401)
+	}
+	flood(t, 110_000, func(i int) int {
+		from := fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>16, i&0xffff)
+		if i%4 == 0 {
+			return inProcess(l, "GET", "/api/auth/me", from, "")
+		}
+		return signIn(l, from)
+	})
+	for range 5 {
+		equal(t, "after the flood", signIn(l, ip), 429)
+	}
+}
+
+// The addresses of an IPv6 /48 have five times the limit of one address in all. An address that is
+// over its own limit spends nothing of theirs.
+func TestNetworkLimits(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", limits(5, 600))
+	address := func(network string, n int) string { return fmt.Sprintf("[2001:db8:%s:%x::1]:1", network, n) }
+	for i := range 50 {
+		want := 401
+		if i >= 5 {
+			want = 429
+		}
+		equal(t, "one address hammers", signIn(l, address("a", 1)), want)
+	}
+	for n := 2; n <= 30; n++ {
+		want := 401
+		if n > 21 { // 5 and 20
+			want = 429
+		}
+		equal(t, fmt.Sprint("address ", n, " of the network"), signIn(l, address("a", n)), want)
+	}
+	equal(t, "another network", signIn(l, address("b", 1)), 401)
+	equal(t, "an IPv4 address", signIn(l, "203.0.113.1:1"), 401)
+	l.Clock.Advance(2400 * time.Millisecond) // 25 a minute
+	equal(t, "when one has come back", signIn(l, address("a", 40)), 401)
+	equal(t, "and no more", signIn(l, address("a", 41)), 429)
+
+	// wrong passwords for one target
+	admin := l.Admin(t)
+	guard(admin, admin.Upload("/public", "f.txt", []byte("x")), "open sesame")
+	unlockFrom := func(ip, password string) int { return unlockPath(l, ip, "/public/f.txt", password) }
+	for i := range 50 {
+		equal(t, fmt.Sprint("wrong password ", i), unlockFrom(address("c", i), "wrong"), 401)
+	}
+	equal(t, "the 51st", unlockFrom(address("c", 50), "open sesame"), 429)
+	equal(t, "from another network", unlockFrom(address("d", 1), "open sesame"), 200)
+
+	// wrong keys: 60 of an address, 300 of a network
+	wrongKey := func(ip string, i int) int {
+		return withKey(l, ip, "/api/files", fmt.Sprintf("pk_%024d.sk_%048d", i, i))
+	}
+	for i := range 300 {
+		equal(t, fmt.Sprint("wrong key ", i), wrongKey(address("e", i/60), i), 401)
+	}
+	equal(t, "the 301st", wrongKey(address("e", 5), 300), 429)
+	equal(t, "from another network", wrongKey(address("f", 1), 301), 401)
+}
+
+// An address tries sixty wrong or unknown keys a minute, whatever their ids. A text that can't be a
+// key is no try.
+func TestWrongKeysOfAnAddress(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		right, fresh := admin.Key(M{}), admin.Key(M{})
+		for range 2 { // both replicas
+			status(t, "a right key", right.Get("/api/files?path=/uploads"), 200, "")
+		}
+		wrong := l.Client(t)
+		try := func(i int) *apptest.Reply {
+			return wrong.Get("/api/files?path=/uploads", "Authorization", fmt.Sprintf("Bearer pk_%024d.sk_%048d", i, i))
+		}
+		malformed := func() {
+			t.Helper()
+			id, half := "pk_"+strings.Repeat("a", 24), "sk_"+strings.Repeat("a", 48)
+			other := ".sk_" + strings.Repeat("!", 48)
+			for _, token := range []string{"x", "pk_x.sk_y", id, id + "a." + half, id + "." + half[1:], id + other} {
+				reply := wrong.Get("/api/files?path=/uploads", "Authorization", "Bearer "+token)
+				status(t, "a malformed key", reply, 401, "INVALID_TOKEN")
+			}
+		}
+		for range 20 {
+			malformed()
+		}
+		for i := range 60 * len(l.Apps) {
+			status(t, fmt.Sprint("wrong key ", i), try(i), 401, "INVALID_TOKEN")
+		}
+		for i := range 2 * len(l.Apps) {
+			over := try(1000 + i)
+			status(t, "beyond", over, 429, "RATE_LIMIT_EXCEEDED")
+			if got := over.Header.Get("Retry-After"); got != "1" {
+				t.Errorf("Retry-After %q, want 1", got)
+			}
+			status(t, "a right key that is known", right.Get("/api/files?path=/uploads"), 200, "")
+			status(t, "a key that is not in memory", fresh.Get("/api/files?path=/uploads"), 429, "RATE_LIMIT_EXCEEDED")
+		}
+		malformed()
+		l.Clock.Advance(time.Second)
+		for i := range len(l.Apps) {
+			status(t, "when one has come back", try(2000+i), 401, "INVALID_TOKEN")
+		}
+		status(t, "and no more", try(3000), 429, "RATE_LIMIT_EXCEEDED")
+		l.Clock.Advance(time.Second)
+		for range 2 {
+			status(t, "a key that is looked up now", fresh.Get("/api/files?path=/uploads"), 200, "")
+		}
+	})
+}
+
+// Right keys are never refused for each other, as many as are looked up at the same moment.
+func TestRightKeysAtOnce(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", limits(10000, 10000))
+	admin := l.Admin(t)
+	var keys []string
+	for range 10 {
+		authorization := admin.Key(M{}).Header.Get("Authorization") // each new key clears the others from memory
+		keys = append(keys, strings.TrimPrefix(authorization, "Bearer "))
+	}
+	begin := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			<-begin
+			if got := withKey(l, "203.0.113.1:1", "/api/files?path=/uploads", keys[i%10]); got != http.StatusOK {
+				t.Errorf("a right key is answered %d", got)
+			}
+		})
+	}
+	close(begin)
+	all.Wait()
+}
