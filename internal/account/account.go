@@ -60,7 +60,8 @@ type Config struct {
 	Letters *letter.Service
 	Wake    func() // called when a mail has been queued
 
-	HashMemory uint32 // KiB that the hash of a new password takes, 0 for what protects real ones; tests take less, which spares their time
+	HashMemory uint32       // KiB that the hash of a new password takes, 0 for what protects real ones; tests take less, which spares their time
+	OnHash     func(Source) // called before each hash, which has its place then; nil for nothing; tests hold hashes up by it
 }
 
 // maxCachedUsers bounds the users kept in memory, some hundred bytes each.
@@ -79,9 +80,10 @@ type Service struct {
 	letters *letter.Service
 	wake    func()
 	users   *db.VersionedMap[string, User]
-	hashing chan struct{} // a place for each password that is hashed at this moment
+	hashing *queue
 
 	hashMemory uint32
+	onHash     func(Source)
 }
 
 // New returns the accounts in cfg.DB.
@@ -98,9 +100,10 @@ func New(cfg Config) *Service {
 		letters: cfg.Letters,
 		wake:    cfg.Wake,
 		users:   db.NewVersionedMap[string, User](maxCachedUsers),
-		hashing: make(chan struct{}, parallelHashes),
+		hashing: newQueue(),
 
 		hashMemory: cmp.Or(cfg.HashMemory, hashMemory),
+		onHash:     cfg.OnHash,
 	}
 }
 

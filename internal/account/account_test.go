@@ -31,6 +31,9 @@ type world struct {
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
+// from is where hashes are asked for in these tests.
+var from = account.ByAddress("192.0.2.1")
+
 func newWorld(t *testing.T, d *db.DB) *world {
 	t.Helper()
 	master := sha256.Sum256([]byte("a master key for tests"))
@@ -73,7 +76,7 @@ func (w *world) write(fn func(tx *db.Tx) error) {
 
 func (w *world) hash(password secret.Text) string {
 	w.t.Helper()
-	h, err := w.HashPassword(context.Background(), password)
+	h, err := w.HashPassword(context.Background(), from, password)
 	if err != nil {
 		w.t.Fatal(err)
 	}

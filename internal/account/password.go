@@ -28,15 +28,13 @@ const (
 	phcTemplate = "$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s"
 )
 
-// parallelHashes is how many passwords are hashed at a time, so that a crowd at the door takes neither all memory nor all cores.
-const parallelHashes = 2
-
 var phcEncoding = base64.RawStdEncoding.Strict()
 
 // HashPassword returns the argon2id hash of a password in PHC form. It serves accounts, and the passwords of files, rules and shares; whether
-// one is long enough is for CheckPassword or the caller. It waits for a free place, as long as ctx lets it.
-// Fault: Invalid for an empty one, more than 128 characters or more than 512 bytes, found before any hashing.
-func (s *Service) HashPassword(ctx context.Context, password secret.Text) (string, error) {
+// one is long enough is for CheckPassword or the caller. It waits for its turn among the hashes of
+// all sources (see Source). Faults: Invalid for an empty one, more than 128 characters or more than
+// 512 bytes, found before any hashing; RateLimited when too many wait.
+func (s *Service) HashPassword(ctx context.Context, source Source, password secret.Text) (string, error) {
 	if password == "" || tooLong(password) {
 		return "", fault.New(fault.Invalid, "A password has at most 128 characters and 512 bytes, and is not empty.")
 	}
@@ -44,7 +42,7 @@ func (s *Service) HashPassword(ctx context.Context, password secret.Text) (strin
 	if _, err := io.ReadFull(s.random, h.salt); err != nil {
 		return "", fmt.Errorf("read randomness: %w", err)
 	}
-	sum, err := s.sum(ctx, h, password, hashBytes)
+	sum, err := s.sum(ctx, source, h, password, hashBytes)
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +51,8 @@ func (s *Service) HashPassword(ctx context.Context, password secret.Text) (strin
 }
 
 // VerifyPassword reports whether password is the one that stored was made of. One that is too long to be any is told so without hashing.
-func (s *Service) VerifyPassword(ctx context.Context, stored string, password secret.Text) (bool, error) {
+// It waits for its turn as HashPassword does. Fault: RateLimited.
+func (s *Service) VerifyPassword(ctx context.Context, source Source, stored string, password secret.Text) (bool, error) {
 	h, err := parseHash(stored)
 	if err != nil {
 		return false, err
@@ -61,7 +60,7 @@ func (s *Service) VerifyPassword(ctx context.Context, stored string, password se
 	if tooLong(password) {
 		return false, nil
 	}
-	sum, err := s.sum(ctx, h, password, len(h.sum))
+	sum, err := s.sum(ctx, source, h, password, len(h.sum))
 	if err != nil {
 		return false, err
 	}
@@ -69,16 +68,18 @@ func (s *Service) VerifyPassword(ctx context.Context, stored string, password se
 }
 
 // sum computes the hash of password with the salt and the cost of h, once there is a place.
-func (s *Service) sum(ctx context.Context, h hash, password secret.Text, length int) ([]byte, error) {
+func (s *Service) sum(ctx context.Context, source Source, h hash, password secret.Text, length int) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	select {
-	case s.hashing <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	leave, err := s.hashing.enter(ctx, source)
+	if err != nil {
+		return nil, err
 	}
-	defer func() { <-s.hashing }()
+	defer leave()
+	if s.onHash != nil {
+		s.onHash(source)
+	}
 	return argon2.IDKey([]byte(password.Reveal()), h.salt, h.passes, h.memory, h.lanes, uint32(length)), nil
 }
 

@@ -18,6 +18,9 @@ var published = []string{
 	"$argon2id$v=19$m=64,t=2,p=1$c29tZXNhbHQ$Bo1ismRVk2qm6+YAYLCmWHDb+j3fjUH3",
 }
 
+// from is where hashes are asked for in these tests, unless they are about that.
+var from = ByAddress("192.0.2.1")
+
 // alone is a Service that can do nothing but hash.
 func alone() *Service {
 	master := sha256.Sum256([]byte("a master key for tests"))
@@ -31,11 +34,11 @@ func alone() *Service {
 func TestHashIsArgon2idInPHCForm(t *testing.T) {
 	t.Parallel()
 	s, ctx := alone(), context.Background()
-	one, err := s.HashPassword(ctx, "pass wörd")
+	one, err := s.HashPassword(ctx, from, "pass wörd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := s.HashPassword(ctx, "pass wörd")
+	two, err := s.HashPassword(ctx, from, "pass wörd")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +47,7 @@ func TestHashIsArgon2idInPHCForm(t *testing.T) {
 		t.Errorf("got %s and %s", one, two)
 	}
 	for password, want := range map[secret.Text]bool{"pass wörd": true, "pass word": false, "": false, "pass wörd ": false} {
-		if got, err := s.VerifyPassword(ctx, one, password); err != nil || got != want {
+		if got, err := s.VerifyPassword(ctx, from, one, password); err != nil || got != want {
 			t.Errorf("%q: %v, %v", password.Reveal(), got, err)
 		}
 	}
@@ -54,7 +57,7 @@ func TestHashesOfAnotherCostStillHold(t *testing.T) {
 	t.Parallel()
 	for _, stored := range published {
 		for password, want := range map[secret.Text]bool{"password": true, "Password": false} {
-			if got, err := alone().VerifyPassword(context.Background(), stored, password); err != nil || got != want {
+			if got, err := alone().VerifyPassword(context.Background(), from, stored, password); err != nil || got != want {
 				t.Errorf("%s with %s: %v, %v", stored, password.Reveal(), got, err)
 			}
 		}
@@ -81,7 +84,7 @@ func TestMalformedHashIsAnError(t *testing.T) {
 		"short sum":            "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrR",
 		"more":                 good + "$x",
 	} {
-		_, err := alone().VerifyPassword(context.Background(), stored, "password")
+		_, err := alone().VerifyPassword(context.Background(), from, stored, "password")
 		if err == nil || fault.KindOf(err) != fault.Internal {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -106,11 +109,11 @@ func TestTooLongPasswordIsNeverHashed(t *testing.T) {
 		"a megabyte":                   {secret.Text(strings.Repeat("x", 1<<20)), false},
 		"a megabyte of broken letters": {secret.Text(strings.Repeat("\xff", 1<<20)), false},
 	} {
-		_, err := s.HashPassword(ctx, c.password)
+		_, err := s.HashPassword(ctx, from, c.password)
 		if c.hashed && !errors.Is(err, context.Canceled) || !c.hashed && !fault.Is(err, fault.Invalid) {
 			t.Errorf("hash %s: got %v", name, err)
 		}
-		right, err := s.VerifyPassword(ctx, published[0], c.password)
+		right, err := s.VerifyPassword(ctx, from, published[0], c.password)
 		if right || (c.hashed || c.password == "") != errors.Is(err, context.Canceled) {
 			t.Errorf("verify %s: got %v, %v", name, right, err)
 		}
@@ -120,17 +123,15 @@ func TestTooLongPasswordIsNeverHashed(t *testing.T) {
 func TestHashingWaitsForAPlaceAsLongAsTheContext(t *testing.T) {
 	t.Parallel()
 	s := alone()
-	for range parallelHashes {
-		s.hashing <- struct{}{} // others are hashing
-	}
+	other := enter(t, s.hashing, ByAccount("ann")) // others are hashing
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 2)
 	go func() {
-		_, err := s.HashPassword(ctx, "password")
+		_, err := s.HashPassword(ctx, from, "password")
 		done <- err
 	}()
 	go func() {
-		_, err := s.VerifyPassword(ctx, published[0], "password")
+		_, err := s.VerifyPassword(ctx, from, published[0], "password")
 		done <- err
 	}()
 	cancel()
@@ -139,14 +140,14 @@ func TestHashingWaitsForAPlaceAsLongAsTheContext(t *testing.T) {
 			t.Errorf("while all places are taken: %v", err)
 		}
 	}
-	<-s.hashing // one of them is done
+	s.hashing.leave(other)
 	for range 3 {
-		if right, err := s.VerifyPassword(context.Background(), published[0], "password"); !right || err != nil {
+		if right, err := s.VerifyPassword(context.Background(), from, published[0], "password"); !right || err != nil {
 			t.Errorf("with a place: %v, %v", right, err)
 		}
 	}
-	if len(s.hashing) != parallelHashes-1 {
-		t.Errorf("%d places are taken", len(s.hashing))
+	if s.hashing.free != parallelHashes || s.hashing.other != 0 || len(s.hashing.lines[addresses].sources) != 0 {
+		t.Errorf("after all of it: %d places are free, %d others, waiting %+v", s.hashing.free, s.hashing.other, s.hashing.lines)
 	}
 }
 
@@ -154,7 +155,7 @@ func TestHashingWaitsForAPlaceAsLongAsTheContext(t *testing.T) {
 func TestUnknownUserCostsAsMuch(t *testing.T) {
 	t.Parallel()
 	s := alone()
-	real, err := s.HashPassword(context.Background(), "password")
+	real, err := s.HashPassword(context.Background(), from, "password")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func (s *Service) ChangeProfile(ctx context.Context, userID string, p Profile) e
 }
 
 // ChangePassword gives a user, as a session knows them, another password and ends all sessions, that one included. Of two changes at once the second finds
-// that its session has ended. Faults: Invalid, InvalidPassword for a wrong old one, SessionRevoked.
+// that its session has ended. Faults: Invalid, InvalidPassword for a wrong old one, SessionRevoked, RateLimited.
 func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.Text) error {
 	if err := CheckPassword(fresh); err != nil {
 		return err
@@ -133,14 +133,14 @@ func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.
 	if err != nil {
 		return err
 	}
-	right, err := s.VerifyPassword(ctx, stored, old)
+	right, err := s.VerifyPassword(ctx, ByAccount(u.ID), stored, old)
 	if err != nil {
 		return fmt.Errorf("verify a password: %w", err)
 	}
 	if !right {
 		return fault.New(fault.InvalidPassword, "The present password is wrong.")
 	}
-	passwordHash, err := s.HashPassword(ctx, fresh)
+	passwordHash, err := s.HashPassword(ctx, ByAccount(u.ID), fresh)
 	if err != nil {
 		return err
 	}

@@ -125,8 +125,9 @@ func (s *Service) makeReset(ctx context.Context, email, token string) (u User, m
 // ResetPassword sets a new password by a token that MailReset has mailed, and ends all sessions of the account. Whoever has the token has read a mail to
 // the account's address, which counts as verified from then on. A token works once, also when many try at once (abuse case C49), and neither for
 // another address than it was mailed to nor for an account that is not active. A password that can't be one leaves the token alone, and
-// without a token that holds nothing is hashed. claim is called as a part of it where the address was not verified before, and may be nil. Fault: Invalid.
-func (s *Service) ResetPassword(ctx context.Context, token string, password secret.Text, claim func(tx *db.Tx, userID string) error) error {
+// without a token that holds nothing is hashed. claim is called as a part of it where the address was not verified before, and may be nil.
+// Faults: Invalid, RateLimited (see HashPassword).
+func (s *Service) ResetPassword(ctx context.Context, source Source, token string, password secret.Text, claim func(tx *db.Tx, userID string) error) error {
 	if err := CheckPassword(password); err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (s *Service) ResetPassword(ctx context.Context, token string, password secr
 	if err != nil {
 		return err
 	}
-	passwordHash, err := s.HashPassword(ctx, password)
+	passwordHash, err := s.HashPassword(ctx, source, password)
 	if err != nil {
 		return err
 	}

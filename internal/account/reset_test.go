@@ -31,14 +31,14 @@ func TestResetHashesNothingForGarbage(t *testing.T) {
 		u := w.add("ann")
 		ctx := context.Background()
 		for name, token := range map[string]string{"empty": "", "garbage": "garbage", "as long as one": strings.Repeat("a", 44), "huge": strings.Repeat("a", 1<<20), "NUL": "\x00", "no UTF-8": "\xff"} {
-			wantKind(t, name, s.ResetPassword(ctx, token, "a new password", nil), fault.Invalid)
+			wantKind(t, name, s.ResetPassword(ctx, from, token, "a new password", nil), fault.Invalid)
 		}
 		w.addResetToken(u, "a token")
 		for name, password := range map[string]secret.Text{"short": "1234567", "long": secret.Text(strings.Repeat("a", 129)), "huge": secret.Text(strings.Repeat("a", 1<<20))} {
-			wantKind(t, name, s.ResetPassword(ctx, "a token", password, nil), fault.Invalid)
+			wantKind(t, name, s.ResetPassword(ctx, from, "a token", password, nil), fault.Invalid)
 			wantKind(t, name, s.ChangePassword(ctx, u, "password", password), fault.Invalid)
 		}
-		if err := s.ResetPassword(ctx, "a token", "a new password", nil); !errors.Is(err, noSalt) {
+		if err := s.ResetPassword(ctx, from, "a token", "a new password", nil); !errors.Is(err, noSalt) {
 			t.Errorf("a token that holds: %v", err)
 		}
 		wantKind(t, "a wrong old password", s.ChangePassword(ctx, u, "wrong", "a new password"), fault.InvalidPassword)

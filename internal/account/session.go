@@ -38,8 +38,9 @@ type Session struct {
 // Login finds the user of that name or address who has that password. With requireVerified, an address that was not verified keeps everybody
 // out but administrators. An unknown user costs as much time as a wrong password and gets the same answer; what state the account is in is
 // only told to who knows the password (abuse case C48).
-// Faults: BadCredentials, UserDisabled, EmailNotVerified.
-func (s *Service) Login(ctx context.Context, name string, password secret.Text, requireVerified bool) (User, error) {
+// Logins wait for their turn at hashing among logins alone; source is the caller's address.
+// Faults: BadCredentials, UserDisabled, EmailNotVerified, RateLimited when too many wait.
+func (s *Service) Login(ctx context.Context, source Source, name string, password secret.Text, requireVerified bool) (User, error) {
 	u, stored, err := findUser(s.db.Read(ctx), name)
 	known := err == nil
 	switch {
@@ -48,7 +49,7 @@ func (s *Service) Login(ctx context.Context, name string, password secret.Text, 
 	case err != nil:
 		return User{}, err
 	}
-	right, err := s.VerifyPassword(ctx, stored, password)
+	right, err := s.VerifyPassword(ctx, source.login(), stored, password)
 	if err != nil {
 		return User{}, fmt.Errorf("verify a password: %w", err)
 	}

@@ -88,7 +88,7 @@ func TestLogin(t *testing.T) {
 			{"out", "password", false, fault.UserDisabled},
 			{"out", "wrong", false, fault.BadCredentials},
 		} {
-			u, err := w.Login(context.Background(), c.name, c.password, c.verified)
+			u, err := w.Login(context.Background(), from, c.name, c.password, c.verified)
 			if c.want == none {
 				if err != nil || u.ID == "" {
 					t.Errorf("%.40q: %v", c.name, err)
@@ -102,7 +102,7 @@ func TestLogin(t *testing.T) {
 				t.Errorf("%.40q: the answer differs: %v", c.name, err)
 			}
 		}
-		if u, err := w.Login(context.Background(), "ann", "password", true); err != nil || u != ann {
+		if u, err := w.Login(context.Background(), from, "ann", "password", true); err != nil || u != ann {
 			t.Errorf("got %+v, %v", u, err)
 		}
 	})
@@ -116,7 +116,7 @@ func TestLoginHashesForWhoeverIsNamed(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		for _, name := range []string{"no name", "x", "\x00"} { // not even looked for
-			if _, err := w.Login(ctx, name, "password", false); !errors.Is(err, context.Canceled) {
+			if _, err := w.Login(ctx, from, name, "password", false); !errors.Is(err, context.Canceled) {
 				t.Errorf("%q: got %v", name, err)
 			}
 		}
@@ -321,9 +321,9 @@ func TestNewPasswordTakesTheOldOnesPlace(t *testing.T) {
 		u := w.add("ann")
 		hash := w.hash("another password")
 		w.write(func(tx *db.Tx) error { return w.SetPassword(tx, u.ID, hash) })
-		_, err := w.Login(context.Background(), "ann", "password", false)
+		_, err := w.Login(context.Background(), from, "ann", "password", false)
 		wantKind(t, "old password", err, fault.BadCredentials)
-		again, err := w.Login(context.Background(), "ann", "another password", false)
+		again, err := w.Login(context.Background(), from, "ann", "another password", false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -152,7 +152,7 @@ func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
 	if err := c.knownSubject(named); err != nil || in.Password == nil || *in.Password == "" {
 		return "", err
 	}
-	return c.a.Accounts.HashPassword(c.ctx(), secret.Text(*in.Password))
+	return c.a.Accounts.HashPassword(c.ctx(), c.source(), secret.Text(*in.Password))
 }
 
 // set gives a field what was given; null empties it.

@@ -40,7 +40,7 @@ func (a *API) createUser(c *call, in createUserInput) (oneUserReply, error) {
 		NewUser: account.NewUser{
 			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password), Role: access.Role(or(in.Role, "user")), EmailVerified: true,
 		},
-		MaxStorage: in.MaxStorage, MaxFiles: in.MaxFiles,
+		MaxStorage: in.MaxStorage, MaxFiles: in.MaxFiles, Source: c.source(),
 	})
 	if err != nil {
 		return oneUserReply{}, err

@@ -75,9 +75,12 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	if err := c.human(settings, in.CaptchaToken); err != nil {
 		return sessionReply{}, err
 	}
-	user, err := a.Accounts.Login(c.ctx(), *in.Username, secret.Text(*in.Password), settings.RequireEmailVerification)
+	name, password := *in.Username, secret.Text(*in.Password)
+	user, err := a.Accounts.Login(c.ctx(), c.source(), name, password, settings.RequireEmailVerification)
 	if err != nil {
-		c.auditLoginFailed(*in.Username)
+		if !fault.Is(err, fault.RateLimited) { // then the password was not looked at
+			c.auditLoginFailed(name)
+		}
 		return sessionReply{}, err
 	}
 	token, _, err := a.Accounts.Issue(user)

@@ -215,7 +215,9 @@ func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 	if in.AccessPassword.set {
 		change.Password = &files.NewPassword{}
 		if password := in.AccessPassword.value; password != nil {
-			change.Password.Hash = func(ctx context.Context) (string, error) { return a.Accounts.HashPassword(ctx, secret.Text(*password)) }
+			change.Password.Hash = func(ctx context.Context) (string, error) {
+				return a.Accounts.HashPassword(ctx, c.source(), secret.Text(*password))
+			}
 		}
 	}
 	if change.Name != nil || change.Password != nil { // a password says who gets at it, like a link

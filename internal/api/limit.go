@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"larder/internal/account"
 	"larder/internal/apikey"
 	"larder/internal/fault"
 	"larder/internal/kv"
@@ -77,6 +78,14 @@ func (c *call) limitKey() string {
 		return "user:" + c.user.ID
 	}
 	return "ip:" + addressKey(c.ip)
+}
+
+// source returns who causes the hash of a password, for the turns at hashing.
+func (c *call) source() account.Source {
+	if c.user.ID != "" {
+		return account.ByAccount(c.user.ID)
+	}
+	return account.ByAddress(addressKey(c.ip))
 }
 
 // addressKey counts IPv6 by /64, since a household has a whole one (abuse case C56).

@@ -138,7 +138,7 @@ func targets(named string, locks []files.Lock) []string {
 // InvalidPassword when it is none of them.
 func (c *call) try(locks []files.Lock, password secret.Text) (given []string, err error) {
 	for _, lock := range locks {
-		right, err := c.a.Accounts.VerifyPassword(c.ctx(), lock.Hash, password)
+		right, err := c.a.Accounts.VerifyPassword(c.ctx(), c.source(), lock.Hash, password)
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +147,7 @@ func (c *call) try(locks []files.Lock, password secret.Text) (given []string, er
 		}
 	}
 	if len(locks) == 0 {
-		if _, err := c.a.Accounts.HashPassword(c.ctx(), password); err != nil && !fault.Is(err, fault.Invalid) {
+		if _, err := c.a.Accounts.HashPassword(c.ctx(), c.source(), password); err != nil && !fault.Is(err, fault.Invalid) {
 			return nil, err
 		}
 	}

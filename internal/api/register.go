@@ -45,6 +45,7 @@ func (a *API) register(c *call, in registerInput) (registerReply, error) {
 		Account: account.NewUser{
 			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password), Locale: preferredLocale(c.r.Header.Get("Accept-Language")),
 		},
+		Source:   c.source(),
 		Invite:   strings.TrimSpace(or(in.InviteCode, "")),
 		Settings: settings,
 		Human:    func(context.Context) error { return c.human(settings, in.CaptchaToken) },

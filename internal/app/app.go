@@ -66,6 +66,8 @@ type Deps struct {
 
 	HashMemory uint32 // KiB that the hash of a new password takes, 0 for what protects real ones
 
+	OnHash func(account.Source) // called before a password is hashed, which has its place then; nil for nothing
+
 	RedisPatience time.Duration // for one look at a limit, 0 for 200 ms
 
 	UI fs.FS // the web UI, nil for the one that was built into the binary
@@ -147,6 +149,7 @@ func (a *App) build() {
 	a.Mails = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Accounts = account.New(account.Config{
 		DB: d, IDs: a.ids, Random: a.deps.Random, Keys: a.masterKey, Now: now, Log: a.deps.Log, Letters: a.Letters, Wake: a.Mails.Wake, HashMemory: a.deps.HashMemory,
+		OnHash: a.deps.OnHash,
 	})
 	a.Mails.Handle(account.VerifyMail, a.Accounts.MailVerification)
 	a.Mails.Handle(account.ResendMail, a.Accounts.MailAnother)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"larder/internal/account"
 	"larder/internal/app"
 	"larder/internal/audit"
 	"larder/internal/config"
@@ -43,7 +44,8 @@ type Larder struct {
 	next  int
 	mu    sync.Mutex
 
-	hashMemory uint32 // see app.Deps
+	hashMemory uint32               // see app.Deps
+	onHash     func(account.Source) // see app.Deps
 
 	making sync.Mutex
 	made   *Client // see maker
@@ -64,16 +66,24 @@ func Each(t *testing.T, test func(t *testing.T, l *Larder), change ...func(*conf
 // no cost.
 func Start(t testing.TB, engine string, change ...func(*config.Config)) *Larder {
 	t.Helper()
-	return start(t, engine, 64, change)
+	return start(t, engine, 64, nil, change)
+}
+
+// StartHeld is Start with a function that is called before each hash of a password and may hold it up.
+func StartHeld(t testing.TB, engine string, onHash func(account.Source), change ...func(*config.Config)) *Larder {
+	t.Helper()
+	return start(t, engine, 64, onHash, change)
 }
 
 // StartCostly is Start with passwords hashed at the cost that protects real ones.
 func StartCostly(t testing.TB, engine string, change ...func(*config.Config)) *Larder {
 	t.Helper()
-	return start(t, engine, 0, change)
+	return start(t, engine, 0, nil, change)
 }
 
-func start(t testing.TB, engine string, hashMemory uint32, change []func(*config.Config)) *Larder {
+func start(
+	t testing.TB, engine string, hashMemory uint32, onHash func(account.Source), change []func(*config.Config),
+) *Larder {
 	t.Helper()
 	dir := t.TempDir()
 	key := sha256.Sum256([]byte(t.Name()))
@@ -91,7 +101,7 @@ func start(t testing.TB, engine string, hashMemory uint32, change []func(*config
 	for _, fn := range change {
 		fn(&cfg)
 	}
-	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &Buffer{}, Names: &Names{}, cfg: cfg, t: t, hashMemory: hashMemory}
+	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &Buffer{}, Names: &Names{}, cfg: cfg, t: t, hashMemory: hashMemory, onHash: onHash}
 	for range replicas {
 		l.startReplica(t)
 	}
@@ -109,6 +119,7 @@ func (l *Larder) startReplica(t testing.TB) {
 	log := slog.New(slog.NewJSONHandler(l.Log, nil))
 	a, err := app.New(ctx, l.cfg, app.Deps{
 		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Names, MailRoots: MailRoots(), HashMemory: l.hashMemory,
+		OnHash:        l.onHash,
 		RedisPatience: time.Minute, // a busy machine is no outage
 		UI:            UI,
 		Unswept:       true,

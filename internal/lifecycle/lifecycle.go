@@ -56,6 +56,8 @@ func New(cfg Config) *Service {
 type NewUser struct {
 	account.NewUser
 	MaxStorage, MaxFiles *int64 // bytes and files, -1 for unlimited, nil = the default
+
+	Source account.Source // who makes it, for the turns at hashing
 }
 
 // CreateUser makes account, home and quota in one transaction; whoever reads the account finds all three. While nothing is mounted where homes
@@ -64,7 +66,7 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, erro
 	if err := n.Check(); err != nil {
 		return account.User{}, err
 	}
-	hash, err := s.cfg.Accounts.HashPassword(ctx, n.Password)
+	hash, err := s.cfg.Accounts.HashPassword(ctx, n.Source, n.Password)
 	if err != nil {
 		return account.User{}, err
 	}
@@ -126,7 +128,7 @@ func (s *Service) ResetPassword(ctx context.Context, username string, password s
 	if err := check.Check(); err != nil {
 		return "", err
 	}
-	hash, err := s.cfg.Accounts.HashPassword(ctx, password)
+	hash, err := s.cfg.Accounts.HashPassword(ctx, account.Source{}, password)
 	if err != nil {
 		return "", err
 	}
@@ -137,9 +139,9 @@ func (s *Service) ResetPassword(ctx context.Context, username string, password s
 }
 
 // RecoverPassword sets a new password by a token that was mailed. Where that is what verifies the address, whoever made the account may have been somebody else,
-// who would keep what they left in it: its keys and shares end. Fault: Invalid.
-func (s *Service) RecoverPassword(ctx context.Context, token string, password secret.Text) error {
-	return s.cfg.Accounts.ResetPassword(ctx, token, password, func(tx *db.Tx, userID string) error {
+// who would keep what they left in it: its keys and shares end. Faults: Invalid, RateLimited.
+func (s *Service) RecoverPassword(ctx context.Context, source account.Source, token string, password secret.Text) error {
+	return s.cfg.Accounts.ResetPassword(ctx, source, token, password, func(tx *db.Tx, userID string) error {
 		if _, err := s.cfg.Keys.RevokeAll(tx, userID); err != nil {
 			return err
 		}

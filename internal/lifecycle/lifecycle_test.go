@@ -156,7 +156,7 @@ func TestFirstStartMakesAllOfIt(t *testing.T) {
 		if done, err := r.life.Seeded(ctx); err != nil || !done {
 			t.Fatalf("seeded after: %v, %v", done, err)
 		}
-		admin, err := r.accounts.Login(ctx, "root_1", "correct horse", true)
+		admin, err := r.accounts.Login(ctx, account.ByAddress("192.0.2.1"), "root_1", "correct horse", true)
 		if err != nil || admin.Role != access.Admin || !admin.EmailVerified || admin.DefaultPath != "/" || admin.HomeID != "" || admin.Email != "admin@localhost" {
 			t.Errorf("administrator %+v, %v", admin, err)
 		}
@@ -216,7 +216,7 @@ func TestFirstStartHasNoDefaultPassword(t *testing.T) {
 		r.seed()
 		for _, name := range []string{"root_1", "admin", "admin@localhost"} {
 			for _, password := range []secret.Text{"", "admin", "password", "root_1"} {
-				if _, err := r.accounts.Login(ctx, name, password, false); !fault.Is(err, fault.BadCredentials) {
+				if _, err := r.accounts.Login(ctx, account.ByAddress("192.0.2.1"), name, password, false); !fault.Is(err, fault.BadCredentials) {
 					t.Errorf("%s with %q: %v", name, password.Reveal(), err)
 				}
 			}
@@ -427,10 +427,10 @@ func TestResetPasswordEndsSessions(t *testing.T) {
 		if err != nil || !regexp.MustCompile(`^[0-9A-Za-z]{20}$`).MatchString(drawn.Reveal()) {
 			t.Fatalf("got %q, %v", drawn.Reveal(), err)
 		}
-		if _, err := r.accounts.Login(ctx, "ann", drawn, false); err != nil {
+		if _, err := r.accounts.Login(ctx, account.ByAddress("192.0.2.1"), "ann", drawn, false); err != nil {
 			t.Errorf("the new password: %v", err)
 		}
-		if _, err := r.accounts.Login(ctx, "ann", "correct horse", false); !fault.Is(err, fault.BadCredentials) {
+		if _, err := r.accounts.Login(ctx, account.ByAddress("192.0.2.1"), "ann", "correct horse", false); !fault.Is(err, fault.BadCredentials) {
 			t.Errorf("the old password: %v", err)
 		}
 		version, err := db.ConfigVersion(d.Read(ctx))

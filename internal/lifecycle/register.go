@@ -16,6 +16,7 @@ import (
 // stands in the account is not looked at.
 type Registration struct {
 	Account  account.NewUser
+	Source   account.Source                  // who registers, for the turns at hashing
 	Invite   string                          // code, "" for none
 	Settings site.Settings                   // as they are now
 	Human    func(ctx context.Context) error // asked, once nothing else stands in the way, before anything costly is done
@@ -25,7 +26,7 @@ type Registration struct {
 // the site asks for one: all in one transaction, of which nothing is left when anything of it fails.
 //
 // While registration is closed a valid invite opens it; where invites are required, it takes one in any case. Otherwise a code is not looked at, and keeps
-// its uses. Faults: Invalid, Forbidden, MailFailed, AlreadyExists, and those of Human.
+// its uses. Faults: Invalid, Forbidden, MailFailed, AlreadyExists, RateLimited, and those of Human.
 func (s *Service) Register(ctx context.Context, r Registration) (account.User, error) {
 	n := NewUser{NewUser: r.Account}
 	n.Role, n.EmailVerified = access.User, false
@@ -43,7 +44,7 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 	if err := r.Human(ctx); err != nil {
 		return account.User{}, err
 	}
-	hash, err := s.cfg.Accounts.HashPassword(ctx, n.Password)
+	hash, err := s.cfg.Accounts.HashPassword(ctx, r.Source, n.Password)
 	if err != nil {
 		return account.User{}, err
 	}

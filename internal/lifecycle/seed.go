@@ -79,7 +79,7 @@ func (s *Service) Seed(ctx context.Context, first First) (made bool, err error) 
 	if err := admin.Check(); err != nil {
 		return false, err
 	}
-	hash, err := s.cfg.Accounts.HashPassword(ctx, first.Password)
+	hash, err := s.cfg.Accounts.HashPassword(ctx, account.Source{}, first.Password)
 	if err != nil {
 		return false, err
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"larder/internal/access"
+	"larder/internal/account"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
@@ -97,9 +98,9 @@ func (s *Service) maySet(ctx context.Context, a access.Actor, entryID string, pa
 }
 
 // protect gives a share a password, which stands in for those of its entry that the actor has given, for this one or one before. What else they have
-// given is not the share's, wherever the entry goes. Faults: Invalid, NotFound.
+// given is not the share's, wherever the entry goes. Faults: Invalid, NotFound, RateLimited.
 func (s *Service) protect(ctx context.Context, row *Share, found *files.Found, a access.Actor, password secret.Text) (err error) {
-	if row.passwordHash, err = s.accounts.HashPassword(ctx, password); err != nil {
+	if row.passwordHash, err = s.accounts.HashPassword(ctx, account.ByAccount(a.UserID), password); err != nil {
 		return err
 	}
 	row.PasswordID = s.ids.UUID() // whatever was signed for another one is void

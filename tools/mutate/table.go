@@ -186,6 +186,21 @@ var mutations = []mutation{
 	{"limit-forwarded", "nobody but trusted proxies says where a request comes from (C55)", api + "/limit.go",
 		`if !a.trusted(ip) {` + "\n\t\treturn ip\n\t}\n\thops", `if !a.trusted(ip) && len(a.TrustedProxies) > 0 {` + "\n\t\treturn ip\n\t}\n\thops", api, "^TestAuthLimitByDefaultHasNoWayAround$"},
 
+	{"hash-login-place", "hashes that are no logins leave a place to logins", account + "/queue.go",
+		`if q.other < parallelHashes-1 {`, `if q.other < parallelHashes {`, account, "^TestLoginsHaveAPlaceOfTheirOwn$"},
+	{"hash-login-kind", "a login waits for logins only", account + "/session.go",
+		`s.VerifyPassword(ctx, source.login(), stored, password)`, `s.VerifyPassword(ctx, source, stored, password)`, api, "^TestStrangersHoldUpNoLogins$"},
+	{"hash-turns", "sources take turns at hashing", account + "/queue.go",
+		`l.sources = append(l.sources[1:], first)`, `l.sources[0] = first`, account, "^TestSourcesTakeTurnsAtHashing$"},
+	{"hash-source", "what an account asks for is not taken for a stranger's", api + "/limit.go",
+		`return account.ByAccount(c.user.ID)`, `return account.ByAddress(c.user.ID)`, api, "^TestStrangersHoldUpNoLogins$"},
+	{"hash-each", "a source has so many hashes waiting", account + "/queue.go",
+		`if has >= queuedEach {`, `if has >= queuedEach<<10 {`, account, "^TestHashingQueueIsBounded$"},
+	{"hash-in-all", "so many hashes wait in all", account + "/queue.go",
+		`if l.waiting >= queuedInAll {`, `if l.waiting >= queuedInAll<<10 {`, account, "^TestHashingQueueIsBounded$"},
+	{"hash-time", "no hash waits for ever", account + "/queue.go",
+		`time.NewTimer(q.longest)`, `time.NewTimer(q.longest << 20)`, account, "^TestHashingQueueIsBounded$"},
+
 	// names
 	{"path-dots", "no name is . or .. (C1)", "internal/vpath/vpath.go",
 		`case s == "." || s == "..":`, `case s == ".":`, "internal/vpath", "^TestParseRefuses$"},

@@ -1,0 +1,109 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"larder/internal/account"
+	"larder/internal/apptest"
+)
+
+// hold holds up every hash that decides about no login, from the moment on that it is told to.
+type hold struct {
+	on      atomic.Bool
+	hashing chan account.Source // one for each that has got its place
+	proceed chan struct{}       // lets one go on; closed, all
+}
+
+func newHold() *hold {
+	return &hold{hashing: make(chan account.Source, 1000), proceed: make(chan struct{})}
+}
+
+func (h *hold) up(source account.Source) {
+	if h.on.Load() && !source.IsLogin() {
+		h.hashing <- source
+		<-h.proceed
+	}
+}
+
+// Passwords that 250 strangers try hold up no login and not the password that a signed-in caller sets:
+// that one has the second turn.
+func TestStrangersHoldUpNoLogins(t *testing.T) {
+	t.Parallel()
+	h := newHold()
+	l := apptest.StartHeld(t, "sqlite", h.up)
+	alice := l.User(t, "alice")
+	id := alice.Upload("/home/alice", "a.txt", []byte("x"))
+	me := account.ByAccount(alice.Get("/api/auth/me").OK(200).Text("user.id"))
+	h.on.Store(true)
+	var all sync.WaitGroup
+	for i := range 250 {
+		all.Go(func() {
+			if got := unlockPath(l, fmt.Sprintf("203.0.113.%d:1", i), "/nothing", "x"); got != 401 {
+				t.Errorf("a stranger's try is answered %d", got)
+			}
+		})
+	}
+	until(t, "the flood", func() bool { return l.Apps[0].Accounts.Hashing() == 249 })
+	for range 3 {
+		l.SignIn(t, "alice", "password of alice")
+	}
+	status(t, "a wrong password", login(l.Client(t), "alice", "wrong"), 401, "INVALID_CREDENTIALS")
+	all.Go(func() { guard(alice, id, "a password") })
+	until(t, "alice", func() bool { return l.Apps[0].Accounts.Hashing() == 250 })
+	<-h.hashing // the first stranger
+	h.proceed <- struct{}{}
+	equal(t, "the second turn", <-h.hashing, me)
+	close(h.proceed)
+	all.Wait()
+}
+
+// One account that sets 500 passwords at once holds up no login and the password of another account for
+// one turn; what is too much is refused.
+func TestAnAccountHoldsUpNoLogins(t *testing.T) {
+	t.Parallel()
+	h := newHold()
+	l := apptest.StartHeld(t, "sqlite", h.up)
+	alice, bob := l.User(t, "alice"), l.User(t, "bob")
+	hers, his := alice.Upload("/home/alice", "a.txt", []byte("x")), bob.Upload("/home/bob", "b.txt", []byte("x"))
+	me := account.ByAccount(alice.Get("/api/auth/me").OK(200).Text("user.id"))
+	h.on.Store(true)
+	var all sync.WaitGroup
+	var refused, done atomic.Int32
+	for range 500 {
+		all.Go(func() {
+			reply := bob.Fork().Put("/api/files/"+his, M{"accessPassword": "a password"})
+			switch reply.Status {
+			case http.StatusOK:
+				done.Add(1)
+			default:
+				refused.Add(1)
+				status(t, "one too many", reply, 429, "RATE_LIMIT_EXCEEDED")
+				if got := reply.Header.Get("Retry-After"); got == "" || strings.HasPrefix(got, "0") {
+					t.Errorf("Retry-After %q", got)
+				}
+			}
+		})
+	}
+	until(t, "the flood", func() bool { return refused.Load() == 500-65 }) // one is hashed, 64 wait
+	l.SignIn(t, "bob", "password of bob")
+	status(t, "a wrong password", login(l.Client(t), "bob", "wrong"), 401, "INVALID_CREDENTIALS")
+	waiting := l.Apps[0].Accounts.Hashing()
+	all.Go(func() { guard(alice, hers, "a password") })
+	until(t, "alice", func() bool { return l.Apps[0].Accounts.Hashing() == waiting+1 })
+	<-h.hashing
+	h.proceed <- struct{}{}
+	first := <-h.hashing
+	h.proceed <- struct{}{}
+	second := <-h.hashing
+	if first != me && second != me {
+		t.Error("the password of another account is not hashed within two turns")
+	}
+	close(h.proceed)
+	all.Wait()
+	equal(t, "passwords that were set", done.Load(), int32(65))
+}
