@@ -11,8 +11,9 @@ import (
 	"larder/internal/db"
 )
 
-// secrets are the tables that no snapshot holds: short-lived tokens, of which a restored service would take none anyway.
-var secrets = []string{"csrf_tokens", "download_tokens", "free_sessions"}
+// secrets are the tables that no snapshot holds: short-lived tokens, of which a restored service
+// would take none anyway, and counts of wrong passwords, which are over by then.
+var secrets = []string{"csrf_tokens", "download_tokens", "free_sessions", "guesses"}
 
 // object is a row: what a backup has to hold.
 type object struct {

@@ -1,7 +1,8 @@
 // Package kv is the contract of the short-lived counters that replicas share, and the arithmetic of the rate limit they keep.
 //
-// Nothing here may be needed after a restart: tokens, sessions and quota live in the database. Two implementations, checked by one suite
-// (package kvtest): memory for a single process, redis for several.
+// Rights and content never depend on it: tokens, sessions and quota have tables of their own. Three
+// implementations, checked by one suite (package kvtest): memory for a single process, redis for
+// several, and postgres for the wrong passwords of several that have no Redis.
 // Specification: Rate limits; abuse case C58.
 package kv
 

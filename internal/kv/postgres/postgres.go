@@ -1,0 +1,128 @@
+// Package postgres keeps rate limit buckets in PostgreSQL, so that replicas without Redis share
+// them and a crash loses none.
+//
+// It is for wrong passwords, which come rarely and must not be forgotten. A Take that is allowed
+// costs a look-up and a durable transaction. A Take that is refused costs a look-up by the key, so
+// that a flood of refusals writes nothing. One conditional statement decides between takes at the
+// same moment (sql.go). The buckets follow the clock of the database, since replicas may disagree
+// on the time. A database that fails is an error: nothing else works without it either.
+// Specification: Rate limits.
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"larder/internal/db"
+	"larder/internal/kv"
+)
+
+// Options are the settings of a store.
+type Options struct {
+	// Now is the clock of the buckets; nil for that of the database. For tests that move the time.
+	Now func() time.Time
+}
+
+// Store is a kv.Store in the table guesses of the metadata.
+type Store struct {
+	db   *db.DB
+	opts Options
+}
+
+var _ kv.Store = (*Store)(nil)
+
+// New returns a store in d, a PostgreSQL database with the schema of the metadata. The database
+// stays the caller's.
+func New(d *db.DB, opts Options) *Store { return &Store{db: d, opts: opts} }
+
+// Take spends from a bucket. Errors: those of kv.Store, and those of the database.
+func (s *Store) Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (kv.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return kv.Result{}, fmt.Errorf("take: %w", err)
+	}
+	spend, err := kv.NewSpend(limit, period, cost)
+	if err != nil {
+		return kv.Result{}, err
+	}
+	b := bucket{key: bound(key), now: s.now(), spend: spend}
+	if cost < 0 {
+		return s.giveBack(ctx, b)
+	}
+	level, err := s.level(ctx, b)
+	if err != nil {
+		return kv.Result{}, err
+	}
+	_, result := spend.Take(level)
+	if cost == 0 || !result.Allowed {
+		return result, nil
+	}
+	var after int64
+	var taken bool
+	err = s.db.Write(ctx, func(tx *db.Tx) (err error) { after, taken, err = b.take(tx); return err })
+	switch {
+	case err != nil:
+		return kv.Result{}, fmt.Errorf("take: %w", err)
+	case taken:
+		return spend.Result(after, true), nil
+	}
+	if level, err = s.level(ctx, b); err != nil { // others were quicker
+		return kv.Result{}, err
+	}
+	result = spend.Result(level, false)
+	result.RetryAfter = max(result.RetryAfter, time.Microsecond) // there may be room again by now
+	return result, nil
+}
+
+// level returns how far from full a bucket is, in µs.
+func (s *Store) level(ctx context.Context, b bucket) (int64, error) {
+	level, err := b.level(s.db.Read(ctx))
+	if err == nil && level > b.spend.Burst { // the clock was put back
+		err = s.db.Write(ctx, b.clamp)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look at a bucket: %w", err)
+	}
+	return min(max(level, 0), b.spend.Burst), nil
+}
+
+func (s *Store) giveBack(ctx context.Context, b bucket) (kv.Result, error) {
+	var after int64
+	if err := s.db.Write(ctx, func(tx *db.Tx) (err error) { after, err = b.giveBack(tx); return err }); err != nil {
+		return kv.Result{}, fmt.Errorf("give back: %w", err)
+	}
+	return b.spend.Result(after, true), nil
+}
+
+// Sweep deletes buckets that are full again, which are worth nothing.
+func (s *Store) Sweep(ctx context.Context) error {
+	if err := s.db.Write(ctx, func(tx *db.Tx) error { return sweep(tx, s.now()) }); err != nil {
+		return fmt.Errorf("sweep the counts of wrong passwords: %w", err)
+	}
+	return nil
+}
+
+// Close does nothing: the database is the caller's.
+func (s *Store) Close() error { return nil }
+
+// now is the time in µs since 1970, nil for that of the database.
+func (s *Store) now() *int64 {
+	if s.opts.Now == nil {
+		return nil
+	}
+	now := s.opts.Now().UnixMicro()
+	return &now
+}
+
+// bound is kv.Bound for a column of text, which takes no NUL and no broken UTF-8.
+func bound(key string) string {
+	if strings.ContainsRune(key, 0) || !utf8.ValidString(key) {
+		sum := sha256.Sum256([]byte(key))
+		return "sha256:" + hex.EncodeToString(sum[:])
+	}
+	return kv.Bound(key)
+}
