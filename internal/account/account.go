@@ -84,6 +84,9 @@ type Service struct {
 
 	hashMemory uint32
 	onHash     func(Source)
+
+	deviceKey  []byte // of the proofs of known devices
+	unknownKey []byte // of the targets of names that no account has
 }
 
 // New returns the accounts in cfg.DB.
@@ -104,6 +107,9 @@ func New(cfg Config) *Service {
 
 		hashMemory: cmp.Or(cfg.HashMemory, hashMemory),
 		onHash:     cfg.OnHash,
+
+		deviceKey:  cfg.Keys.Key("known-device"),
+		unknownKey: cfg.Keys.Key("unknown-name"),
 	}
 }
 

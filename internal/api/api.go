@@ -57,6 +57,7 @@ type Config struct {
 	Free      *freemode.Service
 	Captcha   *captcha.Verifier
 	Counters  kv.Store
+	Guesses   kv.Store        // wrong passwords by target, see guess.go
 	Secrets   *secret.Keyring // signs the cookie of passwords that were given
 	Audit     *audit.Log
 	IDs       *ident.Source

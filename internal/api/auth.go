@@ -75,12 +75,8 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	if err := c.human(settings, in.CaptchaToken); err != nil {
 		return sessionReply{}, err
 	}
-	name, password := *in.Username, secret.Text(*in.Password)
-	user, err := a.Accounts.Login(c.ctx(), c.source(), name, password, settings.RequireEmailVerification)
+	user, err := c.signIn(*in.Username, secret.Text(*in.Password), settings.RequireEmailVerification)
 	if err != nil {
-		if !fault.Is(err, fault.RateLimited) { // then the password was not looked at
-			c.auditLoginFailed(name)
-		}
 		return sessionReply{}, err
 	}
 	token, _, err := a.Accounts.Issue(user)
@@ -95,7 +91,7 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	c.actor.UserID = user.ID
 	c.notes = append(c.notes, note{action: audit.Login, path: "/api/auth/login"})
 	http.SetCookie(c.w, a.sessionCookie(token, account.SessionLifetime))
-	return sessionReply{viewUser(user), used}, nil
+	return sessionReply{viewUser(user), used}, c.knowDevice(user)
 }
 
 // keepsCookies refuses to sign anybody in where the cookie would be lost. Fault: Forbidden.

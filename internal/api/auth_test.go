@@ -9,12 +9,14 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"larder/internal/api"
 	"larder/internal/apptest"
 	"larder/internal/config"
 	"larder/internal/db"
@@ -31,10 +33,11 @@ func login(c *apptest.Client, username, password string, header ...string) *appt
 	return c.Post("/api/auth/login", M{"username": username, "password": password}, header...)
 }
 
-// cookie returns the only Set-Cookie of a reply.
+// cookie returns the only Set-Cookie of a reply beside that of known devices.
 func cookie(t *testing.T, r *apptest.Reply) *http.Cookie {
 	t.Helper()
 	all := (&http.Response{Header: r.Header}).Cookies()
+	all = slices.DeleteFunc(all, func(c *http.Cookie) bool { return c.Name == api.DeviceCookie })
 	if len(all) != 1 {
 		t.Fatalf("%d cookies are set: %v", len(all), r.Header.Values("Set-Cookie"))
 	}

@@ -174,15 +174,18 @@ func (c *call) guessKey(id string, remembered bool, check func() error) error {
 	return err
 }
 
-// guessPassword limits wrong passwords, ten a minute for an IP and each of targets. A place is taken with every one of them before anything is checked,
-// and given back unless the password is wrong: of any number at once, on any number of replicas, no more are checked than there are places.
-func (c *call) guessPassword(targets []string, check func() error) error {
+// guessPassword limits wrong passwords: ten a minute for an IP and each of named and passwords, and
+// for each of passwords whatever the IP (see guess). It takes a place of every one of them before
+// it calls check, and gives the places back unless the password is wrong. So of any number at once,
+// on any number of replicas, no more are checked than there are places.
+func (c *call) guessPassword(named string, passwords []string, check func() error) error {
+	targets := append([]string{named}, passwords...)
 	for i, target := range targets {
 		if err := c.takeGuess(target, 1); err != nil {
 			return errors.Join(err, c.giveBack(targets[:i]))
 		}
 	}
-	err := check()
+	err := c.guess(passwords, fault.InvalidPassword, check)
 	if fault.Is(err, fault.InvalidPassword) {
 		return err
 	}

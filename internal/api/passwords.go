@@ -40,7 +40,7 @@ func (a *API) verifyPassword(c *call, in verifyPasswordInput) (unlockedReply, er
 		return unlockedReply{}, fault.New(fault.Invalid, "There is no password to be given here.")
 	}
 	var given []string
-	err = c.guessPassword(targets("entry:"+in.ID, door.Locks), func() (err error) {
+	err = c.guessPassword("entry:"+in.ID, passwords(door.Locks), func() (err error) {
 		given, err = c.try(door.Locks, secret.Text(*in.Password))
 		return err
 	})
@@ -84,7 +84,7 @@ func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 		door.Locks = nil // that somebody guesses there tells nobody anything
 	}
 	var given []string
-	err = c.guessPassword(targets("path:"+path.String(), door.Locks), func() (err error) {
+	err = c.guessPassword("path:"+path.String(), passwords(door.Locks), func() (err error) {
 		if given, err = c.try(door.Locks, secret.Text(*in.Password)); err != nil {
 			return err
 		}
@@ -125,11 +125,12 @@ func (c *call) noKey() error {
 	return nil
 }
 
-// targets are what wrong passwords are counted for: what was named, and each password itself, since many names can lead to one.
-func targets(named string, locks []files.Lock) []string {
-	all := []string{named}
-	for _, lock := range locks {
-		all = append(all, "password:"+lock.ID)
+// passwords returns the targets of wrong answers besides the name that was called: each password
+// itself, since many names can lead to one. A new password has a new id, and so a new count.
+func passwords(locks []files.Lock) []string {
+	all := make([]string, len(locks))
+	for i, lock := range locks {
+		all[i] = "password:" + lock.ID
 	}
 	return all
 }

@@ -208,7 +208,7 @@ func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error
 		return verifyShareReply{}, err
 	}
 	var given []string
-	err = c.guessPassword(targets("share:"+visit.ID, visit.Locks), func() (err error) {
+	err = c.guessPassword("share:"+visit.ID, passwords(visit.Locks), func() (err error) {
 		given, err = c.try(visit.Locks, secret.Text(*in.Password))
 		return err
 	})

@@ -69,6 +69,7 @@ type Deps struct {
 	OnHash func(account.Source) // called before a password is hashed, which has its place then; nil for nothing
 
 	RedisPatience time.Duration // for one look at a limit, 0 for 200 ms
+	OwnClock      bool          // count wrong passwords by Now, not by the clock of Redis or PostgreSQL
 
 	UI fs.FS // the web UI, nil for the one that was built into the binary
 
@@ -105,6 +106,7 @@ type App struct {
 	masterKey *secret.Keyring
 	ids       *ident.Source
 	counters  kv.Store
+	guesses   kv.Store
 	seeded    atomic.Bool
 	listener  net.Listener
 	ops       net.Listener
@@ -132,6 +134,9 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	}
 	if a.counters, err = openCounters(cfg, deps); err != nil {
 		return nil, errors.Join(err, a.DB.Close())
+	}
+	if a.guesses, err = openGuesses(cfg, deps, a.DB); err != nil {
+		return nil, errors.Join(err, a.counters.Close(), a.DB.Close())
 	}
 	a.masterKey = keys
 	a.build()
@@ -257,7 +262,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	handler, err := api.New(api.Config{
 		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Shares: a.Shares,
-		Downloads: a.Downloads, Lifecycle: a.Lifecycle, Free: a.Free, Captcha: a.captcha(), Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey,
+		Downloads: a.Downloads, Lifecycle: a.Lifecycle, Free: a.Free, Captcha: a.captcha(), Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey, Guesses: a.guesses,
 		Audit: a.Audit, Announcements: a.News, Thumbs: a.Thumbs, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
 		LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, CaptchaReady: a.Config.CaptchaVerifyURL != "", Development: a.Config.Development,
 		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, SpoolRoom: a.spoolRoom, UI: a.ui(), StoreAddresses: a.Providers.Outside, Started: a.seeded.Load, Ready: a.ready,
@@ -317,7 +322,7 @@ func (a *App) Close() error {
 	if a.Thumbs != nil {
 		a.Thumbs.Close()
 	}
-	errs = append(errs, a.counters.Close(), a.Providers.Close(), a.DB.Close())
+	errs = append(errs, a.counters.Close(), a.guesses.Close(), a.Providers.Close(), a.DB.Close())
 	if a.unlock != nil {
 		errs = append(errs, a.unlock())
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +17,10 @@ import (
 
 	"larder/internal/blob/disk"
 	"larder/internal/config"
+	"larder/internal/db"
 	"larder/internal/kv"
 	"larder/internal/kv/memory"
+	"larder/internal/kv/postgres"
 	"larder/internal/kv/redis"
 	"larder/internal/secret"
 )
@@ -62,6 +65,33 @@ func openCounters(cfg config.Config, deps Deps) (kv.Store, error) {
 		return redis.New(cfg.RedisURL.Reveal(), redis.Options{Now: deps.Now, Log: deps.Log, Patience: deps.RedisPatience})
 	}
 	return memory.New(deps.Now, 0), nil
+}
+
+// openGuesses opens the store that counts wrong passwords by target: in Redis where there is one,
+// else in PostgreSQL, else in memory. It shares no memory with the store of the other counters,
+// where callers choose the names and could push these counts out.
+func openGuesses(cfg config.Config, deps Deps, d *db.DB) (kv.Store, error) {
+	switch {
+	case cfg.RedisURL != "":
+		return redis.New(cfg.RedisURL.Reveal(), redis.Options{
+			Now: deps.Now, Log: deps.Log, Patience: deps.RedisPatience, Prefix: "larder:guesses:", OwnClock: deps.OwnClock,
+		})
+	case cfg.Postgres():
+		var opts postgres.Options
+		if deps.OwnClock {
+			opts.Now = deps.Now
+		}
+		return postgres.New(d, opts), nil
+	}
+	return memory.New(deps.Now, 0), nil
+}
+
+// sweepGuesses deletes the counts of wrong passwords that have ended from the database.
+func (a *App) sweepGuesses(ctx context.Context) error {
+	if table, ok := a.guesses.(*postgres.Store); ok {
+		return table.Sweep(ctx)
+	}
+	return nil
 }
 
 // operations serves metrics and profiles; it is never reached through the public listener (abuse case C121).

@@ -121,6 +121,7 @@ func (l *Larder) startReplica(t testing.TB) {
 		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Names, MailRoots: MailRoots(), HashMemory: l.hashMemory,
 		OnHash:        l.onHash,
 		RedisPatience: time.Minute, // a busy machine is no outage
+		OwnClock:      true,
 		UI:            UI,
 		Unswept:       true,
 	})

@@ -54,7 +54,7 @@ func TestAnswersTakeAsLong(t *testing.T) {
 		cfg.RateLimitEnabled, cfg.AuthRateLimit = false, 1<<30
 	})
 	for _, p := range cases(t, l) {
-		t.Run(p.name, func(t *testing.T) { p.run(t, l.Client(t), pairs, timed) })
+		t.Run(p.name, func(t *testing.T) { p.run(t, l, pairs, timed) })
 	}
 }
 
@@ -105,6 +105,13 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 			return c.Do(apptest.Request{Method: "PROPFIND", Path: "/webdav/uploads", Header: h})
 		}}
 	}
+	l.User(t, "tired")
+	for i := range 20 {
+		for _, name := range []string{"noone", "tired"} {
+			from := fmt.Sprintf("10.9.%d.%d", len(name), i) // by address it is limited as well
+			l.Client(t).Post("/api/auth/login", M{"username": name, "password": "wrong"}, "X-Forwarded-For", from)
+		}
+	}
 	own, files := shares(alice)
 	verify := func(what, share, password string) asking {
 		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
@@ -116,6 +123,7 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 		{"login, a wrong password and a disabled account", 401, [2]asking{login("a wrong password", "alice"), login("a disabled account", "disabled")}},
 		{"login, a wrong password and an unverified account", 401, [2]asking{login("a wrong password", "alice"), login("an unverified account", "waiting")}},
 		{"login, nobody's address and somebody's", 401, [2]asking{login("nobody's address", "nobody@example.org"), login("somebody's", "alice@example.org")}},
+		{"login refused, nobody and somebody", 429, [2]asking{login("nobody", "noone"), login("somebody", "tired")}},
 		{"forgot-password, unknown and known", 200, [2]asking{mailed(forgot, "unknown", unknown), mailed(forgot, "known", always("alice@example.org"))}},
 		{"resend-verification, unknown and waiting", 200, [2]asking{mailed(resend, "unknown", unknown), mailed(resend, "waiting", always("waiting@example.org"))}},
 		{"resend-verification, verified and waiting", 200, [2]asking{mailed(resend, "verified", always("alice@example.org")), mailed(resend, "waiting", always("waiting@example.org"))}},
@@ -147,11 +155,14 @@ func shares(c *apptest.Client) (own, files string) {
 	return share(M{"fileId": open, "password": "a right password"}), share(M{"fileId": locked})
 }
 
-func (p pair) run(t *testing.T, c *apptest.Client, pairs int, timed bool) {
-	c = c.In(t)
+func (p pair) run(t *testing.T, l *apptest.Larder, pairs int, timed bool) {
+	c := l.Client(t)
 	var took [2][]time.Duration
 	for i := -2; i < pairs; i++ { // two to warm up
 		var said [2]string
+		if p.status == 401 {
+			l.Clock.Advance(2 * time.Minute) // wrong passwords are limited by target
+		}
 		for turn := range 2 {
 			which := (turn + i&1) % 2
 			from := fmt.Sprintf("10.%d.%d.%d", 1+which, (i+2)/250, (i+2)%250+1) // wrong answers are limited by address

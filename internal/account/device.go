@@ -1,0 +1,150 @@
+package account
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"larder/internal/fault"
+	"larder/internal/vpath"
+)
+
+// A known device is a browser in which an account has signed in. It holds a proof, which lets its
+// next sign-in pass beside the wrong passwords that strangers have given for the account. The proof
+// signs nobody in. Its MAC covers the account and the stored password hash, so that a new password
+// ends it without a row in the database. The proof itself contains neither.
+
+// DeviceLifetime is how long a device is known after its last sign-in to the account.
+const DeviceLifetime = 180 * 24 * time.Hour
+
+const (
+	maxDevices  = 8 // proofs in one cookie, one for each account; the oldest go
+	deviceNonce = 16
+	deviceBody  = 8 + deviceNonce // the end (ms), the nonce
+	// unknownNames is the number of targets that all names without an account share.
+	unknownNames = 1 << 16
+)
+
+var deviceEncoding = base64.RawURLEncoding.Strict()
+
+// device is one proof.
+type device struct {
+	body [deviceBody]byte
+	mac  [sha256.Size]byte
+}
+
+// LoginTarget returns the target that wrong passwords of a sign-in count for. name is the user name
+// or address that was typed, proofs the cookie of known devices, "" for none.
+//
+// A device that is known for the account is a target of its own. Otherwise an account has one
+// target for its user name and one for its address: one for both would tell that they belong
+// together. A name without an account has a target as well, at the same cost, so that the limit
+// does not tell which accounts exist. Such names share a fixed number of targets, chosen by a keyed
+// hash. A wrong password costs a hash, so that few of these targets are in use at a time, and a
+// caller cannot look for two names that share one.
+func (s *Service) LoginTarget(ctx context.Context, name, proofs string) (string, error) {
+	u, stored, err := findUser(s.db.Read(ctx), name)
+	known := err == nil
+	switch {
+	case fault.Is(err, fault.NotFound):
+		stored = s.nobodysHash()
+	case err != nil:
+		return "", err
+	}
+	proved := ""
+	for _, d := range readDevices(proofs) {
+		if s.holds(d, u.ID, stored) {
+			proved = "device:" + hex.EncodeToString(d.body[8:])
+		}
+	}
+	unknown := s.unknownTarget(name)
+	switch {
+	case !known:
+		return unknown, nil
+	case proved != "":
+		return proved, nil
+	case usernamePattern.MatchString(name):
+		return "username:" + u.ID, nil
+	}
+	return "email:" + u.ID, nil
+}
+
+// unknownTarget is the target of a name without an account, whose case makes no difference.
+func (s *Service) unknownTarget(name string) string {
+	h := hmac.New(sha256.New, s.unknownKey)
+	h.Write([]byte(vpath.Fold(name)))
+	return fmt.Sprintf("nobody:%04x", binary.BigEndian.Uint32(h.Sum(nil))%unknownNames)
+}
+
+// KnowDevice returns the value of the cookie for a browser in which u has just signed in, where u
+// is what Login returned: a new proof, and those of other accounts in proofs. It returns "" when
+// the password was replaced or the sessions were ended since Login.
+func (s *Service) KnowDevice(ctx context.Context, u User, proofs string) (string, error) {
+	now, stored, err := readUser(s.db.Read(ctx), byID, u.ID)
+	switch {
+	case fault.Is(err, fault.NotFound) || err == nil && now.SessionVersion != u.SessionVersion:
+		return "", nil // stored may be a password that this browser never gave
+	case err != nil:
+		return "", err
+	}
+	var fresh device
+	binary.BigEndian.PutUint64(fresh.body[:8], uint64(s.now().Add(DeviceLifetime).UnixMilli()))
+	if _, err := io.ReadFull(s.random, fresh.body[8:]); err != nil {
+		return "", fmt.Errorf("read randomness: %w", err)
+	}
+	copy(fresh.mac[:], s.deviceMAC(fresh, u.ID, stored))
+	all := []string{fresh.String()}
+	for _, d := range readDevices(proofs) {
+		if !s.holds(d, u.ID, stored) && len(all) < maxDevices {
+			all = append(all, d.String())
+		}
+	}
+	return strings.Join(all, "."), nil
+}
+
+// holds reports whether a proof was made for the account with that stored password and has not
+// ended. A proof that would last longer than DeviceLifetime was made by a clock that has been put
+// back since, and does not hold.
+func (s *Service) holds(d device, userID, stored string) bool {
+	ends := int64(binary.BigEndian.Uint64(d.body[:8]))
+	now := s.now()
+	right := hmac.Equal(d.mac[:], s.deviceMAC(d, userID, stored))
+	return right && ends > now.UnixMilli() && ends <= now.Add(DeviceLifetime+clockSlack).UnixMilli()
+}
+
+func (s *Service) deviceMAC(d device, userID, stored string) []byte {
+	h := hmac.New(sha256.New, s.deviceKey)
+	h.Write(d.body[:])
+	h.Write([]byte(userID + "\x00" + stored))
+	return h.Sum(nil)
+}
+
+// String returns a proof as it stands in the cookie, 75 characters.
+func (d device) String() string {
+	return deviceEncoding.EncodeToString(append(d.body[:], d.mac[:]...))
+}
+
+// readDevices reads the value of a cookie that KnowDevice made. Any other text has no proofs at
+// all.
+func readDevices(proofs string) []device {
+	const size = deviceBody + sha256.Size
+	if proofs == "" || len(proofs) >= maxDevices*(deviceEncoding.EncodedLen(size)+1) {
+		return nil
+	}
+	var all []device
+	for text := range strings.SplitSeq(proofs, ".") {
+		raw, err := deviceEncoding.DecodeString(text)
+		if err != nil || len(raw) != size {
+			return nil
+		}
+		all = append(all, device{[deviceBody]byte(raw), [sha256.Size]byte(raw[deviceBody:])})
+	}
+	return all
+}

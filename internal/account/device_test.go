@@ -1,0 +1,112 @@
+package account_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"larder/internal/account"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+)
+
+func (w *world) target(name, proofs string) string {
+	w.t.Helper()
+	target, err := w.LoginTarget(context.Background(), name, proofs)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return target
+}
+
+func (w *world) know(u account.User, proofs string) string {
+	w.t.Helper()
+	proofs, err := w.KnowDevice(context.Background(), u, proofs)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return proofs
+}
+
+// However many names are made up, they have 65,536 targets.
+func TestUnknownNamesShareTargets(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := newWorld(t, d)
+		ann := w.add("ann")
+		seen := map[string]bool{}
+		for i := range 1000 {
+			target := w.target(fmt.Sprintf("nobody_%d", i), "")
+			if !strings.HasPrefix(target, "nobody:") || len(target) != len("nobody:ffff") {
+				t.Fatalf("target %s", target)
+			}
+			seen[target] = true
+		}
+		if len(seen) < 950 {
+			t.Errorf("1000 names have %d targets", len(seen))
+		}
+		if got := w.target("ANN", ""); got != "username:"+ann.ID {
+			t.Errorf("a username has the target %s", got)
+		}
+		if got := w.target("ANN@example.org", ""); got != "email:"+ann.ID {
+			t.Errorf("an address has the target %s", got)
+		}
+	})
+}
+
+// A known device is bound to the password that was given at the sign-in, also where that was
+// replaced in the same moment.
+func TestKnownDeviceIsOfThePasswordGiven(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := newWorld(t, d)
+		ann, gone := w.add("ann"), w.add("gone")
+		signedIn, err := w.Login(context.Background(), from, "ann", "password", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.target("ann", w.know(signedIn, "")); !strings.HasPrefix(got, "device:") {
+			t.Errorf("a known device has the target %s", got)
+		}
+		other, err := w.HashPassword(context.Background(), from, "another one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(func(tx *db.Tx) error { return w.SetPassword(tx, ann.ID, other) })
+		if got := w.know(signedIn, ""); got != "" {
+			t.Errorf("who gave the old password is known by %s", got)
+		}
+		w.write(func(tx *db.Tx) error { _, err := tx.Exec("DELETE FROM users WHERE id = $1", gone.ID); return err })
+		if got := w.know(gone, ""); got != "" {
+			t.Errorf("an account that has gone is known by %s", got)
+		}
+	})
+}
+
+// A cookie holds the proofs of eight accounts, one of each: the oldest goes.
+func TestKnownDeviceHoldsEightAccounts(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := newWorld(t, d)
+		proofs := ""
+		for i := range 9 {
+			u := w.add(fmt.Sprint("user", i))
+			for range 3 {
+				proofs = w.know(u, proofs)
+			}
+		}
+		for i := range 9 {
+			want := "device:"
+			if i == 0 {
+				want = "username:"
+			}
+			if got := w.target(fmt.Sprint("user", i), proofs); !strings.HasPrefix(got, want) {
+				t.Errorf("account %d of nine has the target %s, want %s", i+1, got, want)
+			}
+		}
+		if len(proofs) != 8*75+7 {
+			t.Errorf("the cookie has %d characters", len(proofs))
+		}
+	})
+}
