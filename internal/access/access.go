@@ -112,8 +112,9 @@ type Verdict struct {
 	Asks      []string // NeedsPassword: the id of the entry's password (first), and the ids of the rules (in order), whose passwords would help
 }
 
-// barred reports whether g's password stands between a and that permission. A download asks everybody; for all else the entry's owner and
-// administrators pass. A key is judged as the session of its owner, but it can never give a password.
+// barred reports whether g's password stands between a and that permission. A download asks
+// everybody; for all else the entry's owner and administrators pass. A key is judged as the session
+// of its owner, but it can never give a password.
 func (a *Actor) barred(g *Guard, permission Permission) bool {
 	if g == nil || a.unlocked(g.ID) {
 		return false

@@ -9,9 +9,10 @@ import (
 	"larder/internal/apptest"
 )
 
-// The row of abuse cases C79 and C80 that is WebDAV's: no key gets bytes, size or validators of what is behind a password, wherever that is, nor copies it;
-// the keys of its owner and of administrators may list it and replace it, and it keeps the password (C82). The key of anybody else lists nothing that a
-// folder's password covers.
+// The row of abuse cases C79 and C80 that is WebDAV's: no key gets bytes, size or validators of
+// what is behind a password, wherever that is, nor copies it; the keys of its owner and of
+// administrators may list it and replace it, and it keeps the password (C82). The key of anybody
+// else lists nothing that a folder's password covers.
 func TestProtectedFilesByWebDAV(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -9,8 +9,9 @@ import (
 	"larder/internal/apptest"
 )
 
-// A key lists what is behind a password only where the session of its owner would without that password: every answer that tells names, sizes or counts is
-// the same for both, but for the key that can never give the password (docs/decisions.md, Metadata and passwords).
+// A key lists what is behind a password only where the session of its owner would without that
+// password: every answer that tells names, sizes or counts is the same for both, but for the key
+// that can never give the password (docs/decisions.md, Metadata and passwords).
 func TestKeysSeeNoMoreBehindAPasswordThanTheirOwner(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -74,7 +75,8 @@ func TestKeysSeeNoMoreBehindAPasswordThanTheirOwner(t *testing.T) {
 		}
 		same(t, "the administrator's key", names(adminKey, "/public/find-outer"), "find-inner", "find-outer.png")
 
-		// WebDAV: the folder shows, as its name does in the folder above; nothing that is in it does
+		// WebDAV: the folder shows, as its name does in the folder above; nothing that is in it
+		// does
 		for _, row := range []struct {
 			path, depth  string
 			alice, admin int
@@ -120,7 +122,8 @@ func TestKeysSeeNoMoreBehindAPasswordThanTheirOwner(t *testing.T) {
 	})
 }
 
-// entryFacts is what an answer tells of entries: its status, and the names, sizes, counts, flags and codes in it.
+// entryFacts is what an answer tells of entries: its status, and the names, sizes, counts, flags
+// and codes in it.
 func entryFacts(r *apptest.Reply) string {
 	if r.Status != 200 || strings.Contains(r.Header.Get("Content-Type"), "zip") {
 		return fmt.Sprint(r.Status, " ", factFields.FindAllString(string(r.Body), 1))
@@ -129,3 +132,56 @@ func entryFacts(r *apptest.Reply) string {
 }
 
 var factFields = regexp.MustCompile(`"(name|size|path|total|public|hasPassword|needsPassword|code)":("[^"]*"|[^,}]*)`)
+
+// What lies behind a password leaves its reach by no key: not by a move, a batch, a copy, nor by
+// MOVE and COPY. By the session of who may remove the password it does, and is served at its new
+// place as anything there.
+func TestKeysTakeNothingFromBehindAPassword(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		const home = "/home/alice"
+		alice := l.User(t, "alice")
+		key, byDAV := alice.Key(M{"uploadPath": home}), davKey(alice, M{"uploadPath": home})
+		shut := mkdir(alice, home, "shut")
+		mkdir(alice, home+"/shut", "deep")
+		file := alice.Upload(home+"/shut", "f.png", []byte("secret"))
+		other := alice.Upload(home, "other.png", []byte("other"))
+		link := alice.Post("/api/files/"+file+"/link", m{}).OK(200).Text("link.url")
+		guard(alice, shut, "open sesame")
+		still := func(what, path string) {
+			t.Helper()
+			status(t, what+": its path", alice.Get(path), 403, "PASSWORD_REQUIRED")
+			davRefused(t, what+": GET", dav(byDAV, "GET", path, nil), 403)
+			status(t, what+": its link", l.Client(t).Get(link), 404, "NOT_FOUND")
+		}
+		still("at first", home+"/shut/f.png")
+
+		status(t, "a move", key.Post("/api/files/"+file+"/move", m{"targetPath": home}), 403, "PASSWORD_REQUIRED")
+		status(t, "a copy", key.Post("/api/files/"+file+"/copy", m{"targetPath": home}), 403, "PASSWORD_REQUIRED")
+		batch := key.Post("/api/files/batch", m{"action": "move", "fileIds": []string{file, other}, "targetPath": home + "/shut/deep"}).OK(200)
+		equal(t, "a batch within", batch.Value("succeeded"), []string{file, other})
+		batch = key.Post("/api/files/batch", m{"action": "move", "fileIds": []string{file, other}, "targetPath": home}).OK(200)
+		equal(t, "a batch", batch.Value("succeeded"), []string{})
+		equal(t, "why", batch.Value("failed.0.code"), "PASSWORD_REQUIRED")
+		for _, to := range []string{"/f.png", "/free.png"} {
+			for _, method := range []string{"MOVE", "COPY"} {
+				davRefused(t, method+" to "+to, dav(byDAV, method, home+"/shut/deep/f.png", nil, "Destination", "/webdav"+home+to), 403)
+				davRefused(t, method+" of the folder to "+to, dav(byDAV, method, home+"/shut/deep", nil, "Destination", "/webdav"+home+to), 403)
+			}
+			dav(byDAV, "PUT", home+"/free.png", "beside") // and then over something
+		}
+		still("after all that", home+"/shut/deep/f.png")
+
+		status(t, "MOVE within", dav(byDAV, "MOVE", home+"/shut/deep/f.png", nil, "Destination", "/webdav"+home+"/shut/g.png"), 201, "")
+		still("within", home+"/shut/g.png")
+		status(t, "MOVE of the folder", dav(byDAV, "MOVE", home+"/shut", nil, "Destination", "/webdav"+home+"/closed"), 201, "")
+		still("with its folder", home+"/closed/g.png")
+
+		alice.Post("/api/files/"+file+"/move", m{"targetPath": home}).OK(200)
+		bodyIs(t, alice.Get(home+"/g.png").OK(200), "secret")
+		bodyIs(t, l.Client(t).Get(link).OK(200), "secret")
+		status(t, "moved by alice", dav(byDAV, "GET", home+"/g.png", nil), 200, "")
+		alice.Post("/api/files/"+file+"/move", m{"targetPath": home + "/closed"}).OK(200)
+		still("and back", home+"/closed/g.png")
+	})
+}

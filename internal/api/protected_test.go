@@ -115,8 +115,9 @@ func asksWhoSignedIn(_, caller string) (int, string) {
 	return 403, "PASSWORD_REQUIRED"
 }
 
-// asksWhoMayNotList: what is in a folder with a password is listed for its owner, for administrators, and for the keys of both. A file with a password stands in the
-// listing of its folder like any other, and a rule about downloads hides nothing.
+// asksWhoMayNotList: what is in a folder with a password is listed for its owner, for
+// administrators, and for the keys of both. A file with a password stands in the listing of its
+// folder like any other, and a rule about downloads hides nothing.
 func asksWhoMayNotList(protection, caller string) (int, string) {
 	switch {
 	case caller == "visitor":

@@ -137,6 +137,12 @@ func (m *move) judge(target vpath.Path) error {
 	if err := v.keeps(m.tx, a, &m.source, from, to); err != nil {
 		return err
 	}
+	// The entry's own password goes along. The one above it does not.
+	if !sameGuard(from.Above, to.Above) {
+		if err := v.mayLift(m.tx, a, m.source.trail[:len(m.source.trail)-1]); err != nil {
+			return err
+		}
+	}
 	switch {
 	case v.fixed(&m.source):
 		return fixedFault()
@@ -159,6 +165,12 @@ func (m *move) judge(target vpath.Path) error {
 		return err
 	}
 	return m.fits(path)
+}
+
+// sameGuard reports whether what stood behind the password before does so after, or stood behind
+// none.
+func sameGuard(before, after *access.Guard) bool {
+	return before == nil || after != nil && after.ID == before.ID
 }
 
 // fits checks that the deepest entry in a folder stays within the levels a path may have. The bytes of the longest path below are not

@@ -148,6 +148,26 @@ func (v *view) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) err
 	return nil
 }
 
+// mayLift decides who takes something out of the reach of a password, that of the nearest entry on
+// the trail that has one: an actor who has given it, or who may remove it, and so never a key.
+// Fault: PasswordRequired.
+func (v *view) mayLift(tx *db.Tx, a access.Actor, trail []level) error {
+	n, _, err := v.findID(tx, nearest(trail))
+	if err != nil || a.Has(n.password) {
+		return err
+	}
+	err = v.maySetPassword(tx, a, &n, false)
+	if fault.Is(err, fault.Forbidden) {
+		return passwordFirst()
+	}
+	return err
+}
+
+func passwordFirst() error {
+	return fault.New(fault.PasswordRequired,
+		"A password protects this where it lies. Give that password before you take it elsewhere. API keys cannot give one.")
+}
+
 // Guards returns by mount which password covers what is in it: that of its root, or the nearest above; "" for none. Whether other mounts hide it
 // makes no difference. The caller holds the tree alone.
 func (t *Tree) Guards(tx *db.Tx) (map[string]string, error) {

@@ -30,6 +30,12 @@ func (m *move) judgeThere() (err error) {
 		if err := m.view.allow(m.actor, facts, access.Update); err != nil {
 			return err
 		}
+		// The source's content gets the password of what is there, if that has its own.
+		if m.there.password != "" && !sameGuard(m.source.facts(m.actor).Guard, facts.Guard) {
+			if err := m.view.mayLift(m.tx, m.actor, m.source.trail); err != nil {
+				return err
+			}
+		}
 		return m.free(m.tx, m.actor, there.trail)
 	}
 	if err := m.view.allow(m.actor, facts, access.Delete); err != nil {

@@ -1,6 +1,8 @@
 package files
 
 import (
+	"slices"
+
 	"larder/internal/access"
 	"larder/internal/db"
 )
@@ -14,13 +16,15 @@ func hides(p access.Permission) bool { return p == access.Read || p == access.Do
 // keeps refuses a new place or name that would shed a rule (abuse case C26): whoever may take something away need not be allowed to see it, and
 // must not get to see it by taking it to where they may. to are the facts at the new place. Fault: Forbidden.
 //
-// A key is held against its owner's rights too, since it is the owner who finds the thing at the new place. Passwords of entries don't matter:
-// they go along, and what lies behind somebody else's could not be taken away in the first place.
+// A key is held against its owner's rights too, since it is the owner who finds the thing at the
+// new place; no password that was given counts for a key. Passwords of entries are for mayLift.
 func (v *view) keeps(tx *db.Tx, a access.Actor, n *node, from, to access.Target) error {
 	from.Guard, from.Above, to.Guard, to.Above = nil, nil, nil, nil
 	to.OwnerID = n.owner
 	owner := a
-	owner.Key = nil
+	if a.Key != nil {
+		owner.Key, owner.Unlocked = nil, nil
+	}
 	for _, p := range permissions {
 		if err := v.keepsOne(tx, owner, n, from, to, p); err != nil {
 			return err
@@ -34,13 +38,31 @@ func (v *view) keeps(tx *db.Tx, a access.Actor, n *node, from, to access.Target)
 	return nil
 }
 
-// keepsOne is keeps for one permission. A file must not gain what hides, nor anything that a rule withholds. Of a folder all must be open to
-// the actor, whatever the new place is like, since it can be like the old one in part; and what a rule withholds in it must stay withheld.
+// opens reports whether what was decided after lets in somebody who was kept out before: with no
+// password, or with another one of a rule.
+func opens(before, after access.Verdict) bool {
+	switch {
+	case before.Outcome == access.Allowed || after.Outcome == access.Denied:
+		return false
+	case before.Outcome == access.Denied || after.Outcome == access.Allowed:
+		return true
+	}
+	return slices.ContainsFunc(after.Asks, func(id string) bool { return !slices.Contains(before.Asks, id) })
+}
+
+// keepsOne is keeps for one permission. A file must not gain what hides, even by a rule's password,
+// nor anything that a rule withholds. Of a folder all must be open to the actor, whatever the new
+// place is like, since it can be like the old one in part; and what a rule withholds in it must
+// stay withheld.
 func (v *view) keepsOne(tx *db.Tx, a access.Actor, n *node, from, to access.Target, p access.Permission) error {
 	if !n.folder {
 		before, after := v.policy.Decide(a, from, p), v.policy.Decide(a, to, p)
-		gained := before.Outcome != access.Allowed && after.Outcome == access.Allowed
-		if gained && (hides(p) || before.DecidedBy != access.ByDefault) {
+		switch {
+		case hides(p) && opens(before, after) && before.Outcome == access.NeedsPassword:
+			return passwordFirst()
+		case hides(p) && opens(before, after):
+			return forbidden()
+		case before.Outcome != access.Allowed && after.Outcome == access.Allowed && before.DecidedBy != access.ByDefault:
 			return forbidden()
 		}
 		return nil

@@ -33,7 +33,7 @@ type order struct {
 	Name     *vpath.Name // nil keeps the name
 	Key      string      // the API key it was asked for with, "" for a session
 	IP       string      // where from
-	Unlocked []string    // a copy's: the passwords that had been given
+	Unlocked []string    // the passwords that had been given
 	Locks    []string    // tokens that came along
 	Over     bool        // what has the name there is replaced
 	Moved    bool        // the entry lies there by now; what came into it meanwhile is still to be copied
@@ -56,6 +56,7 @@ func (m *move) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) 
 		return job.Job{}, err
 	}
 	o := m.order(target, newName)
+	o.Unlocked = m.actor.Unlocked
 	return m.queue(job.New{ID: m.IDs.UUID(), Type: MoveJob, Payload: o.text()})
 }
 

@@ -409,7 +409,8 @@ func (w *world) gains(c caller, e *entry, to string, otherwise sight) sight {
 		for _, who := range callers {
 			for _, p := range allPermissions {
 				before, after := w.has(who, p, at), w.decide(who, p, there, w.ownerAt(at))
-				gained := before != allow && after == allow && (p == "read" || p == "download") && (who.key == nil || who.key.may(p, from))
+				more := before != allow && after == allow || before == deny && after == needsPassword
+				gained := more && (p == "read" || p == "download") && (who.key == nil || who.key.may(p, from))
 				if gained && (at != from || !e.folder) { // of the folder itself there is nothing to see but its name
 					return yes
 				}
@@ -485,6 +486,21 @@ func (w *world) rename(c caller, e *entry, name string) answer {
 	return orRefused(answer{done}, also)
 }
 
+// takes reports whether a caller may take an entry out of the reach of the password above it:
+// within that reach everybody may, out of it who could lift the password, by having given it or
+// because they may remove it, and never a key.
+func (w *world) takes(c caller, e *entry, folder string) bool {
+	if e.place() == "/" {
+		return true
+	}
+	above := w.guard(parentOf(e.place()))
+	if above == nil || w.guard(folder) == above {
+		return true
+	}
+	mayRemove := c.user != nil && (c.user.role == "admin" || c.user == above.owner && !w.mountsBelow(above.place()))
+	return c.key == nil && (c.gave(above.id) || mayRemove)
+}
+
 // move is POST /api/files/{id}/move.
 func (w *world) move(c caller, e *entry, folder, name string) answer {
 	if a := c.admitted("write", "delete"); a != nil {
@@ -502,6 +518,9 @@ func (w *world) move(c caller, e *entry, folder, name string) answer {
 	to := child(folder, name)
 	refused, also := w.mayChange(c, "delete", e)
 	refused = append(refused, w.mayCreate(c, to)...)
+	if !w.takes(c, e, folder) {
+		refused = append(refused, askPassword, forbidden)
+	}
 	var faults answer
 	if w.carriesMount(e) || e.folder && within(folder, e.place()) || w.at(to) != nil || w.virtual(to) {
 		faults = append(faults, conflict)

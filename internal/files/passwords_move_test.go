@@ -1,0 +1,285 @@
+package files_test
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// guardedHome gives ann a home with nested passwords, and returns an API key of hers. bob may do
+// everything in it, and owns nothing.
+func (w *depot) guardedHome() (key access.Actor) {
+	w.rule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob"})
+	w.rule(access.Rule{Pattern: "/vault/**", Effect: access.Allow, UserID: "bob"})
+	w.furnish()
+	key = w.ann
+	key.Key, key.Unlocked = &access.Key{ID: "k", Permissions: access.All, Root: path("/")}, []string{"p1", "p2", "p3", "p4", "p5", "p6"}
+	return key
+}
+
+// furnish fills the home of guardedHome.
+func (w *depot) furnish() {
+	for _, p := range []string{"free", "other", "shut", "shut/deep", "shut/inner", "shut/inner/low"} {
+		w.folder(w.ann, "/home/ann/"+p)
+	}
+	for _, p := range []string{"free/x", "free/own", "free/own2", "shut/f", "shut/own", "shut/deep/d", "shut/inner/g", "shut/inner/low/h", "other/o"} {
+		w.file(w.ann, "/home/ann/"+p, p)
+	}
+	for p, password := range map[string]string{"shut": "p1", "shut/inner": "p2", "other": "p3", "shut/own": "p4", "free/own": "p5", "free/own2": "p6"} {
+		w.password(w.idAt("/home/ann/"+p), password)
+	}
+}
+
+// take moves what lies at a path to another, over what is there where that is wanted.
+func (w *depot) take(a access.Actor, from, to string, over bool) error {
+	w.t.Helper()
+	_, err := w.tree.MoveOver(w.t.Context(), a, w.idAt(from), path(to).Parent(), path(to).Base(), files.Manner{Over: over})
+	return err
+}
+
+// outOfReach are moves that take something out of the reach of a password, or to where another one asks.
+var outOfReach = []struct {
+	from, to string
+	over     bool
+	lifts    []string // the passwords that have to be given for it, by somebody who may not set them
+}{
+	{"/home/ann/shut/f", "/home/ann/free/f", false, []string{"p1"}},
+	{"/home/ann/shut/f", "/home/ann/f", false, []string{"p1"}},
+	{"/home/ann/shut/f", "/vault/f", false, []string{"p1"}}, // to another provider, by a job
+	{"/home/ann/shut/deep", "/home/ann/free/deep", false, []string{"p1"}},
+	{"/home/ann/shut/deep", "/vault/deep", false, []string{"p1"}},
+	{"/home/ann/shut/deep/d", "/home/ann/free/d", false, []string{"p1"}},
+	{"/home/ann/shut/f", "/home/ann/other/f", false, []string{"p1", "p3"}},      // where another password asks
+	{"/home/ann/shut/f", "/home/ann/shut/inner/f", false, []string{"p1", "p2"}}, // of nested ones the nearest asks
+	{"/home/ann/shut/inner/g", "/home/ann/shut/g", false, []string{"p1", "p2"}},
+	{"/home/ann/shut/inner/g", "/home/ann/free/g", false, []string{"p2"}},
+	{"/home/ann/shut/inner/low", "/home/ann/free/low", false, []string{"p2"}},
+	{"/home/ann/shut/inner", "/home/ann/free/inner", false, []string{"p1", "p2"}}, // the outer one stands before the folder itself
+	{"/home/ann/shut/own", "/home/ann/free/own3", false, []string{"p1", "p4"}},
+	{"/home/ann/shut/f", "/home/ann/free/x", true, []string{"p1"}},
+	{"/home/ann/shut/deep", "/home/ann/free/x", true, []string{"p1"}},
+	{"/home/ann/shut/f", "/home/ann/free/own", true, []string{"p1", "p5"}},    // whose password is another
+	{"/home/ann/shut/f", "/home/ann/shut/own", true, []string{"p1", "p4"}},    // likewise
+	{"/home/ann/free/own", "/home/ann/free/own2", true, []string{"p5", "p6"}}, // likewise
+}
+
+// No API key takes anything out of the reach of a password, since it can lift none: not its
+// owner's, nor an administrator's.
+func TestKeysMoveNothingOutOfAPassword(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		key := w.guardedHome()
+		adminKey := w.admin
+		adminKey.Key, adminKey.Unlocked = key.Key, key.Unlocked
+		for _, c := range outOfReach {
+			id := w.idAt(c.from)
+			for whose, who := range map[string]access.Actor{"ann's key": key, "an administrator's key": adminKey} {
+				what := whose + ", " + c.from + " to " + c.to
+				w.wantFault(what, w.take(who, c.from, c.to, c.over), fault.PasswordRequired)
+				if !c.over {
+					done, err := w.tree.MoveEach(t.Context(), who, []string{id}, path(c.to).Parent())
+					w.must(err)
+					w.wantFault(what+", in a batch", done[0].Err, fault.PasswordRequired)
+				}
+				_, err := w.tree.Copy(t.Context(), who, id, path("/home/ann/free"), nil)
+				w.wantFault(what+", copied", err, fault.PasswordRequired)
+			}
+			if w.idAt(c.from) != id {
+				t.Errorf("%s has gone", c.from)
+			}
+		}
+		if n := w.count("jobs"); n != 0 {
+			t.Errorf("%d jobs were made", n)
+		}
+	})
+}
+
+// Within the reach of a password a key moves, renames and replaces as elsewhere; what has a
+// password itself takes it along (abuse case C82).
+func TestKeysMoveWithinAPassword(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		key := w.guardedHome()
+		for _, c := range []struct {
+			from, to string
+			over     bool
+		}{
+			{"/home/ann/shut/f", "/home/ann/shut/deep/f", false},
+			{"/home/ann/shut/deep/f", "/home/ann/shut/deep/d", true},
+			{"/home/ann/shut/deep/d", "/home/ann/shut/d", false},
+			{"/home/ann/shut/deep", "/home/ann/shut/deeper", false},
+			{"/home/ann/free/x", "/home/ann/shut/x", false},
+			{"/home/ann/shut/inner/low", "/home/ann/shut/inner/lower", false},
+			{"/home/ann/free/own", "/home/ann/own", false},
+			{"/home/ann/shut", "/home/ann/free/shut", false}, // as a whole
+			{"/home/ann/free/shut/inner/g", "/home/ann/free/shut/inner/lower/g", false},
+		} {
+			w.must(w.take(key, c.from, c.to, c.over))
+		}
+		_, err := w.tree.Rename(t.Context(), key, w.idAt("/home/ann/free/shut/d"), "e")
+		w.must(err)
+		_, err = w.tree.Rename(t.Context(), key, w.idAt("/home/ann/free/shut"), "barred")
+		w.must(err)
+		for p, password := range map[string]string{"/home/ann/free/barred/e": "p1", "/home/ann/free/barred/x": "p1", "/home/ann/free/barred/inner/lower/g": "p2", "/home/ann/own": "p5"} {
+			_, err := w.read(w.ann, p)
+			w.wantFault(p+" after all that", err, fault.PasswordRequired)
+			with := w.ann
+			with.Unlocked = []string{password}
+			_, err = w.read(with, p)
+			w.must(err)
+		}
+	})
+}
+
+// A session takes something out of the reach of a password when it could lift it: with the password
+// given, or as who may set and remove it.
+func TestSessionsMoveOutOfAPasswordThatTheyMayLift(t *testing.T) {
+	for who, given := range map[string]bool{"ann": false, "admin": false, "bob": true} {
+		t.Run(who, func(t *testing.T) {
+			eachDepot(t, func(t *testing.T, w *depot) {
+				w.guardedHome()
+				actors := map[string]access.Actor{"ann": w.ann, "admin": w.admin, "bob": w.bob}
+				for _, c := range outOfReach {
+					a := actors[who]
+					for i := range c.lifts {
+						if given { // not by one password less
+							a.Unlocked = slices.Delete(slices.Clone(c.lifts), i, i+1)
+							w.wantFault(c.from+" to "+c.to+" without "+c.lifts[i], w.take(a, c.from, c.to, c.over), fault.PasswordRequired)
+							a.Unlocked = c.lifts
+						}
+					}
+					w.must(w.take(a, c.from, c.to, c.over))
+					w.work() // what is a move to another provider
+					w.idAt(c.to)
+					w.reset()
+				}
+			})
+		})
+	}
+}
+
+// reset puts the home of guardedHome back as it was.
+func (w *depot) reset() {
+	w.t.Helper()
+	for _, top := range []string{"/home/ann", "/vault"} {
+		l, err := w.tree.List(w.t.Context(), w.admin, files.ListQuery{Path: path(top), Page: 1, Limit: 100})
+		w.must(err)
+		for _, e := range l.Items {
+			_, _, err := w.tree.Delete(w.t.Context(), w.admin, e.ID)
+			w.must(err)
+		}
+	}
+	w.furnish()
+}
+
+// Who owns a folder with a password but may not remove it, because something is mounted below,
+// takes nothing out of it without the password either.
+func TestOwnerWhoMayNotLiftAPassword(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		w.guardedHome()
+		w.folder(w.ann, "/home/ann/shut/disk")
+		w.mount("/home/ann/shut/disk")
+		w.wantFault("the owner", w.take(w.ann, "/home/ann/shut/f", "/home/ann/free/f", false), fault.PasswordRequired)
+		w.must(w.take(w.ann, "/home/ann/shut/inner/g", "/home/ann/shut/inner/low/g", false))
+		with := w.ann
+		with.Unlocked = []string{"p1"}
+		w.must(w.take(with, "/home/ann/shut/f", "/home/ann/free/f", false))
+		w.must(w.take(w.admin, "/home/ann/shut/deep/d", "/home/ann/free/d", false))
+	})
+}
+
+// A move to another provider is judged when it begins and again when it ends: a password that was
+// set meanwhile holds what a key moves.
+func TestMoveJobMeetsAPassword(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		key := w.guardedHome()
+		w.tree.Key = func(context.Context, int64, string, netip.Addr) (*access.Key, bool, error) { return key.Key, true, nil }
+		w.folder(w.ann, "/home/ann/box")
+		for _, name := range []string{"begins", "ends"} {
+			w.file(w.ann, "/home/ann/box/"+name, name)
+		}
+		box := w.idAt("/home/ann/box")
+		first := w.move(key, w.idAt("/home/ann/box/begins"), "/vault")
+		w.password(box, "p9")
+		w.work()
+		w.ended(first.ID, "password")
+		w.idAt("/home/ann/box/begins")
+
+		w.write(func(tx *db.Tx) error {
+			_, err := tx.Exec("UPDATE entries SET password_hash = NULL, password_id = NULL WHERE id = $1", box)
+			return err
+		})
+		second := w.move(key, w.idAt("/home/ann/box/ends"), "/vault")
+		w.on(func(_ int, op, _ string) error {
+			if op == "stored" { // copied, and not yet moved
+				w.password(box, "p9")
+			}
+			return nil
+		})
+		w.work()
+		w.on(nil)
+		w.ended(second.ID, "password")
+		w.idAt("/home/ann/box/ends")
+
+		w.must(w.take(w.ann, "/home/ann/box/ends", "/vault/ends", false)) // she may lift it
+	})
+}
+
+// given returns what an actor has who was told a rule's password.
+func (w *depot) given(rule string) []string {
+	w.t.Helper()
+	all, err := w.rules.All(w.t.Context())
+	w.must(err)
+	for _, r := range all {
+		if r.ID == rule {
+			return []string{cmp.Or(r.PasswordID, r.ID)}
+		}
+	}
+	w.t.Fatalf("there is no rule %s", rule)
+	return nil
+}
+
+// A rule's password protects like a folder's: who is asked for it takes nothing to where it is not
+// asked for, or where another one is.
+func TestMovesOutOfARulesPassword(t *testing.T) {
+	eachDepot(t, func(t *testing.T, w *depot) {
+		read := access.Set(access.Read | access.Download)
+		asks := func(p string) string {
+			id := w.rule(access.Rule{Pattern: p + "/**", Effect: access.Allow, UserID: "ann", Permissions: read, RequirePassword: true, Priority: 2})
+			w.rule(access.Rule{Pattern: p + "/**", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 1})
+			return id
+		}
+		for _, p := range []string{"/home/ann/one", "/home/ann/one/sub", "/home/ann/two", "/home/ann/free"} {
+			w.folder(w.ann, p)
+		}
+		w.file(w.ann, "/home/ann/one/f", "f")
+		w.file(w.ann, "/home/ann/one/g", "g")
+		one := asks("/home/ann/one")
+		asks("/home/ann/two")
+		key := w.ann
+		// it may not read: what it moved its owner, or a key of the owner's that reads, would find elsewhere
+		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Write | access.Update | access.Delete), Root: path("/")}
+		withCookie := key
+		withCookie.Unlocked = w.given(one)
+		for what, who := range map[string]access.Actor{"ann": w.ann, "a key": key, "a key with the cookie": withCookie} {
+			for _, to := range []string{"/home/ann/free/f", "/home/ann/two/f"} {
+				w.wantFault(what+", to "+to, w.take(who, "/home/ann/one/f", to, false), fault.PasswordRequired)
+			}
+			w.must(w.take(who, "/home/ann/one/f", "/home/ann/one/sub/f", false))
+			w.must(w.take(who, "/home/ann/one/sub/f", "/home/ann/one/f", false))
+		}
+		with := w.ann
+		with.Unlocked = w.given(one)
+		w.must(w.take(with, "/home/ann/one/f", "/home/ann/free/f", false))
+		w.must(w.take(w.admin, "/home/ann/one/g", "/home/ann/free/g", false)) // whom no rule asks
+
+		// nor out of a plain deny to where a password would let them see it
+		w.rule(access.Rule{Pattern: "/home/ann/free/**", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 5})
+		w.wantFault("out of a deny", w.take(w.ann, "/home/ann/free/f", "/home/ann/two/f", false), fault.Forbidden)
+	})
+}
