@@ -71,40 +71,42 @@ func TestARequestWhoseEndIsInDoubtEndsTheConnection(t *testing.T) {
 	long := "X-Long: " + strings.Repeat("a", 50<<10) + "\r\n"
 	server := framed(t, echo)
 	for name, row := range map[string]struct{ request, want string }{
-		"both":                             {post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
-		"both, the other way round":        {post + chunked + "Content-Length: 3\r\n\r\n" + abc, "400"},
-		"both, with a length of nothing":   {post + chunked + "Content-Length: 0\r\n\r\n" + abc, "400"},
-		"both, with a GET":                 {"GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
-		"both, to the server as a whole":   {"OPTIONS * HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
-		"hidden by the length":             {post + chunked + fmt.Sprintf("Content-Length: %d\r\n\r\n0\r\n\r\n%s", 5+len(hidden), hidden), "400"},
-		"hidden by the chunks":             {post + chunked + fmt.Sprintf("Content-Length: 4\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden), "400"},
-		"in other letters":                 {post + "content-LENGTH: 3\r\ntransfer-ENCODING: Chunked\r\n\r\n" + abc, "400"},
-		"another coding beside":            {post + "Content-Length: 3\r\nTransfer-Encoding: CHUNKED, identity\r\n\r\nabc", "400"},
-		"identity beside":                  {post + "Content-Length: 3\r\nTransfer-Encoding: identity\r\n\r\nabc", "400"},
-		"no coding beside":                 {post + "Content-Length: 3\r\nTransfer-Encoding:\r\n\r\nabc", "400"},
-		"twice, beside a length":           {post + "Content-Length: 3\r\n" + chunked + chunked + "\r\n" + abc, "400"},
-		"a space before the colon":         {post + "Content-Length: 3\r\nTransfer-Encoding : chunked\r\n\r\n" + abc, "400"},
-		"a tab before the colon":           {post + "Content-Length: 3\r\nTransfer-Encoding\t: chunked\r\n\r\n" + abc, "400"},
-		"a space before the length":        {post + chunked + "Content-Length : 3\r\n\r\n" + abc, "400"},
-		"a folded coding":                  {post + "Content-Length: 3\r\nTransfer-Encoding:\r\n chunked\r\n\r\n" + abc, "400"},
-		"a folded length":                  {post + "Content-Length:\r\n 3\r\n\r\nabc", "400"},
-		"a coding folded into another":     {post + "Content-Length: 3\r\nX-Other: a\r\n Transfer-Encoding: chunked\r\n\r\nabc", "400"},
-		"lines that end in LF alone":       {"POST /a HTTP/1.1\nHost: x\nContent-Length: 3\nTransfer-Encoding: chunked\n\n" + abc, "400"},
-		"behind a long head":               {post + "Content-Length: 3\r\n" + long + chunked + "\r\n" + abc, "400"},
-		"in a long request line":           {"POST /a?" + strings.Repeat("a", 9<<10) + " HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
-		"two lengths":                      {post + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "400"},
-		"a length that is a list":          {post + "Content-Length: 3, 3\r\n\r\nabc", "400"},
-		"a length far from its name":       {post + "Content-Length: " + strings.Repeat(" ", 80) + "3\r\n\r\nabc", "400"},
-		"HTTP/1.0, chunked":                {"POST /a HTTP/1.0\r\nConnection: keep-alive\r\n" + chunked + "\r\n" + abc, "400"},
-		"HTTP/1.0, chunked, with a length": {"POST /a HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
-		"HTTP/1.0, chunked, LF alone":      {"POST /a HTTP/1.0\nConnection: keep-alive\nTransfer-Encoding: chunked\n\n" + abc, "400"},
-		"HTTP/1.0 in a long request line":  {"POST /a?" + strings.Repeat("a", 9<<10) + " HTTP/1.0\r\n" + chunked + "\r\n" + abc, "400"},
-		"HTTP/1.0 after HTTP/1.1":          {post + "Content-Length: 3\r\n\r\nabc" + "POST /b HTTP/1.0\r\n" + chunked + "\r\n" + abc, "/a=abc 400"},
-		"after a body with a length":       {post + "Content-Length: 3\r\n\r\nabc" + post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "/a=abc 400"},
-		"after a chunked body":             {post + chunked + "\r\n" + abc + post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "/a=abc 400"},
-		"after a chunked body, trailers":   {post + chunked + "\r\n3;x=y\r\nabc\r\n0\r\nX: y\r\n\r\n" + post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "/a=abc 400"},
-		"after no body":                    {hidden + hidden + post + chunked + "Content-Length: 3\r\n\r\n" + abc, "/hidden= /hidden= 400"},
-		"after an answer that is early":    {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n" + post + chunked + "Content-Length: 3\r\n\r\n" + abc, " 400"},
+		"both":                                {post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
+		"both, the other way round":           {post + chunked + "Content-Length: 3\r\n\r\n" + abc, "400"},
+		"both, with a length of nothing":      {post + chunked + "Content-Length: 0\r\n\r\n" + abc, "400"},
+		"both, with a GET":                    {"GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
+		"both, to the server as a whole":      {"OPTIONS * HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
+		"hidden by the length":                {post + chunked + fmt.Sprintf("Content-Length: %d\r\n\r\n0\r\n\r\n%s", 5+len(hidden), hidden), "400"},
+		"hidden by the chunks":                {post + chunked + fmt.Sprintf("Content-Length: 4\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden), "400"},
+		"in other letters":                    {post + "content-LENGTH: 3\r\ntransfer-ENCODING: Chunked\r\n\r\n" + abc, "400"},
+		"another coding beside":               {post + "Content-Length: 3\r\nTransfer-Encoding: CHUNKED, identity\r\n\r\nabc", "400"},
+		"identity beside":                     {post + "Content-Length: 3\r\nTransfer-Encoding: identity\r\n\r\nabc", "400"},
+		"no coding beside":                    {post + "Content-Length: 3\r\nTransfer-Encoding:\r\n\r\nabc", "400"},
+		"twice, beside a length":              {post + "Content-Length: 3\r\n" + chunked + chunked + "\r\n" + abc, "400"},
+		"a space before the colon":            {post + "Content-Length: 3\r\nTransfer-Encoding : chunked\r\n\r\n" + abc, "400"},
+		"a tab before the colon":              {post + "Content-Length: 3\r\nTransfer-Encoding\t: chunked\r\n\r\n" + abc, "400"},
+		"a space before the length":           {post + chunked + "Content-Length : 3\r\n\r\n" + abc, "400"},
+		"a folded coding":                     {post + "Content-Length: 3\r\nTransfer-Encoding:\r\n chunked\r\n\r\n" + abc, "400"},
+		"a folded length":                     {post + "Content-Length:\r\n 3\r\n\r\nabc", "400"},
+		"a coding folded into another":        {post + "Content-Length: 3\r\nX-Other: a\r\n Transfer-Encoding: chunked\r\n\r\nabc", "400"},
+		"a coding folded into another, alone": {post + "X-Other: a\r\n Transfer-Encoding: chunked\r\n\r\n" + abc, "400"},
+		"a folded line":                       {post + "X-Other: a\r\n\tb\r\nContent-Length: 3\r\n\r\nabc", "400"},
+		"lines that end in LF alone":          {"POST /a HTTP/1.1\nHost: x\nContent-Length: 3\nTransfer-Encoding: chunked\n\n" + abc, "400"},
+		"behind a long head":                  {post + "Content-Length: 3\r\n" + long + chunked + "\r\n" + abc, "400"},
+		"in a long request line":              {"POST /a?" + strings.Repeat("a", 9<<10) + " HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
+		"two lengths":                         {post + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "400"},
+		"a length that is a list":             {post + "Content-Length: 3, 3\r\n\r\nabc", "400"},
+		"a length far from its name":          {post + "Content-Length: " + strings.Repeat(" ", 80) + "3\r\n\r\nabc", "400"},
+		"HTTP/1.0, chunked":                   {"POST /a HTTP/1.0\r\nConnection: keep-alive\r\n" + chunked + "\r\n" + abc, "400"},
+		"HTTP/1.0, chunked, with a length":    {"POST /a HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
+		"HTTP/1.0, chunked, LF alone":         {"POST /a HTTP/1.0\nConnection: keep-alive\nTransfer-Encoding: chunked\n\n" + abc, "400"},
+		"HTTP/1.0 in a long request line":     {"POST /a?" + strings.Repeat("a", 9<<10) + " HTTP/1.0\r\n" + chunked + "\r\n" + abc, "400"},
+		"HTTP/1.0 after HTTP/1.1":             {post + "Content-Length: 3\r\n\r\nabc" + "POST /b HTTP/1.0\r\n" + chunked + "\r\n" + abc, "/a=abc 400"},
+		"after a body with a length":          {post + "Content-Length: 3\r\n\r\nabc" + post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "/a=abc 400"},
+		"after a chunked body":                {post + chunked + "\r\n" + abc + post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "/a=abc 400"},
+		"after a chunked body, trailers":      {post + chunked + "\r\n3;x=y\r\nabc\r\n0\r\nX: y\r\n\r\n" + post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "/a=abc 400"},
+		"after no body":                       {hidden + hidden + post + chunked + "Content-Length: 3\r\n\r\n" + abc, "/hidden= /hidden= 400"},
+		"after an answer that is early":       {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n" + post + chunked + "Content-Length: 3\r\n\r\n" + abc, " 400"},
 
 		"HTTP/1.0":                         {"POST /a HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc", "/a=abc"},
 		"HTTP/1.0 that would stay":         {"POST /a HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc", "/a=abc"},
@@ -142,15 +144,16 @@ func TestARequestWhoseEndIsInDoubtEndsTheConnection(t *testing.T) {
 	}
 }
 
-// A client that still sends a body gets the answer all the same.
+// A client that still sends a body gets the answer all the same: the connection is not reset, which has some systems forget what came before.
 func TestARefusedClientGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	server := framed(t, echo)
 	conn := dial(t, server)
 	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\nTransfer-Encoding: chunked\r\n\r\n")
 	_, _ = io.WriteString(conn, strings.Repeat("a", 200000))
-	if got := answers(t, conn); got != "400" {
-		t.Errorf("%q", got)
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") || strings.Count(string(answer), "HTTP/1.1") != 1 {
+		t.Errorf("%q, %v", answer, err)
 	}
 }
 
