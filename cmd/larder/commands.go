@@ -21,7 +21,7 @@ import (
 )
 
 func deps(cfg config.Config, out, errs io.Writer) app.Deps {
-	options := &slog.HandlerOptions{Level: cfg.LogLevel}
+	options := app.LogOptions(cfg.LogLevel)
 	var handler slog.Handler = slog.NewJSONHandler(errs, options)
 	if cfg.LogFormat == config.LogText || cfg.LogFormat == config.LogAuto && terminal(errs) {
 		handler = slog.NewTextHandler(errs, options)

@@ -93,13 +93,14 @@ type Config struct {
 // API is the HTTP handler of the public listener.
 type API struct {
 	Config
-	secure  bool // base_url is https
-	router  *router
-	routes  []route
-	openapi func() ([]byte, error) // made on the first request, since it takes longer than the whole rest of a start
-	magic   magic
-	ui      *ui
-	dav     *webdav.Handler
+	secure   bool // base_url is https
+	router   *router
+	routes   []route
+	openapi  func() ([]byte, error) // made on the first request, since it takes longer than the whole rest of a start
+	magic    magic
+	refusals refusals
+	ui       *ui
+	dav      *webdav.Handler
 
 	zips     *concurrency.Limit
 	searches *concurrency.Limit // of visitors
@@ -138,8 +139,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				c.fail(fault.New(fault.Internal, internalMessage))
 			}
 		}
-		a.Log.Info("request", "method", r.Method, "path", logged(r), "status", rec.status, "bytes", rec.written,
-			"ms", a.Now().Sub(began).Milliseconds(), "ip", c.ip.String(), "user", c.actor.UserID)
+		ended := a.Now()
+		if rec.status != http.StatusTooManyRequests || a.refusals.count(c.ip, ended, a.logRefusals) {
+			a.Log.Info("request", "method", r.Method, "path", logged(r), "status", rec.status, "bytes", rec.written,
+				"ms", ended.Sub(began).Milliseconds(), "ip", c.ip.String(), "user", c.actor.UserID)
+		}
 		if p == http.ErrAbortHandler {
 			panic(p)
 		}

@@ -110,6 +110,7 @@ type App struct {
 	seeded    atomic.Bool
 	listener  net.Listener
 	ops       net.Listener
+	api       *api.API
 	server    *http.Server
 	serving   sync.RWMutex // held by each request that is served
 	unlock    func() error
@@ -260,7 +261,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	if err := a.openAudit(ctx); err != nil {
 		return err
 	}
-	handler, err := api.New(api.Config{
+	a.api, err = api.New(api.Config{
 		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Shares: a.Shares,
 		Downloads: a.Downloads, Lifecycle: a.Lifecycle, Free: a.Free, Captcha: a.captcha(), Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey, Guesses: a.guesses,
 		Audit: a.Audit, Announcements: a.News, Thumbs: a.Thumbs, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
@@ -271,7 +272,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		return err
 	}
 	a.server = &http.Server{
-		Handler:           a.counted(closeHTTP10(pace{next: handler, grace: time.Minute, rate: 1 << 10})),
+		Handler:           a.counted(closeHTTP10(pace{next: a.api, grace: time.Minute, rate: 1 << 10})),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64<<10 - 4096, // net/http allows 4 KiB more than it is told

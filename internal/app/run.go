@@ -86,6 +86,7 @@ func (a *App) Run(ctx context.Context) error {
 		a.waitForHandlers()
 	}
 	err = errors.Join(err, ops.Close())
+	a.api.LogRefusals(a.deps.Now().Add(time.Minute)) // those of the last minute, too
 	stop()
 	running.Wait()
 	a.finishAudit(ctx)
@@ -210,6 +211,9 @@ func (a *App) Sweep(ctx context.Context) error {
 
 // chores are those that hardly wait for a store.
 func (a *App) chores(ctx context.Context) error {
+	if a.api != nil {
+		a.api.LogRefusals(a.deps.Now())
+	}
 	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx))
 }
 

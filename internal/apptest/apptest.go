@@ -116,7 +116,7 @@ func TrustLoopback(cfg *config.Config) {
 func (l *Larder) startReplica(t testing.TB) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	log := slog.New(slog.NewJSONHandler(l.Log, nil))
+	log := slog.New(slog.NewJSONHandler(l.Log, app.LogOptions(slog.LevelInfo)))
 	a, err := app.New(ctx, l.cfg, app.Deps{
 		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Names, MailRoots: MailRoots(), HashMemory: l.hashMemory,
 		OnHash:        l.onHash,
