@@ -149,6 +149,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	c.ip = a.clientIP(r)
+	if a.secure {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+	}
 	a.dispatch(c)
 }
 

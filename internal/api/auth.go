@@ -114,8 +114,8 @@ func (a *API) sessionCookie(token string, lifetime time.Duration) *http.Cookie {
 
 // logout needs no CSRF token and no session: a cookie that does not count changes nothing. What passwords were given is forgotten, too.
 func (a *API) logout(c *call, _ struct{}) (none, error) {
-	if cookie, err := c.r.Cookie(SessionCookie); err == nil {
-		if err := a.Accounts.Logout(c.ctx(), cookie.Value); err != nil {
+	if cookie, err := c.sessionToken(); err == nil && cookie != "" {
+		if err := a.Accounts.Logout(c.ctx(), cookie); err != nil {
 			return none{}, err
 		}
 	}

@@ -44,7 +44,7 @@ func (c *call) identify() error {
 		return c.byBasic()
 	}
 	token, isKey := bearer(c.r, c.route.who == byUploadKey)
-	cookie, noCookie := c.r.Cookie(SessionCookie)
+	cookie, ambiguous := c.sessionToken()
 	switch {
 	case isKey:
 		if err := c.byKey(token, "api"); err != nil {
@@ -58,13 +58,16 @@ func (c *call) identify() error {
 		return c.byFreeSession()
 	case c.route.who == byUploadKey:
 		return fault.New(fault.Unauthorized, "An API key is needed: Authorization: Bearer <key id>.<secret>.")
-	case noCookie != nil || cookie.Value == "":
+	case ambiguous == nil && cookie == "":
 		if c.route.who == byAnyone {
 			return nil
 		}
 		return fault.New(fault.Unauthorized, "Please sign in.")
 	}
-	err := c.bySession(cookie.Value)
+	err := ambiguous
+	if err == nil {
+		err = c.bySession(cookie)
+	}
 	switch {
 	case err != nil && c.route.who == byAnyone:
 		c.refused = err
@@ -75,6 +78,19 @@ func (c *call) identify() error {
 		return fault.New(fault.Forbidden, "This is for administrators.")
 	}
 	return nil
+}
+
+// sessionToken returns the value of the session cookie, "" for none. Whoever can set cookies for this host, as another service of the machine, can put a
+// second one beside it, and which comes first is for the browser to say: two that differ are no credential. Fault: InvalidToken.
+func (c *call) sessionToken() (string, error) {
+	value := ""
+	for i, cookie := range c.r.CookiesNamed(SessionCookie) {
+		if i > 0 && cookie.Value != value {
+			return "", fault.New(fault.InvalidToken, "The request has two different session cookies. Please sign in again.")
+		}
+		value = cookie.Value
+	}
+	return value, nil
 }
 
 // bearer returns the API key that came along. Image clients also send it bare, in Authorization or in a header `token`.
