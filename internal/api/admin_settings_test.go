@@ -3,8 +3,10 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -278,4 +280,56 @@ func TestTestEmail(t *testing.T) {
 			t.Errorf("logged %s", logged)
 		}
 	})
+}
+
+// The mail server may lie at a public address, or in the ranges that are set for it: no mail goes elsewhere, whoever it is for, and the test of the settings tells no
+// more of an address that may not be reached than of one where nothing listens.
+func TestMailServersMayNotBeAnywhere(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		allow []netip.Prefix
+		comes bool
+	}{
+		"nothing": {nil, false}, "another range": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.2/31")}, false}, "it": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.SMTPAllowPrivate = row.allow })
+			l.Names.Set("mail.test", "127.0.0.1")
+			admin, alice := l.Admin(t), l.User(t, "alice")
+			box := apptest.NewMailbox(t, apptest.NoTLS, "", "")
+			test := func() *apptest.Reply { return admin.Post(settingsPath+"/test-email", M{"to": "ann@example.org"}) }
+			for _, host := range []string{"127.0.0.1", "mail.test"} {
+				admin.Patch(settingsPath, M{"smtpHost": host, "smtpPort": box.Port, "smtpFromEmail": "larder@example.org", "emailEnabled": true}).OK(200)
+				if row.comes {
+					test().OK(200)
+					box.Next("ann@example.org")
+					continue
+				}
+				reply := test()
+				status(t, host, reply, 500, "MAIL_ERROR")
+				status(t, host+", a code", sendCode(alice, "new@example.org"), 500, "MAIL_ERROR")
+				admin.Patch(settingsPath, M{"smtpPort": 1}).OK(200)
+				if closed := test(); message(t, reply) != message(t, closed) || !strings.Contains(message(t, reply), "LARDER_SMTP_ALLOW_PRIVATE") {
+					t.Errorf("%s is told as %s, a closed port as %s", host, reply.Body, closed.Body)
+				}
+			}
+			if !row.comes && box.Len() != 0 {
+				t.Errorf("%d messages came", box.Len())
+			}
+			if !row.comes && !strings.Contains(l.Log.String(), "may be reached") {
+				t.Error("the log does not say why")
+			}
+		})
+	}
+}
+
+// message is the sentence of a failure.
+func message(t *testing.T, r *apptest.Reply) string {
+	t.Helper()
+	var body struct{ Error struct{ Message string } }
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	return body.Error.Message
 }

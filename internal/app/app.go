@@ -150,7 +150,10 @@ func (a *App) build() {
 	a.Site = site.New(d, a.masterKey)
 	a.News = site.NewAnnouncements(d, a.ids, now)
 	a.Letters = letter.New(letter.Config{
-		DB: d, Site: a.Site, Sender: &mail.Sender{Roots: a.deps.MailRoots, Now: now, IDs: a.ids, Limits: a.deps.MailLimits}, BaseURL: func() string { return a.BaseURL },
+		DB: d, Site: a.Site, BaseURL: func() string { return a.BaseURL },
+		Sender: &mail.Sender{
+			Roots: a.deps.MailRoots, Now: now, IDs: a.ids, Limits: a.deps.MailLimits, Dial: a.egress(a.Config.SMTPAllowPrivate).DialContext,
+		},
 	})
 	a.Mails = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Accounts = account.New(account.Config{

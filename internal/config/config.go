@@ -68,6 +68,7 @@ type Config struct {
 
 	AllowPrivateEndpoints         []netip.Prefix
 	FreeModeAllowPrivateEndpoints []netip.Prefix
+	SMTPAllowPrivate              []netip.Prefix
 
 	CaptchaVerifyURL string // http(s), "" for none
 	CaptchaSecret    secret.Text

@@ -124,6 +124,10 @@ var settings = []setting{
 		flag: "free-mode-allow-private-endpoints", without: "none", meaning: "the same for the stores of free-mode visitors",
 		rule: prefixes(func(c *Config) *prefixList { return &c.FreeModeAllowPrivateEndpoints }),
 	},
+	{
+		flag: "smtp-allow-private", def: "127.0.0.0/8,::1/128", meaning: "CIDRs that the mail server may lie in although they are not public; this replaces the default",
+		rule: prefixes(func(c *Config) *prefixList { return &c.SMTPAllowPrivate }),
+	},
 
 	{
 		flag: "captcha-verify-url", group: "Captcha", without: "none", meaning: "address that judges the token of the bot check (`siteverify`)",

@@ -37,6 +37,7 @@ var wanted = []struct{ env, flag, def string }{
 	{"LARDER_DEFAULT_MAX_FILES", "--default-max-files NUMBER", "100000"},
 	{"LARDER_ALLOW_PRIVATE_ENDPOINTS", "--allow-private-endpoints LIST", "none"},
 	{"LARDER_FREE_MODE_ALLOW_PRIVATE_ENDPOINTS", "--free-mode-allow-private-endpoints LIST", "none"},
+	{"LARDER_SMTP_ALLOW_PRIVATE", "--smtp-allow-private LIST", "127.0.0.0/8,::1/128"},
 	{"LARDER_CAPTCHA_VERIFY_URL", "--captcha-verify-url TEXT", "none"},
 	{"LARDER_CAPTCHA_SECRET", "--captcha-secret TEXT", "none"},
 	{"LARDER_CAPTCHA_PROVIDER", "--captcha-provider TEXT", "none"},

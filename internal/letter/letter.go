@@ -82,7 +82,7 @@ func (s *Service) Test(ctx context.Context, to To) error {
 	err = s.post(ctx, settings, to, test, facts{})
 	var why *mail.Error
 	if errors.As(err, &why) {
-		return fault.New(fault.MailFailed, "The message could not be sent. "+why.Sentence)
+		return fault.New(fault.MailFailed, "The message could not be sent. "+why.Sentence).Because(why)
 	}
 	return err
 }
@@ -92,7 +92,7 @@ func (s *Service) Test(ctx context.Context, to To) error {
 func ForRunner(err error) error {
 	var why *mail.Error
 	if fault.Is(err, fault.MailFailed) && errors.As(err, &why) && why.Temporary {
-		return fmt.Errorf("send a letter: %s", why.Sentence)
+		return fmt.Errorf("send a letter: %w", why)
 	}
 	return err
 }

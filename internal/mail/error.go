@@ -19,15 +19,24 @@ import (
 // maxReply is how much of what a server said is told, in characters.
 const maxReply = 300
 
-// Error says why a message was not handed in. Its text is made of sentences for an administrator: it holds what the server said, on one line, and
-// neither the user nor the password that the service signs in with.
+// Error says why a message was not handed in. It is on one line, and holds neither the user nor the password that the service signs in with.
 type Error struct {
-	Sentence  string
-	Code      int  // what the server answered, 0 where that is not the reason
-	Temporary bool // another try may succeed as things are: the server said so, or could not be spoken to
+	Sentence  string // for an administrator; it holds what the server said, once that has spoken SMTP
+	Detail    string // for the log alone: why there was no mail server, or what it said before it spoke SMTP; "" where the sentence says all
+	Code      int    // what the server answered, 0 where that is not the reason
+	Temporary bool   // another try may succeed as things are: the server said so, or could not be spoken to
 }
 
-func (e *Error) Error() string { return e.Sentence }
+// Error is what the log may hold.
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return e.Sentence
+	}
+	return e.Sentence + " (" + e.Detail + ")"
+}
+
+// unreached is told of whatever keeps a connection from becoming one to a mail server.
+const unreached = "No mail server can be reached there. Check smtpHost, smtpPort and smtpSecure; an address that is not public must lie in LARDER_SMTP_ALLOW_PRIVATE."
 
 // step is a part of handing a message in, as it stands in "The mail server refused …".
 type step string
@@ -50,10 +59,21 @@ func explain(at step, to Server, err error) *Error {
 	var untrusted *tls.CertificateVerificationError
 	var notTLS tls.RecordHeaderError
 	var network *net.OpError
+	refused := errors.As(err, &reply) && reply.Code >= 400 && reply.Code < 600
 	switch {
 	case errors.As(err, &told):
 		return told
-	case errors.As(err, &reply) && reply.Code >= 400 && reply.Code < 600:
+	case at != connecting && at != greeting: // it speaks SMTP
+	case errors.Is(err, context.Canceled), errors.As(err, &untrusted): // told below
+	case refused:
+		return &Error{
+			Sentence: fmt.Sprintf("The mail server refused %s: %d.", at, reply.Code), Detail: quotable(reply.Msg, to), Code: reply.Code, Temporary: reply.Code < 500,
+		}
+	default:
+		return &Error{Sentence: unreached, Detail: quotable(err.Error(), to), Temporary: true}
+	}
+	switch {
+	case refused:
 		return &Error{
 			Sentence: fmt.Sprintf("The mail server refused %s: %d %s", at, reply.Code, quotable(reply.Msg, to)), Code: reply.Code, Temporary: reply.Code < 500,
 		}
@@ -65,8 +85,6 @@ func explain(at step, to Server, err error) *Error {
 		return &Error{Sentence: "The certificate of the mail server is not trusted: " + quotable(untrusted.Err.Error(), to) + ".", Temporary: true}
 	case errors.As(err, &notTLS):
 		return &Error{Sentence: "The mail server does not speak TLS there. Is the port right, and smtpSecure?", Temporary: true}
-	case at == connecting:
-		return &Error{Sentence: "The mail server can't be reached: " + quotable(err.Error(), to) + ".", Temporary: true}
 	case errors.As(err, &malformed), errors.As(err, &reply), errors.Is(err, errTooMuch):
 		return &Error{Sentence: "What answers at that address and port is not a mail server, or expects TLS at once.", Temporary: true}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.As(err, &network):

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"larder/internal/apptest"
+	"larder/internal/egress"
 	"larder/internal/mail"
 )
 
@@ -98,7 +99,7 @@ func good(change ...string) answers {
 
 func TestServersInTrouble(t *testing.T) {
 	t.Parallel()
-	const closing, hanging = "broke off", "in time"
+	const closing, hanging, unreached = "broke off", "in time", "No mail server can be reached there."
 	for name, c := range map[string]struct {
 		script    answers
 		temporary bool
@@ -106,34 +107,35 @@ func TestServersInTrouble(t *testing.T) {
 		says      string // "" for success
 	}{
 		"a good one":                 {good(), true, 0, ""},
-		"greets with 554":            {good("", "554 go away"), false, 554, "refused to be spoken to: 554 go away"},
-		"greets with 421":            {good("", "421 too busy"), true, 421, "421 too busy"},
+		"greets with 554":            {good("", "554 banner"), false, 554, "refused to be spoken to: 554."},
+		"greets with 421":            {good("", "421 banner"), true, 421, "refused to be spoken to: 421."},
 		"knows HELO only":            {good("EHLO", "502 what?"), true, 0, ""},
-		"refuses EHLO and HELO":      {good("EHLO", "554 no", "HELO", "554 no"), false, 554, "554 no"},
+		"refuses EHLO and HELO":      {good("EHLO", "554 banner", "HELO", "554 banner"), false, 554, "refused to be spoken to: 554."},
 		"refuses the sender":         {good("MAIL", "553 5.1.8 unknown domain"), false, 553, "refused the sender: 553 5.1.8 unknown domain"},
 		"refuses the recipient":      {good("RCPT", "550 5.1.1 unknown"), false, 550, "refused the recipient: 550 5.1.1 unknown"},
 		"greylists":                  {good("RCPT", "451 4.7.1 come back later"), true, 451, "451 4.7.1 come back later"},
 		"refuses DATA":               {good("DATA", "554 no valid recipients"), false, 554, "refused the message"},
 		"refuses the content":        {good(".", "554 5.7.1 spam"), false, 554, "refused the message: 554 5.7.1 spam"},
 		"is full":                    {good(".", "452 4.3.1 disk full"), true, 452, "452 4.3.1 disk full"},
-		"closes at once":             {good("", "!"), true, 0, closing},
-		"closes after EHLO":          {good("EHLO", "!", "HELO", "!"), true, 0, closing},
+		"closes at once":             {good("", "!"), true, 0, unreached},
+		"closes after EHLO":          {good("EHLO", "!", "HELO", "!"), true, 0, unreached},
 		"closes after MAIL":          {good("MAIL", "!"), true, 0, closing},
 		"closes after DATA":          {good("DATA", "!"), true, 0, closing},
 		"closes after the message":   {good(".", "!"), true, 0, closing},
 		"closes after QUIT":          {good("QUIT", "!"), true, 0, ""},
 		"refuses QUIT":               {good("QUIT", "500 no"), true, 0, ""},
 		"hangs at QUIT":              {good("QUIT", ""), true, 0, ""},
-		"says nothing":               {answers{}, true, 0, hanging},
-		"hangs at EHLO":              {good("EHLO", ""), true, 0, hanging},
+		"says nothing":               {answers{}, true, 0, unreached},
+		"hangs at EHLO":              {good("", "220 banner", "EHLO", ""), true, 0, unreached},
 		"hangs at MAIL":              {good("MAIL", ""), true, 0, hanging},
 		"hangs at RCPT":              {good("RCPT", ""), true, 0, hanging},
 		"hangs at DATA":              {good("DATA", ""), true, 0, hanging},
 		"hangs after the message":    {good(".", ""), true, 0, hanging},
-		"is a web server":            {good("", "HTTP/1.1 400 Bad Request"), true, 0, "not a mail server"},
-		"is SSH":                     {good("", "SSH-2.0-OpenSSH_9.6 internal banner"), true, 0, hanging},
-		"answers 200":                {good("EHLO", "200 fine", "HELO", "200 fine"), true, 0, "not a mail server"},
-		"says too much":              {good("", "220-"+strings.Repeat("x", 300<<10)), true, 0, "not a mail server"},
+		"is a web server":            {good("", "HTTP/1.1 400 banner"), true, 0, unreached},
+		"is SSH":                     {good("", "SSH-2.0-OpenSSH_9.6 internal banner"), true, 0, unreached},
+		"is FTP":                     {good("", "220 vsftpd banner", "EHLO", "530 banner", "HELO", "530 banner"), false, 530, "refused to be spoken to: 530."},
+		"answers 200":                {good("EHLO", "200 banner", "HELO", "200 banner"), true, 0, unreached},
+		"says too much":              {good("", "220-"+strings.Repeat("x", 300<<10)), true, 0, unreached},
 		"breaks lines and shows off": {good("RCPT", "550-first\r\n550-\x1b[31msecond\x07\r\n550 "+strings.Repeat("third ", 200)), false, 550, "550 first ?[31msecond? third third"},
 		"offers TLS, has none":       {good("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "454 not now"), true, 454, "refused to begin TLS: 454 not now"},
 		"offers TLS, talks on":       {good("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "220 go\r\n250 mail.test\r\n250 ok"), true, 0, "TLS"},
@@ -143,7 +145,7 @@ func TestServersInTrouble(t *testing.T) {
 			server := scripted(t, c.script.speak)
 			s := sender()
 			s.Limits = mail.Limits{Step: 300 * time.Millisecond, Whole: time.Second}
-			if c.says != hanging && name != "hangs at QUIT" && name != "offers TLS, talks on" {
+			if c.says != hanging && c.says != unreached && name != "hangs at QUIT" && name != "offers TLS, talks on" {
 				s.Limits = mail.Limits{}
 			}
 			err := s.Send(t.Context(), server, message())
@@ -154,8 +156,8 @@ func TestServersInTrouble(t *testing.T) {
 				return
 			}
 			fails(t, err, c.temporary, c.code, c.says)
-			if strings.Contains(err.Error(), "banner") {
-				t.Errorf("what is no mail server is quoted: %v", err)
+			if why := (*mail.Error)(nil); asError(err, &why) && strings.Contains(why.Sentence, "banner") {
+				t.Errorf("what has not spoken SMTP yet is quoted: %v", err)
 			}
 		})
 	}
@@ -181,7 +183,7 @@ func TestTheWholeIsBounded(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	silent := scripted(t, answers{}.speak)
-	fails(t, s.Send(t.Context(), silent, message()), true, 0, "in time")
+	fails(t, s.Send(t.Context(), silent, message()), true, 0, "No mail server can be reached there.")
 }
 
 func TestTheCallerMayGiveUp(t *testing.T) {
@@ -194,41 +196,59 @@ func TestTheCallerMayGiveUp(t *testing.T) {
 	fails(t, sender().Send(ctx, server, message()), true, 0, "broken off")
 }
 
-func TestNobodyThere(t *testing.T) {
+// A port that is closed, one that something else listens at, a name that nobody knows and an address that may not be reached are told in one sentence, so that
+// whoever may name the mail server explores no network by it. The log says which it is.
+func TestWhatIsNoMailServerIsToldInOneSentence(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
+	nobody := mail.Server{Host: "127.0.0.1", Port: closed.Addr().(*net.TCPAddr).Port}
+	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, sender().Send(t.Context(), mail.Server{Host: "127.0.0.1", Port: port}, message()), true, 0, "can't be reached", "refused")
-	s := sender()
-	s.Dial = func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.DNSError{Err: "no such host", Name: "mail.invalid", IsNotFound: true}
+	plain, under := apptest.NewMailbox(t, apptest.NoTLS, "", ""), apptest.NewMailbox(t, apptest.ImplicitTLS, "", "")
+	overTLS := to(plain, apptest.NoTLS)
+	overTLS.TLS = true
+	system := new(net.Dialer).DialContext
+	seen := map[string]bool{}
+	for name, c := range map[string]struct {
+		server mail.Server
+		dial   func(context.Context, string, string) (net.Conn, error)
+		detail string
+	}{
+		"closed":               {nobody, system, "refused"},
+		"not allowed":          {to(plain, apptest.NoTLS), new(egress.Policy).DialContext, "may be reached"},
+		"its number elsewhere": {mail.Server{Host: "2130706433", Port: plain.Port}, new(egress.Policy).DialContext, "may be reached"},
+		"unknown": {mail.Server{Host: "mail.invalid", Port: 25}, func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.DNSError{Err: "no such host", Name: "mail.invalid", IsNotFound: true}
+		}, "no such host"},
+		"filtered": {mail.Server{Host: "mail.invalid", Port: 25}, func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, "deadline"},
+		"web":          {scripted(t, good("", "HTTP/1.1 400 Bad Request").speak), system, ""},
+		"silent":       {scripted(t, answers{}.speak), system, ""},
+		"hangs up":     {scripted(t, good("", "!").speak), system, "EOF"},
+		"no TLS there": {overTLS, system, "TLS"},
+		"TLS there":    {to(under, apptest.NoTLS), system, ""},
+	} {
+		s := sender()
+		s.Dial, s.Limits = c.dial, mail.Limits{Step: 300 * time.Millisecond}
+		err := s.Send(t.Context(), c.server, message())
+		fails(t, err, true, 0, "No mail server", "LARDER_SMTP_ALLOW_PRIVATE", "smtpSecure")
+		var why *mail.Error
+		if asError(err, &why) {
+			seen[why.Sentence] = true
+			if !strings.Contains(why.Detail, c.detail) || !strings.Contains(err.Error(), c.detail) {
+				t.Errorf("%s: the log says %v", name, err)
+			}
+		}
 	}
-	fails(t, s.Send(t.Context(), mail.Server{Host: "mail.invalid", Port: 25}, message()), true, 0, "can't be reached", "no such host")
-	s.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
+	if len(seen) != 1 || plain.Len() != 0 {
+		t.Errorf("%d sentences: %v; %d messages came", len(seen), seen, plain.Len())
 	}
-	s.Limits = mail.Limits{Step: 50 * time.Millisecond}
-	fails(t, s.Send(t.Context(), mail.Server{Host: "mail.invalid", Port: 25}, message()), true, 0, "in time")
-}
-
-// TLS is spoken at once where the server waits for a word, and the other way round.
-func TestWrongKindOfTLS(t *testing.T) {
-	t.Parallel()
-	plain := apptest.NewMailbox(t, apptest.NoTLS, "", "")
-	server := to(plain, apptest.NoTLS)
-	server.TLS = true
-	fails(t, sender().Send(t.Context(), server, message()), true, 0, "does not speak TLS", "smtpSecure")
-	tls := apptest.NewMailbox(t, apptest.ImplicitTLS, "", "")
-	s := sender()
-	s.Limits = mail.Limits{Step: 300 * time.Millisecond}
-	fails(t, s.Send(t.Context(), to(tls, apptest.NoTLS), message()), true, 0, "in time") // both wait for the other
 }
 
 // Some servers repeat what they were sent.
