@@ -104,6 +104,15 @@ func (t *Tx) LockMailed() error {
 	return err
 }
 
+// LockTokens lets one transaction at a time count the download tokens of an owner and add to them.
+func (t *Tx) LockTokens(owner string) error {
+	if t.db.dialect == sqlite {
+		return nil
+	}
+	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302005, hashtext($1))", owner)
+	return err
+}
+
 // BumpConfig raises the version under which every replica caches users, keys, mounts, rules and settings.
 func (t *Tx) BumpConfig() error {
 	_, err := t.Exec("UPDATE versions SET value = value + 1 WHERE name = 'config'")

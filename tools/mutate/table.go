@@ -140,6 +140,14 @@ var mutations = []mutation{
 		`WHERE id = $1 AND user_id = $2 AND NOT one_shot` + "`" + `, id, userID))`, `WHERE id = $1 AND user_id <> $2 AND NOT one_shot` + "`" + `, id, ""))`, api, "^TestForeignIDs$/^sqlite$"},
 
 	// once, and no more than that
+	{"token-bound", "of an account's download tokens 1,000 are valid", "internal/download/sql.go",
+		`hash, maxTokens-1)`, `hash, maxTokens+1000)`, "internal/download", "^TestTokensOfAnAccountAreBounded$/^sqlite$"},
+	{"token-bound-own", "nobody's tokens push out those of others", "internal/download/sql.go",
+		`return "user_id = $1", r.userID`, `return "user_id >= $1", ""`, "internal/download", "^TestTokensOfAnAccountAreBounded$/^sqlite$"},
+	{"token-bound-share", "a share's download tokens are bounded", "internal/download/sql.go",
+		`return "share_id = $1", r.shareID`, `return "share_id = $1", ""`, "internal/download", "^TestTokensOfVisitorsAreBounded$/^sqlite$"},
+	{"token-bound-race", "tokens that are issued at once are counted one after the other", "internal/download/sql.go",
+		`if err := tx.LockTokens(id); err != nil {`, `if err := error(nil); err != nil {`, "internal/download", "^TestTheBoundOfTokensIsExact$/^postgres$"},
 	{"token-once", "a download token serves once (C84)", "internal/download/sql.go",
 		`AND consumed_at IS NULL AND expires_at > $1`, `AND expires_at > $1`, "internal/download", "^TestOneOfManyUsesIt$/^sqlite$"},
 	{"token-rights", "a download token ends with the rights of its account (C31)", "internal/download/download.go",
