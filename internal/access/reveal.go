@@ -14,30 +14,31 @@ import (
 // A rule whose password was not given reveals nothing. A rule for one mount counts where that mount is: an allow where it lies at or below the
 // folder, a deny when nothing else does.
 func (p *Policy) Reveals(a Actor, path vpath.Path, home vpath.Path, hasHome bool) bool {
+	return p.revealsForReading(a, path, home, hasHome) ||
+		p.revealsFor(a, path, home, hasHome, Set(Write), a.Key != nil)
+}
+
+// revealsForReading is Reveals for what may be read or downloaded below path alone.
+func (p *Policy) revealsForReading(a Actor, path vpath.Path, home vpath.Path, hasHome bool) bool {
+	return p.revealsFor(a, path, home, hasHome, Set(Read|Download), a.Key != nil && a.Key.RootOnly)
+}
+
+// revealsFor is Reveals for some permissions, which a key has in its upload root only if confined.
+func (p *Policy) revealsFor(
+	a Actor, path vpath.Path, home vpath.Path, hasHome bool, want Set, confined bool,
+) bool {
 	v := view{policy: p, actor: &a, ip: a.address(), folder: path, home: home, hasHome: hasHome && a.UserID != ""}
-	for _, part := range []struct {
-		want    Set
-		confine bool
-	}{
-		{Set(Read | Download), a.Key != nil && a.Key.RootOnly},
-		{Set(Write), a.Key != nil},
-	} {
-		region := path
-		if part.confine {
-			region = longer(path, a.Key.Root)
-			if !region.Within(path) || !region.Within(a.Key.Root) {
-				continue
-			}
-		}
-		want := part.want
-		if a.Key != nil {
-			want &= a.Key.Permissions
-		}
-		if want != 0 && v.shows(region, want, false) {
-			return true
+	region := path
+	if confined {
+		region = longer(path, a.Key.Root)
+		if !region.Within(path) || !region.Within(a.Key.Root) {
+			return false
 		}
 	}
-	return false
+	if a.Key != nil {
+		want &= a.Key.Permissions
+	}
+	return want != 0 && v.shows(region, want, false)
 }
 
 // view is what Reveals asks about.

@@ -12,7 +12,21 @@ type Viewer struct {
 	Actor   Actor
 	Home    vpath.Path // where the actor's home lies
 	HasHome bool
+	// ForOthers says that the actor shows it to others, as by a share: then nothing shows because the
+	// actor may write in it.
+	ForOthers bool
 }
+
+// reveals reports whether a folder shows to the actor for what lies in it.
+func (v *Viewer) reveals(path vpath.Path) bool {
+	if v.ForOthers {
+		return v.Policy.revealsForReading(v.Actor, path, v.Home, v.HasHome)
+	}
+	return v.Policy.Reveals(v.Actor, path, v.Home, v.HasHome)
+}
+
+// writes reports whether a folder shows because the actor may write in it.
+func (v *Viewer) writes(t *Target) bool { return !v.ForOthers && v.may(t, Write) }
 
 // Shows reports whether an entry shows: to whoever may read it, and a folder also to whoever may write in it or has something to see below it.
 // What lies behind a password that the actor would have to give shows to nobody.
@@ -20,7 +34,7 @@ func (v *Viewer) Shows(t Target, folder bool) bool {
 	if v.Actor.barred(t.Above, Read) {
 		return false
 	}
-	return v.may(&t, Read) || folder && (v.may(&t, Write) || v.Policy.Reveals(v.Actor, t.Path, v.Home, v.HasHome))
+	return v.may(&t, Read) || folder && (v.writes(&t) || v.reveals(t.Path))
 }
 
 // Enter decides whether a folder may be listed; it then lists what Shows says.
@@ -28,9 +42,9 @@ func (v *Viewer) Enter(folder Target) Outcome {
 	in := folder.Inside()
 	outcome := v.Policy.Decide(v.Actor, in, Read).Outcome
 	switch {
-	case outcome == Allowed || v.may(&in, Write):
+	case outcome == Allowed || v.writes(&in):
 		return Allowed
-	case !v.Policy.Reveals(v.Actor, in.Path, v.Home, v.HasHome):
+	case !v.reveals(in.Path):
 		return outcome
 	case v.Actor.barred(in.Above, Read):
 		return NeedsPassword

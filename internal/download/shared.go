@@ -132,7 +132,7 @@ func (s *Service) lookShared(ctx context.Context, r row, ip netip.Addr) (Redempt
 	redemption := Redemption{Purpose: r.purpose, Path: p.path, ShareID: r.shareID, Content: p.content}
 	if p.folder {
 		redemption.Folder = &files.ArchiveQuery{
-			IDs: []string{r.entryID}, MaxFiles: MaxSharedFiles, MaxBytes: MaxSharedBytes,
+			IDs: []string{r.entryID}, MaxFiles: MaxSharedFiles, MaxBytes: MaxSharedBytes, ForOthers: true,
 			Always: true, // a share ends or is shut without another config
 			Who: func(ctx context.Context, _ int64) (access.Actor, error) {
 				visit, err := s.visit(ctx, r, ip)

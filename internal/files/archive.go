@@ -19,6 +19,8 @@ type ArchiveQuery struct {
 	Who func(ctx context.Context, version int64) (access.Actor, error)
 	// Always has Who asked each time that something is judged, where what it answers hangs on more than the config.
 	Always bool
+	// ForOthers says that who asks shows it to others: access.Viewer.
+	ForOthers bool
 	// Bounds on the files in it and on their bytes, 0 for none.
 	MaxFiles, MaxBytes int64
 }
@@ -244,8 +246,11 @@ func (w *walk) see(ctx context.Context, v *view) (*eye, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.eye, err = w.tree.eye(ctx, v, actor)
-	return w.eye, err
+	if w.eye, err = w.tree.eye(ctx, v, actor); err != nil {
+		return nil, err
+	}
+	w.eye.ForOthers = w.query.ForOthers
+	return w.eye, nil
 }
 
 // ask is Tree.ask, with the actor's eye under the view of the answer.

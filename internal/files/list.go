@@ -58,10 +58,11 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	if err != nil {
 		return Listing{}, err
 	}
-	if q.below != "" && !n.within(q.below) {
+	e.ForOthers = q.below != ""
+	if e.ForOthers && !n.within(q.below) {
 		return Listing{}, noFolder()
 	}
-	l := lister{eye: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(q.Path), kind: -1, shown: q.below != ""}
+	l := lister{eye: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(q.Path), kind: -1, shown: e.ForOthers}
 	f, err := l.enter(&n, q.Path)
 	if err != nil {
 		return Listing{}, err

@@ -177,7 +177,7 @@ func (w *depot) reset() {
 	w.furnish()
 }
 
-// Who owns a folder with a password but may not remove it, because something is mounted below,
+// An owner who may not remove a folder's password, because something is mounted below the folder,
 // takes nothing out of it without the password either.
 func TestOwnerWhoMayNotLiftAPassword(t *testing.T) {
 	eachDepot(t, func(t *testing.T, w *depot) {

@@ -398,6 +398,12 @@ var mutations = []mutation{
 	// shares while they are used
 	{"share-zip", "the zip of a share ends with it (C86)", "internal/download/shared.go",
 		`Always: true,`, `Always: false,`, api, "^TestSharedZipStops$/^sqlite$"},
+	{"share-writable", "a visitor is shown no folder because its creator may write in it", accessP + "/viewer.go",
+		`return !v.ForOthers && v.may(t, Write)`, `return v.may(t, Write)`, api, "^TestSharedFolderLeavesOutWhatItsCreatorMayNotRead$/^sqlite$"},
+	{"share-writable-below", "nor because the creator may write below it", accessP + "/viewer.go",
+		"if v.ForOthers {", "if v.ForOthers && v.Policy == nil {", api, "^TestSharedFolderLeavesOutWhatItsCreatorMayNotRead$/^sqlite$"},
+	{"share-writable-zip", "nor is it in the zip", "internal/download/shared.go",
+		`MaxBytes: MaxSharedBytes, ForOthers: true,`, `MaxBytes: MaxSharedBytes, ForOthers: false,`, api, "^TestSharedFolderLeavesOutWhatItsCreatorMayNotRead$/^sqlite$"},
 	{"share-proof", "what was unlocked elsewhere opens no share (C83)", "internal/download/download.go",
 		"if r.shareID != \"\" {\n\t\treturn s.lookShared(ctx, r, ip)", "if r.shareID != \"\" {\n\t\tr.proof = append(r.proof, given...)\n\t\treturn s.lookShared(ctx, r, ip)", api, "^TestShareTokensEnd$/^sqlite$"},
 	{"share-head", "HEAD makes no address (C44)", api + "/sharebytes.go",
