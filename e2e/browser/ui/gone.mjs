@@ -43,14 +43,49 @@ async function unlocks(page, config) {
   await wrong.waitFor()
   equal('the colour of what went wrong', await wrong.evaluate((words) => getComputedStyle(words).color), config.theme === 'light' ? 'rgb(201, 42, 42)' : 'rgb(255, 135, 135)')
   equal('whether the focus is on the password', await field.evaluate((element) => element === document.activeElement), true)
+  await refuses(page, '**/api/public/unlock')
+  await page.getByRole('button', { name: say.open }).click()
+  await page.getByText(say.tryLater(37)).waitFor()
   await field.fill('open sesame')
   await page.getByRole('button', { name: say.open }).click()
   await page.waitForURL((url) => url.pathname !== '/public/locked.txt')
   equal('what is shown', await page.evaluate(() => document.body.innerText), 'behind a password')
 }
 
+// refuses answers the next request to an address as the limit of wrong passwords does.
+const refuses = (page, address) =>
+  page.route(address, (route) => route.fulfill({
+    status: 429, headers: { 'Retry-After': '37' },
+    json: { success: false, error: { code: 'RATE_LIMIT_EXCEEDED', message: 'Too many wrong answers were given.' }, timestamp: 0 },
+  }), { times: 1 })
+
+// The limit of wrong passwords is told where the password is asked for. Everything else goes on, and nothing tries the password again.
+async function tellsOfTheLimit(page, config) {
+  const say = labels[config.language]
+  await page.goto('/app/login?next=%2Fapp%2Ffiles%2Fpublic')
+  await refuses(page, '**/api/auth/login')
+  await signIn(page, config)
+  await page.getByText(say.tryLater(37)).waitFor()
+  await page.reload()
+  await signIn(page, config)
+  await page.getByRole('link', { name: /^locked\.txt/ }).dblclick()
+  const asks = page.getByRole('dialog', { name: say.passwordNeeded })
+  await asks.getByLabel(say.accessPassword, { exact: true }).fill('open sesame')
+  let tries = 0
+  page.on('request', (request) => (tries += request.url().endsWith('/verify-password')))
+  await refuses(page, '**/verify-password')
+  await asks.getByRole('button', { name: say.open, exact: true }).click()
+  await asks.getByText(say.tryLater(37)).waitFor()
+  equal('faults', await judge(page), [])
+  equal('how often the password was tried', tries, 1)
+  await asks.getByRole('button', { name: say.open, exact: true }).click()
+  await page.getByText('behind a password').waitFor()
+  equal('how often the password was tried in all', tries, 2)
+}
+
 export const scenarios = [
   { name: 'what cannot be shown looks right', forms: every, run: looks },
   { name: 'leads through the sign-in to a file', forms: spoken, run: leadsThrough },
   { name: 'unlocks a file', forms: spoken, run: unlocks },
+  { name: 'tells of the limit of wrong passwords', forms: spoken, run: tellsOfTheLimit },
 ]

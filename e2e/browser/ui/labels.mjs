@@ -3,7 +3,7 @@ export const labels = {
   'en-US': {
     username: 'User name', password: 'Password', signIn: 'Sign in', nav: 'Main', wrong: 'The user name or the password is wrong.',
     lost: 'You have been signed out', notFound: 'There is nothing here', forbidden: 'You may not see this', unauthorized: 'Sign in to see this',
-    locked: 'This is protected by a password', open: 'Open', wrongPassword: 'That is not the password.', show: 'Show password', account: 'Account', signOut: 'Sign out',
+    locked: 'This is protected by a password', open: 'Open', wrongPassword: 'That is not the password.', tryLater: (seconds) => `Too many attempts. Try again in ${seconds} s.`, passwordNeeded: 'Password needed', accessPassword: 'Access password', show: 'Show password', account: 'Account', signOut: 'Sign out',
     keys: 'API keys', newKey: 'New key', newKeyTitle: 'New API key', imageClient: 'Image client', keyName: 'Name', createKey: 'Create key', saveNow: 'Save this now. It is not shown again.',
     token: 'Token', configuration: 'Configuration', testPicture: 'Send test picture', works: /^It works: \d+ ms$/, sentPicture: 'The test picture that was just uploaded', haveSaved: 'I have saved it', close: 'Close',
     list: 'List', display: 'Sort and display', search: 'Search', noFolder: 'There is no such folder', cancel: 'Cancel', delete: 'Delete', visit: 'Browse public files', upload: 'Upload',
@@ -28,7 +28,7 @@ export const labels = {
   'zh-CN': {
     username: '用户名', password: '密码', signIn: '登录', nav: '主导航', wrong: '用户名或密码不正确。',
     lost: '登录已失效', notFound: '找不到此页面', forbidden: '没有访问权限', unauthorized: '需要登录',
-    locked: '此内容受密码保护', open: '打开', wrongPassword: '密码不正确。', show: '显示密码', account: '账户', signOut: '退出登录',
+    locked: '此内容受密码保护', open: '打开', wrongPassword: '密码不正确。', tryLater: (seconds) => `尝试次数过多，请在 ${seconds} 秒后重试。`, passwordNeeded: '需要访问密码', accessPassword: '访问密码', show: '显示密码', account: '账户', signOut: '退出登录',
     keys: 'API 密钥', newKey: '新建密钥', newKeyTitle: '新建 API 密钥', imageClient: '图床客户端', keyName: '名称', createKey: '创建密钥', saveNow: '请立即保存，之后不再显示',
     token: '令牌', configuration: '配置文件', testPicture: '发送测试图片', works: /^成功，用时 \d+ 毫秒$/, sentPicture: '刚刚上传的测试图片', haveSaved: '我已保存', close: '关闭',
     list: '列表', display: '排序和显示', search: '搜索', noFolder: '找不到此文件夹', cancel: '取消', delete: '删除', visit: '浏览公开文件', upload: '上传',

@@ -161,6 +161,8 @@ async function send({ url, method, headers, body, signal }: Call): Promise<Respo
     }
     listener.reached(true);
     if (answer.ok || plain) return answer;
+    // A limit of wrong passwords holds back no other request, and the page must not repeat the try.
+    if (answer.status === 429 && path.endsWith("/verify-password")) return answer;
     if (answer.status === 429) {
       pause(retryAfter(answer.headers.get("Retry-After")) || backoff(tries));
       continue;
