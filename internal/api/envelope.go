@@ -130,7 +130,7 @@ func (c *call) fail(err error) {
 	}
 	told := c.told(err)
 	h := c.w.Header()
-	if told.fault.Kind == fault.RateLimited {
+	if told.fault.Kind == fault.RateLimited || told.fault.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(told.fault.RetryAfter.Seconds())))))
 	}
 	if c.page && browsing(c.r) {

@@ -52,7 +52,7 @@ const (
 type Error struct {
 	Kind       Kind
 	Message    string        // a sentence for a person
-	RetryAfter time.Duration // RateLimited only: when the next try can succeed
+	RetryAfter time.Duration // when the next try can succeed: of RateLimited always, of Conflict where it passes by itself, else 0
 	Cause      error         // for the log and, in development, for error.details
 }
 

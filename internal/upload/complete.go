@@ -25,7 +25,7 @@ var errChanged = errors.New("the upload session changed meanwhile")
 // Complete makes the file of the bytes received, after checking them in the store; the rights are judged anew. Of several calls one makes
 // it, and every repeat within a day gets the same file with already set. The etag matters where the bytes came in one piece. Faults: Invalid (no
 // etag), NotFound, Conflict (aborted; a part is being written), UploadExpired, Unverified (bytes or parts are missing, or others than announced),
-// QuotaExceeded, AlreadyExists, Forbidden, Unavailable.
+// QuotaExceeded, AlreadyExists, Forbidden, RateLimited (too many wait), Unavailable.
 func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag string) (file files.Entry, already bool, err error) {
 	const tries, skewed = 20, 3
 	for try := 1; ; try++ {
@@ -45,20 +45,10 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag 
 		if err := s.takesBytes(r); err != nil {
 			return files.Entry{}, false, err
 		}
-		made := r
-		switch {
-		case r.inParts():
-			err = s.finish(ctx, &made)
-		case r.staged():
-			made, err = s.takeOver(ctx, r, etag)
-		default:
-			err = s.verify(ctx, r, etag)
-		}
-		if err == nil {
-			file, err = s.commit(ctx, a, r, made)
-		}
-		if err != nil && made.key != r.key {
-			s.dropCopy(ctx, err, made)
+		if r.inParts() {
+			file, err = s.completeParts(ctx, a, r)
+		} else {
+			file, err = s.completeWhole(ctx, a, r, etag)
 		}
 		if errors.Is(err, errChanged) && try < tries || r.staged() && errors.Is(err, files.ErrCollected) && try < skewed {
 			continue
@@ -68,6 +58,24 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag 
 		}
 		return file, false, err
 	}
+}
+
+// completeWhole makes the file of a session whose bytes came in one piece. Faults: those of
+// takeOver, verify and commit. Error: errChanged when the session is to be looked at again.
+func (s *Service) completeWhole(ctx context.Context, a access.Actor, r row, etag string) (file files.Entry, err error) {
+	made := r
+	if r.staged() {
+		made, err = s.takeOver(ctx, r, etag)
+	} else {
+		err = s.verify(ctx, r, etag)
+	}
+	if err == nil {
+		file, err = s.commit(ctx, a, r, made)
+	}
+	if err != nil && made.key != r.key {
+		s.dropCopy(ctx, err, made)
+	}
+	return file, err
 }
 
 // plainTag is an etag as it was answered, whatever HTTP has put around it.
@@ -163,14 +171,6 @@ func (s *Service) put(ctx context.Context, store blob.Store, r row) (blob.Info, 
 			return blob.Info{}, fmt.Errorf("wait for the store: %w", ctx.Err())
 		}
 	}
-}
-
-// vanished is gone for a completion, which may have been overtaken by another. Error: errChanged.
-func (s *Service) vanished(ctx context.Context, store blob.Store, r row) error {
-	if now, err := find(s.db.Read(ctx), r.userID, r.id); err == nil && now.status != r.status {
-		return errChanged
-	}
-	return s.gone(ctx, store, r)
 }
 
 // incomplete says which parts have not come in, as a fault.Unverified.

@@ -141,6 +141,11 @@ func (s *Service) partURLs(ctx context.Context, r row, numbers []int) ([]PartURL
 // with the copy, whose key is noted as garbage until a file is made of it. Faults: Unverified (nothing is there, or other bytes than announced
 // or than etag names), Unavailable. Error: errChanged when the session has moved on meanwhile.
 func (s *Service) takeOver(ctx context.Context, r row, etag string) (row, error) {
+	gone, err := s.waiting.enter(r.userID)
+	if err != nil {
+		return r, err
+	}
+	defer gone()
 	leave, err := s.turns.wait(ctx, r.userID) // a copy that comes to nothing costs the store all the same
 	if err != nil {
 		return r, err

@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"larder/internal/access"
 	"larder/internal/blob"
+	"larder/internal/db"
 )
 
 // WrapStores puts wrap around every store that s opens from now on.
@@ -21,6 +23,35 @@ func (s *Service) WrapStores(wrap func(blob.Store) blob.Store) {
 
 // SetPartSize makes parts of that many bytes.
 func (s *Service) SetPartSize(bytes int64) { s.part = bytes }
+
+// SetPatience bounds how long a completion waits for another one.
+func (s *Service) SetPatience(d time.Duration) { s.patience = d }
+
+// Waiting is how many completions wait at this moment.
+func (s *Service) Waiting() int {
+	s.waiting.mu.Lock()
+	defer s.waiting.mu.Unlock()
+	return s.waiting.all
+}
+
+// TakeLease takes the lease of a session as it is before anybody has taken it.
+func (s *Service) TakeLease(ctx context.Context, a access.Actor, id string) error {
+	r, err := find(s.db.Read(ctx), a.UserID, id)
+	if err != nil {
+		return err
+	}
+	r.completingBy, r.completingUntil = "", 0
+	return s.db.Write(ctx, func(tx *db.Tx) error {
+		taken, err := takeLease(tx, r, s.ids.UUID(), s.ms()+leaseTime.Milliseconds(), s.ms())
+		if err == nil && !taken {
+			err = errChanged
+		}
+		return err
+	})
+}
+
+// SetRenewal has the leases of completions renewed that often.
+func (s *Service) SetRenewal(every time.Duration) { s.renewal = every }
 
 // SetAnswerTime bounds how long a store has to tell what came in.
 func (s *Service) SetAnswerTime(d time.Duration) { s.answer = d }

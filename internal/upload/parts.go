@@ -206,9 +206,13 @@ func (s *Service) watch(ctx context.Context, r row, body io.Reader) io.Reader {
 }
 
 // gone says why the store does not know the parts of a session that seemed to be pending: it has ended meanwhile, a completion has put them together
-// and got no further, or they are lost. Faults: those of stillTakes, Conflict, Unavailable.
+// and got no further, or see lost. Faults: those of stillTakes and lost, Conflict, Unavailable.
 func (s *Service) gone(ctx context.Context, store blob.Store, r row) error {
-	if err := s.stillTakes(s.db.Read(ctx), r); err != nil {
+	now, err := find(s.db.Read(ctx), r.userID, r.id)
+	if err != nil {
+		return err
+	}
+	if err := s.takesBytes(now); err != nil {
 		return err
 	}
 	switch _, err := store.Stat(ctx, r.key); {
@@ -217,7 +221,7 @@ func (s *Service) gone(ctx context.Context, store blob.Store, r row) error {
 	case !errors.Is(err, blob.ErrNotFound):
 		return provider.Fault(err)
 	}
-	return fault.New(fault.Conflict, "The parts of this upload are not in the store any more. Abort it and begin a new one.")
+	return s.lost(now, r)
 }
 
 // Parts is what has come in of a session in parts.

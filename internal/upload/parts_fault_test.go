@@ -216,6 +216,7 @@ func TestCompletionThatIsOvertaken(t *testing.T) {
 		for w.store.Calls(blobtest.Finish) == 0 {
 			runtime.Gosched()
 		}
+		w.advance(time.Minute) // the first one's process stands still, and its lease lapses
 		entry := w.complete(w.ann, id, "")
 		if _, _, err := w.tree.Delete(ctx, w.ann, entry.ID); err != nil {
 			t.Fatal(err)

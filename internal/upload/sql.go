@@ -41,6 +41,9 @@ type row struct {
 	begunAt    int64    // ms; when the store was told of the parts
 	keptUntil  int64    // ms; 0 unless the parts of an expired session are kept
 
+	completingBy    string // the completion that holds the lease, "" for none; see lease.go
+	completingUntil int64  // ms; the end of the lease, or when the store was last asked without a clear answer, or 0
+
 	sha256   string // hexadecimal
 	etag     string // the store's
 	mimeType string // settled
@@ -84,20 +87,20 @@ const columns = `
 	id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict,
 	idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, sha256, etag, content_type, entry_id,
 	created_at, expires_at, completed_at, upload_id, total_parts, kept_until, upload_mode, COALESCE(begun_at, created_at),
-	parts_recorded`
+	parts_recorded, completing_by, completing_until`
 
 func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	var (
 		r                                                                 row
 		keyID, idempotencyKey, objectKey, sha256, etag, mimeType, entryID sql.NullString
-		uploadID                                                          sql.NullString
-		completedAt, totalParts, keptUntil                                sql.NullInt64
+		uploadID, completingBy                                            sql.NullString
+		completedAt, totalParts, keptUntil, completingUntil               sql.NullInt64
 		target, missing, name, conflict                                   string
 	)
 	err := from.Scan(&r.id, &r.userID, &keyID, &r.place.MountID, &r.place.ProviderID, &target, &r.place.BaseID, &missing, &name, &r.size,
 		&r.claim, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256, &etag, &mimeType, &entryID,
 		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil, &r.mode, &r.begunAt,
-		&r.recorded)
+		&r.recorded, &completingBy, &completingUntil)
 	if err != nil {
 		return row{}, err
 	}
@@ -105,6 +108,7 @@ func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	r.sha256, r.etag, r.mimeType, r.entryID = sha256.String, etag.String, mimeType.String, entryID.String
 	r.uploadID, r.totalParts = uploadID.String, int(totalParts.Int64)
 	r.completedAt, r.keptUntil = completedAt.Int64, keptUntil.Int64
+	r.completingBy, r.completingUntil = completingBy.String, completingUntil.Int64
 	if r.place.Dir, err = vpath.Parse(target); err != nil {
 		return row{}, fmt.Errorf("stored path of an upload session: %w", err)
 	}

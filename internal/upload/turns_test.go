@@ -3,7 +3,10 @@ package upload
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
+
+	"larder/internal/fault"
 )
 
 func TestTurns(t *testing.T) {
@@ -44,5 +47,38 @@ func TestTurns(t *testing.T) {
 	}
 	if len(ts.now) != 0 {
 		t.Errorf("%d users are remembered", len(ts.now))
+	}
+}
+
+func TestWaiters(t *testing.T) {
+	t.Parallel()
+	var w waiters
+	var leave []func()
+	enter := func(userID string, want bool) {
+		t.Helper()
+		gone, err := w.enter(userID)
+		if (err == nil) != want || err != nil && !fault.Is(err, fault.RateLimited) {
+			t.Fatalf("%s, beside %d: %v", userID, len(leave), err)
+		}
+		if err == nil {
+			leave = append(leave, gone)
+		}
+	}
+	for i := range waitersInAll / waitersOfUser {
+		user := strconv.Itoa(i)
+		for range waitersOfUser {
+			enter(user, true)
+		}
+		enter(user, false)
+	}
+	enter("another", false)
+	leave[0]()
+	leave = leave[1:]
+	enter("another", true)
+	for _, gone := range leave {
+		gone()
+	}
+	if len(w.of) != 0 || w.all != 0 {
+		t.Errorf("%d users and %d calls are remembered", len(w.of), w.all)
 	}
 }

@@ -92,14 +92,17 @@ type Service struct {
 	part      int64         // partSize, less in tests
 	answer    time.Duration // answerTime, less in tests
 
-	turns turns
+	patience, renewal time.Duration // leaseWait and leaseRenewal, less in tests
+
+	turns   turns
+	waiting waiters
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
 	return &Service{
 		db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store, providers: cfg.Providers,
-		keys: cfg.Tree.Keys, part: partSize, answer: answerTime,
+		keys: cfg.Tree.Keys, part: partSize, answer: answerTime, patience: leaseWait, renewal: leaseRenewal,
 	}
 }
 

@@ -176,6 +176,33 @@ var mutations = []mutation{
 		`case !r.recorded:`, `case len(listed) > 0:`, "internal/upload", "^TestPartThatWasNeverAcknowledged$/^sqlite$"},
 	{"part-straight", "parts that may go straight to the store count as it lists them", "internal/upload/parts.go",
 		`u.Parts(), r.mode == worker`, `u.Parts(), true`, "internal/upload", "^TestPartsThatMayGoStraightCountAsListed$/^sqlite$"},
+	{"completion-lease", "one completion at a time asks the store (C87)", "internal/upload/lease.go",
+		`if !s.leased(r) {`, `if !s.leased(r) || by != "" {`, "internal/upload", "^TestCompletionWaitsForTheOneBeforeIt$/^sqlite$"},
+	{"completion-lease-taken", "a lease is taken once", "internal/upload/sql_lease.go",
+		`AND COALESCE(completing_by, '') = $5 AND COALESCE(completing_until, 0) = $6`, `AND $5 IS NOT NULL AND $6 IS NOT NULL`, "internal/upload", "^TestALeaseIsTakenOnce$/^sqlite$"},
+	{"completion-renewed", "a completion that takes long keeps its lease", "internal/upload/lease.go",
+		`case <-tick.C:
+			}
+			err := s.db`, `case <-tick.C:
+				continue
+			}
+			err := s.db`, "internal/upload", "^TestWhileACompletionTakesLongOthersAreToldToRetry$/^sqlite$"},
+	{"completion-lapses", "a lease that nobody renews lapses", "internal/upload/lease.go",
+		`return r.completingBy != "" && now < r.completingUntil &&`, `return r.completingBy != "" &&`, "internal/upload", "^TestCompletionAfterAProcessDied$/^sqlite$"},
+	{"completion-future", "a lease from before a clock went back holds nothing", "internal/upload/lease.go",
+		` && r.completingUntil <= now+leaseMost.Milliseconds()`, ``, "internal/upload", "^TestLeaseFromTheFutureHoldsNothing$/^sqlite$"},
+	{"completion-lost", "parts are not said to be lost while a store may be assembling", "internal/upload/lease.go",
+		`if asked > 0 && s.ms()`, `if asked > 0 && asked < 0 && s.ms()`, "internal/upload", "^TestStoreThatGoesOnAssembling$"},
+	{"completion-unanswered", "a store that gave no answer may be assembling", "internal/upload/lease.go",
+		`asked = s.ms()`, `asked = asked * 1`, "internal/upload", "^TestStoreThatGoesOnAssembling$/^no_answer_came$/^sqlite$"},
+	{"completion-detached", "a completion goes on without its client", "internal/upload/lease.go",
+		`context.WithTimeout(context.WithoutCancel(ctx), assemblyTime+time.Minute)`, `context.WithTimeout(ctx, assemblyTime+time.Minute)`, "internal/upload", "^TestCompletionGoesOnWithoutItsClient$/^sqlite$"},
+	{"completion-waiters", "completions that wait are few", "internal/upload/turns.go",
+		`if w.of[userID] >= waitersOfUser || w.all >= waitersInAll {`, `if w.of[userID] >= waitersOfUser*9 || w.all >= waitersInAll {`, "internal/upload", "^TestWaitingCompletionsAreFew$/^sqlite$"},
+	{"completion-waiters-all", "completions of all that wait are few", "internal/upload/turns.go",
+		` || w.all >= waitersInAll {`, ` {`, "internal/upload", "^TestWaiters$"},
+	{"retry-after", "a conflict that passes says when", api + "/envelope.go",
+		` || told.fault.RetryAfter > 0 {`, ` {`, api, "^TestUploadThatAStoreMayBeAssembling$/^sqlite$"},
 	{"part-wanted", "a store puts together what is wanted and nothing else", "internal/blob/parts.go",
 		`if !slices.Equal(wanted, listed) {`, `if !slices.Equal(wanted, listed) && wanted == nil {`, "internal/blob/disk", "^TestContract$"},
 	{"body-limit", "no JSON body is over 1 MiB (C106)", api + "/bind.go",

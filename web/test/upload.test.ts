@@ -109,6 +109,19 @@ describe("what breaks and passes", () => {
     expect(browser.server.times("PUT", /\/raw\//)).toBe(6);
   });
 
+  test("a completion that the server says to repeat is repeated", async () => {
+    let left = 2;
+    browser.server.fault = (_, path) =>
+      path.endsWith("/upload-complete") && left-- > 0
+        ? { status: 409, code: "OPERATION_FAILED", headers: { "Retry-After": "5" } }
+        : undefined;
+    await page.engine.add([file("a.mov", 24 * MiB)], "/photos");
+    await browser.until(() => page.idle);
+    expect(page.states).toEqual({ "a.mov": "done" });
+    expect(browser.server.times("POST", /\/upload-complete$/)).toBe(3);
+    expect(browser.server.times("PUT", part)).toBe(3);
+  });
+
   test("a sixth time is none, and a person may try again", async () => {
     browser.server.fault = (_, path) => (path.includes("/raw/") ? { status: 503 } : undefined);
     await page.engine.add([file("a.png", 3)], "/photos");

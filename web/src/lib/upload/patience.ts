@@ -3,9 +3,15 @@ import { backoff, client, Failure, sleep } from "../api";
 
 const repetitions = 5;
 
-/** Whether the same request may go well later. 429 does not come here: it holds everything back, see lib/api.ts. */
+/** Whether the same request may go well later. 429 does not come here: it holds everything back, see lib/api.ts. Others say so by a Retry-After. */
 export function passes(cause: Failure): boolean {
-  return cause.code === "NETWORK" || cause.status === 408 || cause.status === 429 || cause.status >= 500;
+  return (
+    cause.code === "NETWORK" ||
+    cause.status === 408 ||
+    cause.status === 429 ||
+    cause.status >= 500 ||
+    cause.retryAfter > 0
+  );
 }
 
 /** Resolves when the browser has a network. */

@@ -1,0 +1,195 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/provider"
+)
+
+// Of several completions of one session in parts one at a time asks the store, on whichever
+// replicas they run: it holds a lease on the session's row, and the others wait for its commit. A
+// store that assembles an object may list neither the parts nor the object until it is done, which
+// takes minutes for a large one; to a second completion the parts would seem to be lost.
+//
+// The lease decides who asks, never who makes the file: that is the conditional UPDATE of commit.
+// So nothing is lost where two hold it, since a process stood still or clocks differ. A lease that
+// its holder does not renew, because the process died, lapses; the next completion finds the parts
+// or the object and goes on. If it finds neither, the store may still be at it: for assemblyTime
+// the client is asked to come back.
+const (
+	leaseTime    = 30 * time.Second // how long a lease holds unless it is renewed
+	leaseRenewal = 10 * time.Second
+	leaseMost    = 10 * time.Minute // one that ends later than that is of a clock that went back
+	assemblyTime = 15 * time.Minute // a store may take as long, also without its caller; see s3.Limits
+
+	leaseWait  = 20 * time.Second // how long a completion waits for another one
+	retryAfter = 5 * time.Second
+)
+
+// completeParts makes the file of a session in parts. It goes on when the client goes away: the
+// store may take longer than the client waits, and its next completion is to find the file. Faults:
+// those of finish and commit, RateLimited (too many wait), Conflict with RetryAfter (another
+// completion takes longer than this one can wait). Error: errChanged when the session is to be
+// looked at again.
+func (s *Service) completeParts(ctx context.Context, a access.Actor, r row) (files.Entry, error) {
+	r, err := s.lease(ctx, r)
+	if err != nil {
+		return files.Entry{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), assemblyTime+time.Minute)
+	defer cancel()
+	stop := s.renew(ctx, r)
+	var file files.Entry
+	made := r
+	if err = s.finish(ctx, &made); err == nil {
+		file, err = s.commit(ctx, a, r, made)
+	}
+	stop()
+	if err != nil {
+		s.release(ctx, r, err)
+	}
+	return file, err
+}
+
+// lease waits until no other completion of the session holds its lease, and takes it. It returns r
+// with its own name as completingBy; completingUntil stays as it was read, so that lost knows of
+// earlier completions. Faults: RateLimited, Conflict with RetryAfter. Error: errChanged when the
+// session has ended meanwhile.
+func (s *Service) lease(ctx context.Context, r row) (row, error) {
+	by := s.ids.UUID()
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
+	defer cancel()
+	var leave func()
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		if !s.leased(r) {
+			taken := false
+			err := s.db.Write(ctx, func(tx *db.Tx) (err error) {
+				now := s.now()
+				taken, err = takeLease(tx, r, by, now.Add(leaseTime).UnixMilli(), now.UnixMilli())
+				return err
+			})
+			if err != nil {
+				return row{}, fmt.Errorf("begin to complete an upload: %w", err)
+			}
+			if taken {
+				r.completingBy = by
+				return r, nil
+			}
+		}
+		if leave == nil {
+			var err error
+			if leave, err = s.waiting.enter(r.userID); err != nil {
+				return row{}, err
+			}
+			defer leave()
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return row{}, fmt.Errorf("wait for another completion: %w", ctx.Err())
+		case <-patience.Done():
+			return row{}, beingCompleted()
+		}
+		now, err := find(s.db.Read(ctx), r.userID, r.id)
+		if err != nil {
+			return row{}, err
+		}
+		if s.takesBytes(now) != nil {
+			return row{}, errChanged
+		}
+		r = now
+	}
+}
+
+// leased reports whether a completion holds the lease of a session.
+func (s *Service) leased(r row) bool {
+	now := s.ms()
+	return r.completingBy != "" && now < r.completingUntil && r.completingUntil <= now+leaseMost.Milliseconds()
+}
+
+// renew renews a lease until stop is called.
+func (s *Service) renew(ctx context.Context, r row) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(s.renewal)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			err := s.db.Write(ctx, func(tx *db.Tx) error {
+				return renewLease(tx, r.id, r.completingBy, s.now().Add(leaseTime).UnixMilli())
+			})
+			if err != nil && ctx.Err() == nil { // another completion may begin then, which loses nothing
+				s.log.Warn("renew the lease of a completion", "error", err)
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
+
+// release ends a lease after its completion failed because of err. Where that is no clear answer of
+// the store's, it may still be assembling.
+func (s *Service) release(ctx context.Context, r row, err error) {
+	asked := r.completingUntil
+	if kind := fault.KindOf(err); kind == fault.Unavailable || kind == fault.Internal && !errors.Is(err, errChanged) {
+		asked = s.ms()
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if err := s.db.Write(ctx, func(tx *db.Tx) error { return endLease(tx, r.id, r.completingBy, asked) }); err != nil {
+		s.log.Warn("end the lease of a completion", "error", err)
+	}
+}
+
+// vanished says why the store knew neither the parts nor the object of the session that the caller
+// completes. Error: errChanged when the session has ended meanwhile, or the object is there by now.
+// Faults: those of lost, Unavailable.
+func (s *Service) vanished(ctx context.Context, store blob.Store, r row) error {
+	now, err := find(s.db.Read(ctx), r.userID, r.id)
+	if err != nil {
+		return err
+	}
+	if s.takesBytes(now) != nil {
+		return errChanged
+	}
+	switch _, err := store.Stat(ctx, r.key); {
+	case err == nil:
+		return errChanged
+	case !errors.Is(err, blob.ErrNotFound):
+		return provider.Fault(err)
+	}
+	return s.lost(now, r)
+}
+
+// lost is the fault for a pending session, as it is now, of which the store has neither parts nor
+// object: a completion other than r's own is at it or was so a short time ago, and the object may
+// still come; or they are gone. Fault: Conflict, in the first case with RetryAfter.
+func (s *Service) lost(now, r row) error {
+	asked := now.completingUntil
+	if r.completingBy != "" && now.completingBy == r.completingBy {
+		asked = r.completingUntil
+	}
+	if asked > 0 && s.ms() < asked+assemblyTime.Milliseconds() {
+		return beingCompleted()
+	}
+	return fault.New(fault.Conflict, "The parts of this upload are not in the store any more. Abort it and begin a new one.")
+}
+
+func beingCompleted() error {
+	err := fault.New(fault.Conflict, "This upload is being completed at this moment. Try again in a few seconds.")
+	err.RetryAfter = retryAfter
+	return err
+}

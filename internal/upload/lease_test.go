@@ -1,0 +1,369 @@
+package upload_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+	"larder/internal/fault"
+)
+
+// assembling is a store that lists neither the parts nor the object while it assembles, as some S3
+// servers do.
+type assembling struct {
+	blob.Store
+	state *assembly
+}
+
+// assembly is whether one is under way.
+type assembly struct {
+	mu      sync.Mutex
+	begun   int
+	under   bool
+	release chan struct{} // closed when the store may go on
+}
+
+func (a *assembly) busy() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.under
+}
+
+func (a *assembly) set(under bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.under = under
+}
+
+// times is how often a store was asked to assemble.
+func (a *assembly) times() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.begun
+}
+
+func (s assembling) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
+	s.state.mu.Lock()
+	again := s.state.under
+	s.state.begun++
+	s.state.under = true
+	s.state.mu.Unlock()
+	if again {
+		return blob.Info{}, blob.ErrNotFound
+	}
+	select {
+	case <-s.state.release:
+	case <-ctx.Done():
+		return blob.Info{}, blob.Unavailable("finish upload", ctx.Err())
+	}
+	info, err := s.Store.Finish(ctx, u, parts)
+	s.state.set(false)
+	return info, err
+}
+
+func (s assembling) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
+	if s.state.busy() {
+		return nil, blob.ErrNotFound
+	}
+	return s.Store.Parts(ctx, u)
+}
+
+func (s assembling) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
+	if s.state.busy() {
+		return blob.Info{}, blob.ErrNotFound
+	}
+	return s.Store.Stat(ctx, key)
+}
+
+// assembles has the world's store be one that assembles until release is called.
+func (w *world) assembles() (state *assembly, release func()) {
+	state = &assembly{release: make(chan struct{})}
+	w.up.WrapStores(func(inner blob.Store) blob.Store { return assembling{inner, state} })
+	return state, sync.OnceFunc(func() { close(state.release) })
+}
+
+// completing completes a session in the background.
+func (w *world) completing(ctx context.Context, id string) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := w.up.Complete(ctx, w.ann, id, "")
+		done <- err
+	}()
+	return done
+}
+
+// until waits until a condition holds.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.After(time.Minute); !holds(); runtime.Gosched() {
+		select {
+		case <-deadline:
+			t.Fatalf("this does not come about: %s", what)
+		default:
+		}
+	}
+}
+
+// wantRetry fails the test unless err is a Conflict that passes by itself.
+func (w *world) wantRetry(err error, doing string) {
+	w.t.Helper()
+	var told *fault.Error
+	if !errors.As(err, &told) || told.Kind != fault.Conflict || told.RetryAfter <= 0 {
+		w.t.Errorf("%s: got %v, want a conflict that passes by itself", doing, err)
+	}
+}
+
+// Abuse case C87: completions that come while another one has the store assemble wait for its
+// commit.
+func TestCompletionWaitsForTheOneBeforeIt(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("", 1, 2, 3)
+		state, release := w.assembles()
+		first := w.completing(ctx, id)
+		until(t, "the store assembles", state.busy)
+		entries, started := make(chan string, 19), sync.WaitGroup{}
+		started.Add(cap(entries))
+		for range cap(entries) {
+			go func() {
+				started.Done()
+				entry, already, err := w.up.Complete(ctx, w.ann, id, "")
+				if err != nil || !already {
+					t.Errorf("another completion: already %v, %v", already, err)
+				}
+				entries <- entry.ID
+			}()
+		}
+		started.Wait()
+		release()
+		if err := <-first; err != nil {
+			t.Errorf("the first completion: %v", err)
+		}
+		ids := map[string]bool{}
+		for range cap(entries) {
+			ids[<-entries] = true
+		}
+		if len(ids) != 1 || state.times() != 1 {
+			t.Errorf("%d files, the store was asked %d times", len(ids), state.times())
+		}
+		w.wantUsed(w.ann, 2500, 1)
+		w.wantReserved(w.ann, 0, 0)
+	})
+}
+
+// A completion that takes longer than others can wait costs them a retry and nothing else, and the
+// parts are never said to be lost.
+func TestWhileACompletionTakesLongOthersAreToldToRetry(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("", 1, 2, 3)
+		state, release := w.assembles()
+		w.up.SetPatience(10 * time.Millisecond)
+		w.up.SetRenewal(time.Millisecond)
+		first := w.completing(ctx, id)
+		until(t, "the store assembles", state.busy)
+		for range 3 {
+			_, _, err := w.up.Complete(ctx, w.ann, id, "")
+			w.wantRetry(err, "another completion")
+			_, err = w.up.Parts(ctx, w.ann, id)
+			w.wantRetry(err, "which parts are there")
+			w.advance(20 * time.Second) // less than a lease, which is renewed meanwhile
+			until(t, "the lease is renewed", func() bool {
+				return w.number("SELECT completing_until FROM upload_sessions WHERE id = $1", id) == w.clock.Load()+30_000
+			})
+		}
+		if state.times() != 1 {
+			t.Errorf("the store was asked %d times", state.times())
+		}
+		release()
+		if err := <-first; err != nil {
+			t.Errorf("the first completion: %v", err)
+		}
+		if _, already, err := w.up.Complete(ctx, w.ann, id, ""); err != nil || !already {
+			t.Errorf("afterwards: already %v, %v", already, err)
+		}
+		w.wantUsed(w.ann, 2500, 1)
+	})
+}
+
+// Of two completions that find no lease one takes it.
+func TestALeaseIsTakenOnce(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("", 1, 2, 3)
+		got := parallel(20, func(int) error { return w.up.TakeLease(ctx, w.ann, id) })
+		if got[success] != 1 {
+			t.Errorf("taken %d times", got[success])
+		}
+	})
+}
+
+// dies leaves a session as a process does that dies while it holds the lease.
+func (w *world) dies(id string) {
+	w.t.Helper()
+	w.leasedUntil(id, w.clock.Load()+30_000)
+}
+
+// leasedUntil gives the lease of a session to a process that is not there.
+func (w *world) leasedUntil(id string, ms int64) {
+	w.t.Helper()
+	w.exec("UPDATE upload_sessions SET completing_by = 'dead', completing_until = $1 WHERE id = $2", ms, id)
+}
+
+// Of a process that dies between the store's assembly and its commit the next completion takes
+// over, once the lease has lapsed.
+func TestCompletionAfterAProcessDied(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		w.up.SetPatience(10 * time.Millisecond)
+		for name, finished := range map[string]bool{"before the object": false, "after the object": true} {
+			id := w.begun("", 1, 2, 3)
+			if finished {
+				w.store.Next(blobtest.Finish, down(true))
+				_, _, err := w.up.Complete(ctx, w.ann, id, "")
+				w.wantFault(err, fault.Unavailable, name)
+			}
+			w.dies(id)
+			_, _, err := w.up.Complete(ctx, w.ann, id, "")
+			w.wantRetry(err, name)
+			w.advance(30 * time.Second)
+			if w.content(w.ann, w.complete(w.ann, id, "").ID) != whole(2500) {
+				t.Errorf("%s: other bytes", name)
+			}
+		}
+		w.wantUsed(w.ann, 5000, 2)
+	})
+}
+
+// A lease from before a clock went back holds nothing up.
+func TestLeaseFromTheFutureHoldsNothing(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		w.up.SetPatience(10 * time.Millisecond)
+		id := w.begun("", 1, 2, 3)
+		w.leasedUntil(id, w.clock.Load()+24*3600_000)
+		w.complete(w.ann, id, "")
+	})
+}
+
+// A store goes on assembling when the process that asked it is gone, or did not wait for its
+// answer. For a quarter of an hour the parts are not said to be lost; an object that appears is
+// taken.
+func TestStoreThatGoesOnAssembling(t *testing.T) {
+	for name, ended := range map[string]func(w *world, id string, state *assembly){
+		"the process died": func(w *world, id string, state *assembly) {
+			state.set(true)
+			w.dies(id)
+			w.advance(30 * time.Second)
+		},
+		"no answer came": func(w *world, id string, state *assembly) {
+			w.store.Next(blobtest.Finish, down(false))
+			_, _, err := w.up.Complete(ctx, w.ann, id, "")
+			w.wantFault(err, fault.Unavailable, "no answer")
+			state.set(true)
+		},
+	} {
+		eachInPartsNamed(t, name, func(t *testing.T, w *world) {
+			lost, found := w.begun("", 1, 2, 3), w.begun("", 1, 2, 3)
+			w.store.Next(blobtest.Finish, down(true))
+			_, _, err := w.up.Complete(ctx, w.ann, found, "")
+			w.wantFault(err, fault.Unavailable, "the answer was lost")
+			state, release := w.assembles()
+			release()
+			ended(w, lost, state)
+			_, _, err = w.up.Complete(ctx, w.ann, lost, "")
+			w.wantRetry(err, "while it may go on")
+			_, _, err = w.up.Complete(ctx, w.ann, lost, "")
+			w.wantRetry(err, "once more")
+			_, _, err = w.up.Complete(ctx, w.ann, found, "")
+			w.wantRetry(err, "an object that is not there yet")
+			state.set(false)
+			w.complete(w.ann, found, "")
+			state.set(true)
+			w.advance(15 * time.Minute)
+			_, _, err = w.up.Complete(ctx, w.ann, lost, "")
+			var told *fault.Error
+			if !errors.As(err, &told) || told.Kind != fault.Conflict || told.RetryAfter != 0 ||
+				!strings.Contains(told.Message, "not in the store any more") {
+				t.Errorf("a quarter of an hour later: %v", err)
+			}
+			state.set(false)
+			w.complete(w.ann, lost, "")
+		})
+	}
+}
+
+// A completion goes on when its client goes away: the store may take longer than the client waits.
+func TestCompletionGoesOnWithoutItsClient(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("", 1, 2, 3)
+		state, release := w.assembles()
+		client, leaves := context.WithCancel(ctx)
+		first := w.completing(client, id)
+		until(t, "the store assembles", state.busy)
+		leaves()
+		second := w.completing(ctx, id)
+		release()
+		if err := errors.Join(<-first, <-second); err != nil {
+			t.Errorf("the completions: %v", err)
+		}
+		if state.times() != 1 {
+			t.Errorf("the store was asked %d times", state.times())
+		}
+		w.wantUsed(w.ann, 2500, 1)
+	})
+}
+
+// A user has 64 completions wait at a time, and each of them ends with its client.
+func TestWaitingCompletionsAreFew(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("", 1, 2, 3)
+		state, release := w.assembles()
+		first := w.completing(ctx, id)
+		until(t, "the store assembles", state.busy)
+		client, leave := context.WithCancel(ctx)
+		var waiting []<-chan error
+		for range 64 {
+			waiting = append(waiting, w.completing(client, id))
+		}
+		until(t, "all wait", func() bool { return w.up.Waiting() == len(waiting) })
+		_, _, err := w.up.Complete(ctx, w.ann, id, "")
+		w.wantFault(err, fault.RateLimited, "one more")
+		leave()
+		for _, one := range waiting {
+			if err := <-one; !errors.Is(err, context.Canceled) {
+				t.Errorf("a completion whose client is gone: %v", err)
+			}
+		}
+		release()
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+		if _, already, err := w.up.Complete(ctx, w.ann, id, ""); err != nil || !already {
+			t.Errorf("afterwards: already %v, %v", already, err)
+		}
+	})
+}
+
+// An abort ends a session whose completion is under way; no file is made, and nothing is left of
+// it.
+func TestAbortWhileACompletionIsUnderWay(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *world) {
+		id := w.begun("", 1, 2, 3)
+		state, release := w.assembles()
+		first := w.completing(ctx, id)
+		until(t, "the store assembles", state.busy)
+		waiting := w.completing(ctx, id)
+		if err := w.up.Abort(ctx, w.ann, id); err != nil {
+			t.Fatal(err)
+		}
+		w.wantFault(<-waiting, fault.Conflict, "a completion that waits")
+		release()
+		w.wantFault(<-first, fault.Conflict, "the completion under way")
+		w.wantReserved(w.ann, 0, 0)
+		w.wantUsed(w.ann, 0, 0)
+		w.advance(3 * time.Hour)
+		w.emptied("in the end")
+	})
+}

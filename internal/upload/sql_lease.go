@@ -1,0 +1,31 @@
+package upload
+
+import "larder/internal/db"
+
+// takeLease gives the lease of a pending session until then to the caller named by, provided that
+// nobody has changed the lease since r was read, and reports whether it did.
+func takeLease(tx *db.Tx, r row, by string, until, now int64) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE upload_sessions
+		SET completing_by = $1, completing_until = $2
+		WHERE id = $3 AND status = 'pending' AND expires_at > $4
+			AND COALESCE(completing_by, '') = $5 AND COALESCE(completing_until, 0) = $6`,
+		by, until, r.id, now, r.completingBy, r.completingUntil)
+	return n == 1, err
+}
+
+// renewLease gives a lease more time, unless it is another's by now.
+func renewLease(tx *db.Tx, id, by string, until int64) error {
+	_, err := tx.Exec("UPDATE upload_sessions SET completing_until = $1 WHERE id = $2 AND completing_by = $3", until, id, by)
+	return err
+}
+
+// endLease takes a lease back, unless it is another's by now. A time other than 0 stays, as when
+// the store was last asked without a clear answer.
+func endLease(tx *db.Tx, id, by string, asked int64) error {
+	_, err := tx.Exec(`
+		UPDATE upload_sessions
+		SET completing_by = NULL, completing_until = NULLIF(CAST($1 AS BIGINT), 0)
+		WHERE id = $2 AND completing_by = $3`, asked, id, by)
+	return err
+}
