@@ -34,7 +34,8 @@ type incoming struct {
 	size     int64 // -1 unknown
 	name     string
 	mimeType string
-	path     string // as the request gives it, may be empty
+	path     string          // as the request gives it, may be empty
+	waited   *upload.Waiting // nil for a body that comes from the client now
 }
 
 // compatibleUpload takes a file as a form or as the raw body, in whatever shape image clients send (specification: Compatible upload endpoints).
@@ -83,7 +84,7 @@ func (c *call) store(in incoming) error {
 	}
 	c.audit(audit.Upload, dir.Child(name))
 	result, err := c.a.Uploads.Put(c.ctx(), c.actor, upload.OneShot{
-		Dir: dir, Name: name, Size: in.size, MimeType: in.mimeType, Conflict: "rename", Links: c.key.PublicLinks, Body: body,
+		Dir: dir, Name: name, Size: in.size, MimeType: in.mimeType, Conflict: "rename", Links: c.key.PublicLinks, Body: body, Waited: in.waited,
 	})
 	if err != nil {
 		return err
@@ -188,7 +189,7 @@ func (c *call) uploadForm(boundary string) error {
 	form := multipart.NewReader(c.r.Body, boundary)
 	path, pathKnown := c.r.Header.Get("X-Path"), c.r.Header.Get("X-Path") != ""
 	var waiting *spool
-	defer func() { waiting.discard() }()
+	defer func() { c.discard(waiting) }()
 	for count := 0; ; count++ {
 		part, err := form.NextRawPart()
 		switch {
@@ -213,9 +214,11 @@ func (c *call) uploadForm(boundary string) error {
 			}
 			path, pathKnown = strings.TrimSpace(string(text)), true
 		case isFile && field == "file" && pathKnown:
+			c.discard(waiting)
+			waiting = nil
 			return c.store(incoming{body: formBody{part}, size: -1, name: name, mimeType: part.Header.Get("Content-Type"), path: path})
 		case isFile && (waiting == nil || field == "file" && !waiting.named):
-			waiting.discard()
+			c.discard(waiting)
 			waiting, err = c.spool(part, name, field == "file")
 			if err != nil {
 				return err

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"larder/internal/fault"
-	"larder/internal/quota"
 	"larder/internal/upload"
 )
 
@@ -24,54 +23,63 @@ type spool struct {
 	file  *os.File
 }
 
-func (s *spool) discard() {
-	if s != nil && s.file != nil {
+func (c *call) discard(s *spool) {
+	if s == nil {
+		return
+	}
+	if s.file != nil {
 		_ = s.file.Close() // it has no name any more: closing it frees it
 	}
+	s.in.waited.End(c.ctx())
 }
 
 func (c *call) spool(part *multipart.Part, name string, named bool) (*spool, error) {
-	s := &spool{in: incoming{name: name, mimeType: part.Header.Get("Content-Type")}, named: named}
-	head, err := io.ReadAll(io.LimitReader(part, spoolMemory+1))
+	waited, err := c.a.Uploads.Wait(c.actor)
 	if err != nil {
-		return nil, bodyError(err)
-	}
-	if len(head) <= spoolMemory {
-		s.in.body, s.in.size = bytes.NewReader(head), int64(len(head))
-		return s, nil
-	}
-	if s.file, err = c.a.Spool(); err != nil {
-		return nil, fmt.Errorf("spool a form: %w", err)
-	}
-	if s.in.size, err = c.fillSpool(s.file, io.MultiReader(bytes.NewReader(head), formBody{part})); err != nil {
-		s.discard()
 		return nil, err
 	}
-	s.in.body = s.file
+	s := &spool{in: incoming{name: name, mimeType: part.Header.Get("Content-Type"), waited: waited}, named: named}
+	if err := c.keep(s, part); err != nil {
+		c.discard(s)
+		return nil, err
+	}
 	return s, nil
 }
 
-// fillSpool copies a body to a file, which it leaves at its beginning, and stops where the quota ends or the disk gets full: what waits is not
-// charged to anybody yet. Faults: QuotaExceeded, TooLarge, Unavailable.
-func (c *call) fillSpool(file *os.File, body io.Reader) (size int64, err error) {
-	left, count, err := quota.Left(c.a.DB.Read(c.ctx()), c.user.ID)
+// keep reads a file of a form, into memory while it is small.
+func (c *call) keep(s *spool, part *multipart.Part) error {
+	head, err := io.ReadAll(io.LimitReader(part, spoolMemory+1))
 	if err != nil {
-		return 0, err
+		return bodyError(err)
 	}
-	if left = min(left, upload.MaxFileSize); count < 1 {
-		left = 0
+	if len(head) <= spoolMemory {
+		s.in.body, s.in.size = bytes.NewReader(head), int64(len(head))
+		return nil
 	}
+	body, err := s.in.waited.Body(c.ctx(), io.MultiReader(bytes.NewReader(head), formBody{part}))
+	if err != nil {
+		return err
+	}
+	if s.file, err = c.a.Spool(); err != nil {
+		return fmt.Errorf("spool a form: %w", err)
+	}
+	s.in.body = s.file
+	s.in.size, err = c.fillSpool(s.file, body)
+	return err
+}
+
+// fillSpool copies a body, which reserves its room in the quota, to a file, which it leaves at its beginning, and stops where the disk gets full.
+// Faults: those of the body, TooLarge, Unavailable.
+func (c *call) fillSpool(file *os.File, body io.Reader) (size int64, err error) {
 	for {
 		if err := c.a.SpoolRoom(); err != nil {
 			return 0, err
 		}
-		n, err := io.CopyN(file, body, min(spoolStep, left-size+1))
+		n, err := io.CopyN(file, body, spoolStep)
 		size += n
 		switch {
 		case size > upload.MaxFileSize:
 			return 0, fault.New(fault.TooLarge, "A file has at most 20 GiB.")
-		case size > left:
-			return 0, fault.New(fault.QuotaExceeded, "There is not enough room left in your quota.")
 		case err == io.EOF:
 			_, err = file.Seek(0, io.SeekStart)
 			return size, err

@@ -65,6 +65,7 @@ func (a *App) Run(ctx context.Context) error {
 	} else if err == nil {
 		running.Go(func() { a.Jobs.Run(working) })
 		running.Go(func() { a.Mails.Run(working) })
+		running.Go(func() { a.trim(background) })
 		if !a.deps.Unswept {
 			running.Go(func() { a.repeat(background, sweepEvery, "sweep", a.chores) })
 			running.Go(func() { a.repeat(background, sweepEvery, "collect", a.collect) })              // waits for stores, and holds no other chore up
@@ -217,8 +218,36 @@ func (a *App) chores(ctx context.Context) error {
 	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx))
 }
 
+// trim takes garbage away from accounts that have too much of it, as soon as that may be so, for half of the time at most.
+func (a *App) trim(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.crowded:
+		}
+		began := time.Now()
+		found, err := a.Tree.Trim(ctx)
+		if err == nil && found {
+			err = a.collectDue(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			a.deps.Log.Error("trim the garbage of accounts", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Since(began)):
+		}
+	}
+}
+
 // collect takes away the rows and objects of what was deleted, until nothing is left to do now.
 func (a *App) collect(ctx context.Context) error {
+	return errors.Join(a.Tree.TrimAll(ctx), a.collectDue(ctx))
+}
+
+func (a *App) collectDue(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if more, err := a.Tree.Collect(ctx); err != nil || !more {
 			return err

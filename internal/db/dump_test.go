@@ -201,7 +201,7 @@ INSERT INTO settings VALUES ('siteTitle', '"Larder"');
 INSERT INTO users VALUES ('u1', 'Alice', 'alice', 'alice@example.org', 'alice@example.org', TRUE, '$argon2id$x', 'user', 'active', 'Alice', NULL, '/home/Alice', 'home1', 'en-US',
     'system', '#3b6cf6', TRUE, 1, 1, 1700000000000, 1700000000000);
 INSERT INTO csrf_tokens VALUES ('jti1', 'token', 1700000000000);
-INSERT INTO quotas VALUES ('u1', 1000, 10, 5, 1, 7, 1);
+INSERT INTO quotas VALUES ('u1', 1000, 10, 5, 1, 7, 1, 1, 2);
 INSERT INTO api_keys VALUES ('pk_1', 'u1', 'key', 'hash', 'read,write', 'api', '/uploads', '', 'images', FALSE, NULL, NULL, NULL, 1700000000000, 1700000000000);
 INSERT INTO providers VALUES ('p1', 'local', 'store_a', '', '', 'default', '', '', '', '', '', 'auto', FALSE, 'marker', 1700000000000, 1700000000000);
 INSERT INTO mounts VALUES ('m1', 'p1', 'root1', '/', 'Files', 'name', 'asc', 0, 1700000000000, 1700000000000);
@@ -210,12 +210,12 @@ INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NUL
 INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, 'hash', 1700000000000, 1700000000000, 'p1');
 INSERT INTO objects VALUES ('o1', 'p1', 'ab/0123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, NULL);
 INSERT INTO objects VALUES ('o2', 'p1', 'ab/1123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, 'o1');
-INSERT INTO garbage VALUES ('p1', 'cd/0123456789abcdef0123456789abcdef', 1700000000000, NULL);
-INSERT INTO garbage VALUES ('p1', 'ef/0123456789abcdef0123456789abcdef', 1700003600000, 'upload1');
+INSERT INTO garbage VALUES ('p1', 'cd/0123456789abcdef0123456789abcdef', 1700000000000, NULL, 'u1', 12);
+INSERT INTO garbage VALUES ('p1', 'ef/0123456789abcdef0123456789abcdef', 1700003600000, 'upload1', NULL, 0);
 INSERT INTO links VALUES ('abcdefghijklmnopqrstuv', 'e1', 'jpg', 1700000000000);
 INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict, idempotency_key, one_shot,
-    status, reserved_storage, reserved_files, created_at, expires_at)
-    VALUES ('s1', 'u1', 'm1', 'p1', '/', 'root1', '', 'b.jpg', 7, '', 'rename', 'again', FALSE, 'pending', 7, 1, 1700000000000, 1700003600000);
+    status, reserved_storage, reserved_files, created_at, expires_at, replaces_id, freed)
+    VALUES ('s1', 'u1', 'm1', 'p1', '/', 'root1', '', 'b.jpg', 7, '', 'replace', 'again', FALSE, 'pending', 2, 0, 1700000000000, 1700003600000, 'e1', 5);
 INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict, idempotency_key, one_shot,
     status, reserved_storage, reserved_files, created_at, expires_at, object_key, upload_id, total_parts, kept_until, parts_recorded)
     VALUES ('s2', 'u1', 'm1', 'p1', '/', 'root1', '', 'c.mp4', 20000000, '', 'rename', 'tomorrow', FALSE, 'expired', 8388608, 0, 1700000000000, 1700003600000,
@@ -233,7 +233,7 @@ INSERT INTO announcements VALUES ('a1', 'Hello', 'World', 'info', NULL, 17000000
 INSERT INTO legacies VALUES ('u9', 'u1', FALSE, 1700000000000);
 INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001, '', 0, 0, 0, 0, NULL);
 INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL);
-INSERT INTO copies VALUES ('j3', 'e2', 'u1', 1000, 3, 0, 0);
+INSERT INTO copies VALUES ('j3', 'e2', 'u1', 1000, 3, 0, 0, 2);
 INSERT INTO jobs VALUES ('j3', 'copy', 'u1', 'pending', 0, NULL, 1700000000000, NULL, '{}', 4096, 0, 0, 1700000000000, NULL);
 INSERT INTO locks VALUES ('f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 'e1', FALSE, TRUE, 'pk_1', '<D:href xmlns:D="DAV:">mailto:alice@example.org</D:href>', 1700003600000);
 INSERT INTO properties VALUES ('e1', 'http://example.org/ns', 'author', 'en', '<b xmlns="">Alice</b>');

@@ -168,7 +168,7 @@ func (x *transfer) drop(ctx context.Context, key blob.Key) {
 // other content, or was carried elsewhere, the copy is garbage.
 func (x *transfer) switchOver(ctx context.Context, c cargo, to where, s Stored) error {
 	return x.write(ctx, false, func(tx *db.Tx) error {
-		refs, err := x.lockCargo(tx, c)
+		refs, owner, err := x.lockCargo(tx, c)
 		if err != nil {
 			return err
 		}
@@ -181,9 +181,9 @@ func (x *transfer) switchOver(ctx context.Context, c cargo, to where, s Stored) 
 			return err
 		}
 		if refs > 1 {
-			err = x.separate(tx, c, to, s)
+			err = x.separate(tx, c, to, s, owner)
 		} else if err = locate(tx, c.object, to, s); err == nil {
-			err = x.Discard(tx, c.provider, c.key, x.now()+x.Grace.Milliseconds())
+			err = x.leave(tx, c.where, c.size, owner)
 		}
 		if err != nil {
 			return err
@@ -197,30 +197,30 @@ func (x *transfer) concerns(n *node) bool {
 	return n.within(x.order.Entry) && (!x.order.Moved || n.mount.ProviderID == x.order.Provider)
 }
 
-// lockCargo keeps everybody from a file and its object until the transaction ends, and returns how many files have the object. It returns 0 when
-// they are not what they were when they were looked up, or do not concern the move any more.
-func (x *transfer) lockCargo(tx *db.Tx, c cargo) (refs int64, err error) {
+// lockCargo keeps everybody from a file and its object until the transaction ends, and returns how many files have the object, and whose the file is. It returns
+// 0 when they are not what they were when they were looked up, or do not concern the move any more.
+func (x *transfer) lockCargo(tx *db.Tx, c cargo) (refs int64, owner string, err error) {
 	n, _, err := x.lookUpInside(tx, c.id)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return 0, nil
+		return 0, "", nil
 	case err != nil:
-		return 0, err
+		return 0, "", err
 	case !x.concerns(&n):
-		return 0, nil
+		return 0, "", nil
 	}
 	if there, err := lockContent(tx, c.id, c.object); err != nil || !there {
-		return 0, err
+		return 0, "", err
 	}
 	at, refs, err := lockObject(tx, c.object)
 	if err != nil || at != c.where {
-		return 0, err
+		return 0, "", err
 	}
-	return refs, nil
+	return refs, n.owner, nil
 }
 
 // separate gives a file an object of its own and takes it off the one that it shared.
-func (x *transfer) separate(tx *db.Tx, c cargo, to where, s Stored) error {
+func (x *transfer) separate(tx *db.Tx, c cargo, to where, s Stored, owner string) error {
 	object, err := x.insertObject(tx, to.provider, s)
 	if err != nil {
 		return err
@@ -231,5 +231,5 @@ func (x *transfer) separate(tx *db.Tx, c cargo, to where, s Stored) error {
 	if err := setObject(tx, c.id, object); err != nil {
 		return err
 	}
-	return x.release(tx, c.object)
+	return x.release(tx, c.object, owner)
 }

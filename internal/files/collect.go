@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -89,7 +90,7 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 
 // takeAway deletes the rows of files with their links and properties, and releases their objects.
 func (t *Tree) takeAway(tx *db.Tx, ids []string) error {
-	objects, err := deleteFiles(tx, ids)
+	gone, err := deleteFiles(tx, ids)
 	if err != nil {
 		return err
 	}
@@ -100,25 +101,30 @@ func (t *Tree) takeAway(tx *db.Tx, ids []string) error {
 		return err
 	}
 	counts := map[string]int64{}
-	for _, id := range objects {
-		counts[id]++
+	for _, f := range gone {
+		counts[f.object]++
 	}
-	var once []string
-	for _, id := range objects {
-		switch counts[id] {
+	once := map[string][]string{} // by owner
+	for _, f := range gone {
+		switch counts[f.object] {
 		case 0: // done
 		case 1:
-			once = append(once, id)
+			once[f.owner] = append(once[f.owner], f.object)
 		default: // copies that share their content
-			for range counts[id] {
-				if err := t.release(tx, id); err != nil {
+			for range counts[f.object] {
+				if err := t.release(tx, f.object, f.owner); err != nil {
 					return err
 				}
 			}
-			counts[id] = 0
+			counts[f.object] = 0
 		}
 	}
-	return t.releaseAll(tx, once)
+	for _, owner := range slices.Sorted(maps.Keys(once)) {
+		if err := t.releaseAll(tx, once[owner], owner); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // collectGarbage deletes the objects whose time has come, in all stores at the same time: one that does not answer, or answers slowly, holds none of

@@ -41,6 +41,7 @@ type Place struct {
 	Replaces            bool   // a file lies there now whose content is to be replaced: no further file comes into being
 	Payer               string // whose quota what lies there then counts for: the file's owner where one is replaced, else the actor
 	Freed               int64  // bytes that come free in it by replacing
+	Over                string // the id of the file that is replaced, "" for none
 	// Expect, unless it is nil, judges what lies there when the file is put, by its ETag, "" for nothing or a folder. Its error ends Put.
 	Expect func(etag string) error
 }
@@ -84,7 +85,7 @@ func (t *Tree) Place(ctx context.Context, a access.Actor, dir vpath.Path, name v
 	}
 	p.Payer = a.UserID
 	if c == Replace && there.id != "" {
-		p.Replaces, p.Payer, p.Freed = true, there.owner, there.size
+		p.Replaces, p.Payer, p.Freed, p.Over = true, there.owner, there.size, there.id
 	}
 	return p, nil
 }

@@ -186,6 +186,7 @@ func (w *put) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
 	if err := quota.Charge(w.tx, r.owner, r.size, 1); err != nil {
 		return Entry{}, false, err
 	}
+	w.grows(w.tx, r.owner, r.size)
 	return w.view.entry(w.actor, &r, child(n.facts(w.actor), w.actor, &r)), true, nil
 }
 
@@ -205,7 +206,7 @@ func (w *put) replace(n *node, there row) (e Entry, done bool, err error) {
 	if !changed {
 		return Entry{}, false, nil
 	}
-	if err := w.release(w.tx, there.object); err != nil {
+	if err := w.release(w.tx, there.object, there.owner); err != nil {
 		return Entry{}, false, err
 	}
 	if err := quota.Charge(w.tx, r.owner, r.size-there.size, 0); err != nil {

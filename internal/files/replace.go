@@ -131,7 +131,7 @@ func (m *move) fill() error {
 	if !changed {
 		return elsewhere()
 	}
-	if err := m.release(m.tx, m.there.object); err != nil {
+	if err := m.release(m.tx, m.there.object, m.there.owner); err != nil {
 		return err
 	}
 	return quota.Charge(m.tx, m.there.owner, r.size-m.there.size, 0)

@@ -3,6 +3,7 @@ package files
 import (
 	"database/sql"
 	"fmt"
+	"math"
 	"strings"
 
 	"larder/internal/db"
@@ -60,8 +61,11 @@ var inChunk = func() string {
 	return b.String() + ")"
 }()
 
-// extra is the parameter that comes after a chunk of ids.
-const extra = "$101"
+// extra is the parameter that comes after a chunk of ids, and extra2 the one after that.
+const (
+	extra  = "$101"
+	extra2 = "$102"
+)
 
 // eachChunk calls do with a chunk of ids, the last one filled up by repeating an id, and what more the statement takes.
 func eachChunk(ids []string, do func(args []any) error, more ...any) error {
@@ -82,15 +86,24 @@ func eachChunk(ids []string, do func(args []any) error, more ...any) error {
 	return nil
 }
 
-// deleteFiles deletes rows of files and returns the objects of those that another process has not deleted already, one for each row.
-func deleteFiles(tx *db.Tx, ids []string) (objects []string, err error) {
+// deleteFiles deletes rows of files and returns, of those that another process has not deleted already, object and owner.
+func deleteFiles(tx *db.Tx, ids []string) (gone []row, err error) {
 	err = eachChunk(ids, func(args []any) error {
-		rows, err := tx.Query("DELETE FROM entries WHERE id "+inChunk+" RETURNING object_id", args...)
-		found, err := texts(rows, err)
-		objects = append(objects, found...)
-		return err
+		rows, err := tx.Query("DELETE FROM entries WHERE id "+inChunk+" RETURNING object_id, owner_id", args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var r row
+			if err := rows.Scan(&r.object, &r.owner); err != nil {
+				return err
+			}
+			gone = append(gone, r)
+		}
+		return rows.Err()
 	})
-	return objects, err
+	return gone, err
 }
 
 func deleteLinks(tx *db.Tx, ids []string) error {
@@ -117,24 +130,25 @@ func deleteFolders(tx *db.Tx, ids []string) error {
 	})
 }
 
-// releaseAll takes one reference away from each object; what nothing refers to any more becomes garbage after the grace period.
-func (t *Tree) releaseAll(tx *db.Tx, objects []string) error {
+// releaseAll takes one reference away from each object; those that nothing refers to any more become garbage of that owner after the grace period.
+func (t *Tree) releaseAll(tx *db.Tx, objects []string, owner string) error {
 	after := t.now() + t.Grace.Milliseconds()
+	t.grows(tx, owner, math.MaxInt64) // how much is not asked
 	return eachChunk(objects, func(args []any) error {
 		ids := args[:chunk]
 		if _, err := tx.Exec("UPDATE objects SET refs = refs - 1 WHERE id "+inChunk, ids...); err != nil {
 			return err
 		}
 		_, err := tx.Exec(`
-			INSERT INTO garbage (provider_id, key, after)
-			SELECT provider_id, key, CAST(`+extra+` AS BIGINT) FROM objects WHERE refs = 0 AND id `+inChunk+`
+			INSERT INTO garbage (provider_id, key, after, owner_id, size)
+			SELECT provider_id, key, CAST(`+extra+` AS BIGINT), CAST(`+extra2+` AS TEXT), size FROM objects WHERE refs = 0 AND id `+inChunk+`
 			ON CONFLICT (provider_id, key) DO NOTHING`, args...)
 		if err != nil {
 			return err
 		}
 		_, err = tx.Exec("DELETE FROM objects WHERE refs = 0 AND id "+inChunk, ids...)
 		return err
-	}, after)
+	}, after, nullable(owner))
 }
 
 // garbage is one key to be deleted.

@@ -83,11 +83,13 @@ func (t *Tree) insertObject(tx *db.Tx, providerID string, s Stored) (id string, 
 	return id, nil
 }
 
-// release takes one reference away; with the last one the object becomes garbage after the grace period.
-func (t *Tree) release(tx *db.Tx, objectID string) error {
-	var refs int64
+// release takes one reference away; with the last one the object becomes garbage after the grace period, of the owner of the file that it was the
+// content of.
+func (t *Tree) release(tx *db.Tx, objectID, owner string) error {
+	var refs, size int64
 	var providerID, key string
-	err := tx.QueryRow("UPDATE objects SET refs = refs - 1 WHERE id = $1 RETURNING refs, provider_id, key", objectID).Scan(&refs, &providerID, &key)
+	err := tx.QueryRow("UPDATE objects SET refs = refs - 1 WHERE id = $1 RETURNING refs, size, provider_id, key", objectID).
+		Scan(&refs, &size, &providerID, &key)
 	if err != nil {
 		return fmt.Errorf("release object %s: %w", objectID, err)
 	}
@@ -97,7 +99,23 @@ func (t *Tree) release(tx *db.Tx, objectID string) error {
 	if _, err := tx.Exec("DELETE FROM objects WHERE id = $1", objectID); err != nil {
 		return fmt.Errorf("delete object %s: %w", objectID, err)
 	}
-	return t.Discard(tx, providerID, keyOf(key), t.now()+t.Grace.Milliseconds())
+	return t.leave(tx, where{providerID, keyOf(key)}, size, owner)
+}
+
+// leave puts the key of content that nothing refers to any more on the garbage list, for after the grace period, or sooner where its owner has too much.
+func (t *Tree) leave(tx *db.Tx, at where, size int64, owner string) error {
+	_, err := tx.Exec(`
+		INSERT INTO garbage (provider_id, key, after, owner_id, size)
+		VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (provider_id, key) DO UPDATE
+		SET after = excluded.after, owner_id = excluded.owner_id, size = excluded.size
+		WHERE garbage.after >= 0`,
+		at.provider, string(at.key), t.now()+t.Grace.Milliseconds(), nullable(owner), size)
+	if err != nil {
+		return fmt.Errorf("put a key on the garbage list: %w", err)
+	}
+	t.grows(tx, owner, size)
+	return nil
 }
 
 // Discard puts a key on the garbage list: the collector deletes its object once the time after (milliseconds) has come, unless Put takes it

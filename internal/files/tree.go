@@ -54,6 +54,10 @@ type Config struct {
 	Heir func(q db.Querier, userID string) (Heir, error)
 	// Wake is called when a job has been inserted; nil for nobody.
 	Wake func()
+	// Crowded is called when an account may have too much garbage, so that Trim is to be called soon; nil for nobody. It must not block.
+	Crowded func()
+	// Unreserved returns how many bytes of a user's uploads under way are not reserved, since they are to replace others; nil for none.
+	Unreserved func(q db.Querier, userID string) (bytes int64, err error)
 }
 
 // Tree is the tree of all mounts. All methods are safe for concurrent use.
@@ -67,6 +71,7 @@ type Tree struct {
 	patience time.Duration // how long a deletion may take
 	budget   time.Duration // how long a piece of them may take at one store
 	resting  rests
+	crowds   crowds
 	counted  counted
 	sample   int64 // how many deleted files Usage looks at
 }

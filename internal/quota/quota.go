@@ -47,12 +47,39 @@ func Of(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	return readMany(q, userIDs)
 }
 
+// Account is what a user may store, and how many bytes are used or reserved.
+type Account struct{ MaxStorage, Taken int64 }
+
+// Accounts returns what some users may store and have taken, by their ids; a user without a quota is not among them.
+func Accounts(q db.Querier, userIDs []string) (map[string]Account, error) {
+	if len(userIDs) == 0 {
+		return nil, nil
+	}
+	return readAccounts(q, userIDs)
+}
+
 // Reserve sets bytes and files aside for an upload. Fault: QuotaExceeded, also for a user without a quota.
 func Reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	if err := checkAmounts(bytes, files); err != nil {
 		return fmt.Errorf("reserve quota: %w", err)
 	}
 	return reserve(tx, userID, bytes, files)
+}
+
+// ReserveSome sets bytes aside for a body of unknown length: most, but no more than a fourth of what is left, so that several bodies get some, unless
+// that is less than least; or else what is left. It returns how many, 0 where nothing is left and for a user without a quota. It locks the quota.
+func ReserveSome(tx *db.Tx, userID string, least, most int64) (bytes int64, err error) {
+	if err := Lock(tx, userID); err != nil {
+		return 0, err
+	}
+	left, _, err := Left(tx, userID)
+	if fault.Is(err, fault.NotFound) {
+		return 0, nil
+	}
+	if bytes = min(max(min(most, left/4), least), left); err != nil || bytes <= 0 {
+		return 0, err
+	}
+	return bytes, Reserve(tx, userID, bytes, 0)
 }
 
 // Release gives back what Reserve set aside. It is never refused: a user who is gone has nothing to give back.

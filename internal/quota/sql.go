@@ -40,14 +40,11 @@ func read(q db.Querier, userID string) (row, error) {
 }
 
 func readMany(q db.Querier, userIDs []string) (map[string]Quota, error) {
-	marks, args := make([]string, len(userIDs)), make([]any, len(userIDs))
-	for i, id := range userIDs {
-		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
-	}
+	in, args := oneOf(userIDs)
 	rows, err := q.Query(`
 		SELECT user_id, max_storage, used_storage, max_files, used_files
 		FROM quotas
-		WHERE user_id IN (`+strings.Join(marks, ", ")+`)`, args...)
+		WHERE user_id `+in, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read quotas: %w", err)
 	}
@@ -60,6 +57,37 @@ func readMany(q db.Querier, userIDs []string) (map[string]Quota, error) {
 			return nil, fmt.Errorf("read quotas: %w", err)
 		}
 		found[id] = q
+	}
+	return found, rows.Err()
+}
+
+// oneOf is the condition that a column is one of some ids, as the first parameters.
+func oneOf(ids []string) (text string, args []any) {
+	marks := make([]string, len(ids))
+	for i, id := range ids {
+		marks[i], args = fmt.Sprintf("$%d", i+1), append(args, id)
+	}
+	return "IN (" + strings.Join(marks, ", ") + ")", args
+}
+
+func readAccounts(q db.Querier, userIDs []string) (map[string]Account, error) {
+	in, args := oneOf(userIDs)
+	rows, err := q.Query(`
+		SELECT user_id, max_storage, used_storage + reserved_storage
+		FROM quotas
+		WHERE user_id `+in, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read quotas: %w", err)
+	}
+	defer rows.Close()
+	found := map[string]Account{}
+	for rows.Next() {
+		var id string
+		var a Account
+		if err := rows.Scan(&id, &a.MaxStorage, &a.Taken); err != nil {
+			return nil, fmt.Errorf("read quotas: %w", err)
+		}
+		found[id] = a
 	}
 	return found, rows.Err()
 }

@@ -37,6 +37,8 @@ type OneShot struct {
 	// and by its first bytes both, so that nothing but a picture is published under the name of one.
 	Links string
 	Body  io.Reader
+	// Waited is what the body has waited in, nil when it comes from the client.
+	Waited *Waiting
 	// Here says that missing folders are not made: the folder must be there. Fault: Conflict.
 	Here bool
 	// Expect, unless it is nil, judges what lies there when the file is put, see files.Place.
@@ -52,9 +54,10 @@ type Result struct {
 }
 
 // Put stores a whole body as a file; nil means that file, row and charge are durable. When it fails, nothing has changed. A body of
-// announced size is reserved before it is read; one of unknown size is stopped where the quota ends. What replaces a file takes the room that this
-// gives back. (A body below 256 KiB is read first and then charged in one go.) Faults: Unauthorized, Invalid, Forbidden, NotFound, AlreadyExists, QuotaExceeded, TooLarge (over 20 GiB),
-// Unverified (longer or shorter than announced, or broken off), Unavailable.
+// announced size is reserved before it is read; for one of unknown size room is reserved in steps as it arrives, until the quota ends. What replaces a
+// file takes the room that this gives back. (A body below 256 KiB is read first and then charged in one go.) Faults: Unauthorized, Invalid, Forbidden,
+// NotFound, AlreadyExists, QuotaExceeded, RateLimited (16 are under way), TooLarge (over 20 GiB), Unverified (longer or shorter than announced, or
+// broken off), Unavailable.
 func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, error) {
 	if err := signedIn(a); err != nil {
 		return Result{}, err
@@ -66,6 +69,13 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
+	if o.Waited == nil {
+		leave, err := s.slots.take(a.UserID)
+		if err != nil {
+			return Result{}, err
+		}
+		defer leave()
+	}
 	place, err := s.tree.Place(ctx, a, o.Dir, o.Name, how)
 	if err != nil {
 		return Result{}, err
@@ -74,8 +84,7 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 		return Result{}, fault.New(fault.Conflict, "The folder that the file is meant for does not exist.")
 	}
 	place.Expect = o.Expect
-	left, err := s.left(ctx, a.UserID, place, o.Size)
-	if err != nil {
+	if err := s.hopeful(ctx, a.UserID, place, o); err != nil {
 		return Result{}, err
 	}
 
@@ -99,24 +108,25 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 		return s.putSmall(ctx, a, o, place, head)
 	}
 	o.Body = io.MultiReader(bytes.NewReader(head), o.Body)
-	return s.putLarge(ctx, a, o, place, head[:min(n, headSize)], left)
+	return s.putLarge(ctx, a, o, place, head[:min(n, headSize)])
 }
 
-// left refuses what cannot fit, before any of it is read, and returns how many bytes fit. What somebody else is to pay is left to the commit: who that is may
-// change meanwhile, as when a deleted account's files are handed over. Fault: QuotaExceeded.
-func (s *Service) left(ctx context.Context, userID string, place files.Place, size int64) (int64, error) {
+// hopeful refuses what cannot fit, before any of it is read. What somebody else is to pay is left to the commit: who that is may change meanwhile, as
+// when a deleted account's files are handed over. Fault: QuotaExceeded.
+func (s *Service) hopeful(ctx context.Context, userID string, place files.Place, o OneShot) error {
 	if place.Payer != userID {
-		return MaxFileSize, nil
+		return nil
 	}
 	bytes, count, err := quota.Left(s.db.Read(ctx), userID)
 	if err != nil {
-		return 0, fmt.Errorf("read the quota: %w", err)
+		return fmt.Errorf("read the quota: %w", err)
 	}
-	bytes += min(place.Freed, math.MaxInt64-bytes)
-	if !place.Replaces && count < 1 || bytes < max(size, 0) {
-		return 0, overQuota()
+	own, ownFiles := o.Waited.reserved()
+	bytes += min(place.Freed+own, math.MaxInt64-bytes)
+	if !place.Replaces && count < 1-ownFiles || bytes < max(o.Size, 0) {
+		return overQuota()
 	}
-	return bytes, nil
+	return nil
 }
 
 // putSmall stores a body that is in memory, under a key that is noted already, and commits once. Where the collector took the key first,
@@ -191,31 +201,25 @@ func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, o OneS
 	return result, nil
 }
 
-// putLarge streams a body behind a row that holds its reservation; left is what the quota had room for.
-func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Place, head []byte, left int64) (Result, error) {
+// putLarge streams a body behind a row that holds its reservation.
+func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Place, head []byte) (Result, error) {
 	key, err := s.keys.Draw(ctx, place.ProviderID)
 	if err != nil {
 		return Result{}, err
 	}
 	now := s.now()
-	r := row{
+	fresh := row{
 		id: s.ids.UUID(), userID: a.UserID, place: place, size: o.Size, claim: claim(o.MimeType), oneShot: true,
-		bytes: max(o.Size, 0), files: 1, key: key, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
+		files: 1, key: key, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
 	}
-	if place.Replaces { // no file comes into being; what another pays is asked for at the end
-		r.bytes, r.files = max(r.bytes-place.Freed, 0), 0
-		if place.Payer != r.userID {
-			r.bytes = 0
-		}
-	}
+	var r row
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(false); err != nil { // see files.Keyring
 			return err
 		}
-		if r.bytes > 0 || r.files > 0 {
-			if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {
-				return err
-			}
+		r = fresh
+		if err := s.reserveOneShot(tx, &r, o.Waited); err != nil {
+			return err
 		}
 		if err := s.tree.Discard(tx, place.ProviderID, key, r.expiresAt+garbageSlip.Milliseconds()); err != nil {
 			return err
@@ -229,7 +233,7 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 	var result Result
 	store, err := s.store(ctx, place.ProviderID)
 	if err == nil {
-		result, err = s.stream(ctx, a, o, store, &r, head, left)
+		result, err = s.stream(ctx, a, o, store, &r, head)
 	}
 	if err != nil {
 		s.giveUp(ctx, err, r)
@@ -238,17 +242,52 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 	return result, nil
 }
 
-func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store blob.Store, r *row, head []byte, left int64) (Result, error) {
-	r.mimeType = settle(r.place.Name, head, r.claim)
-	opts := blob.PutOptions{Size: o.Size, Max: MaxFileSize, MimeType: r.mimeType}
-	if o.Size < 0 {
-		opts.Max = min(left, MaxFileSize)
+// reserveOneShot reserves what is known to come of an upload in one request, and hands over to it what its body has waited in. What another is to pay is
+// asked for at the end. Faults: QuotaExceeded, RateLimited.
+func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *Waiting) error {
+	if err := waited.handOver(tx); err != nil {
+		return err
 	}
-	info, err := store.Put(ctx, r.key, &guardedReader{r: o.Body, guard: func() error { return s.keepAlive(ctx, r) }}, opts)
-	if errors.Is(err, blob.ErrTooLarge) {
-		if opts.Max < MaxFileSize {
-			return Result{}, overQuota().Because(err)
+	if r.own() {
+		r.replaces, r.freed = r.place.Over, r.place.Freed
+	}
+	if err := countOnce(tx, r); err != nil {
+		return err
+	}
+	if err := s.fewAtOnce(tx, r.userID); err != nil {
+		return err
+	}
+	if r.bytes = max(r.size-r.freed, 0); r.place.Replaces {
+		r.files = 0
+		if !r.own() {
+			r.bytes = 0
 		}
+	}
+	if r.bytes > 0 || r.files > 0 {
+		if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {
+			return err
+		}
+	}
+	if r.size >= 0 || !r.own() || r.freed >= stepFirst {
+		return nil
+	}
+	first, err := reserveStep(tx, r.userID, 0)
+	r.bytes += first
+	return err
+}
+
+// own reports whether the user of an upload is the one who pays for the file.
+func (r row) own() bool { return r.place.Payer == r.userID }
+
+func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store blob.Store, r *row, head []byte) (Result, error) {
+	r.mimeType = settle(r.place.Name, head, r.claim)
+	var body io.Reader = &guardedReader{r: o.Body, guard: func() error { return s.keepAlive(ctx, r) }}
+	if o.Size < 0 && r.own() {
+		more := func(arrived int64) (int64, error) { return s.reserveMore(ctx, r, arrived) }
+		body = &metered{Reader: body, room: r.freed + r.bytes, more: more}
+	}
+	info, err := store.Put(ctx, r.key, body, blob.PutOptions{Size: o.Size, Max: MaxFileSize, MimeType: r.mimeType})
+	if errors.Is(err, blob.ErrTooLarge) {
 		return Result{}, tooLarge().Because(err)
 	}
 	if err != nil {
@@ -262,7 +301,7 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 		if err := tx.LockTree(o.Then != nil); err != nil {
 			return err
 		}
-		held, err := take(tx, r.id)
+		held, err := take(tx, r)
 		if err != nil {
 			return err
 		}
@@ -279,11 +318,10 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	return result, nil
 }
 
-// keepAlive gives the row of a body under way more time when half of it is over. Fault: UploadExpired when the row is gone, after a pause
-// longer than its life.
+// keepAlive gives the row of a body under way more time, once a minute. Fault: UploadExpired when the row is gone, after a pause longer than its life.
 func (s *Service) keepAlive(ctx context.Context, r *row) error {
 	now := s.now()
-	if now.UnixMilli() < r.expiresAt-(Lifetime/2).Milliseconds() {
+	if now.UnixMilli() < r.expiresAt-(Lifetime-renewEvery).Milliseconds() {
 		return nil
 	}
 	until := now.Add(Lifetime).UnixMilli()
@@ -294,6 +332,9 @@ func (s *Service) keepAlive(ctx context.Context, r *row) error {
 		}
 		if err != nil {
 			return err
+		}
+		if r.key == "" {
+			return nil
 		}
 		held, err = s.tree.Postpone(tx, r.place.ProviderID, r.key, until+garbageSlip.Milliseconds())
 		if err == nil && !held {
@@ -316,7 +357,7 @@ func (s *Service) giveUp(ctx context.Context, err error, r row) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		held, err := take(tx, r.id)
+		held, err := take(tx, &r)
 		if err != nil || !held {
 			return err
 		}

@@ -32,7 +32,9 @@ type row struct {
 	oneShot           bool   // an upload in one request: no client knows the row
 	mode              string // worker or presigned
 	status            string
-	bytes, files      int64 // reserved
+	bytes, files      int64  // reserved
+	replaces          string // the file whose bytes are left out of what is reserved, "" for none
+	freed             int64  // how many bytes those are
 
 	key        blob.Key // of the bytes received, "" for none yet; of a session in parts: of the object they make, from the start; see also staged
 	totalParts int      // 0 for a session whose bytes come in one piece
@@ -87,7 +89,7 @@ const columns = `
 	id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict,
 	idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, sha256, etag, content_type, entry_id,
 	created_at, expires_at, completed_at, upload_id, total_parts, kept_until, upload_mode, COALESCE(begun_at, created_at),
-	parts_recorded, completing_by, completing_until`
+	parts_recorded, completing_by, completing_until, COALESCE(replaces_id, ''), freed`
 
 func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	var (
@@ -100,7 +102,7 @@ func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	err := from.Scan(&r.id, &r.userID, &keyID, &r.place.MountID, &r.place.ProviderID, &target, &r.place.BaseID, &missing, &name, &r.size,
 		&r.claim, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256, &etag, &mimeType, &entryID,
 		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil, &r.mode, &r.begunAt,
-		&r.recorded, &completingBy, &completingUntil)
+		&r.recorded, &completingBy, &completingUntil, &r.replaces, &r.freed)
 	if err != nil {
 		return row{}, err
 	}
@@ -131,13 +133,13 @@ func insert(tx *db.Tx, r row) error {
 	_, err := tx.Exec(`
 		INSERT INTO upload_sessions (id, user_id, key_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size,
 			mime_type, conflict, idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, created_at, expires_at,
-			upload_id, total_parts, upload_mode, begun_at, parts_recorded)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
+			upload_id, total_parts, upload_mode, begun_at, parts_recorded, replaces_id, freed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)`,
 		r.id, r.userID, null(r.keyID), r.place.MountID, r.place.ProviderID, r.place.Dir.String(), r.place.BaseID,
 		strings.Join(missing, "/"), string(r.place.Name), r.size, r.claim, string(r.place.Conflict), null(r.idempotencyKey), r.oneShot,
 		r.bytes, r.files, null(string(r.key)), r.createdAt, r.expiresAt,
 		sql.NullString{String: r.uploadID, Valid: r.inParts()}, sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()}, cmp.Or(r.mode, worker),
-		sql.NullInt64{Int64: r.begunAt, Valid: r.inParts()}, r.recorded)
+		sql.NullInt64{Int64: r.begunAt, Valid: r.inParts()}, r.recorded, null(r.replaces), r.freed)
 	return err
 }
 
@@ -298,10 +300,42 @@ func prolong(tx *db.Tx, id string, until, now int64) (row, error) {
 		RETURNING `+columns, until, id, now))
 }
 
-// take removes the row of an upload in one request, provided that it is still pending, and reports whether it was.
-func take(tx *db.Tx, id string) (bool, error) {
-	n, err := tx.Exec(`DELETE FROM upload_sessions WHERE id = $1 AND status = 'pending' AND one_shot`, id)
-	return n == 1, err
+// take removes the row of an upload in one request, provided that it is still pending, and reports whether it was; r gets what was reserved.
+func take(tx *db.Tx, r *row) (bool, error) {
+	err := tx.QueryRow(`
+		DELETE FROM upload_sessions
+		WHERE id = $1 AND status = 'pending' AND one_shot
+		RETURNING reserved_storage, reserved_files`, r.id).Scan(&r.bytes, &r.files)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// addReserved notes that more is reserved for an upload in one request.
+func addReserved(tx *db.Tx, id string, bytes int64) error {
+	_, err := tx.Exec(`UPDATE upload_sessions SET reserved_storage = reserved_storage + $1 WHERE id = $2`, bytes, id)
+	return err
+}
+
+// countOneShots counts a user's uploads in one request that end after that time.
+func countOneShots(q db.Querier, userID string, after int64) (n int, err error) {
+	err = q.QueryRow(`
+		SELECT count(*)
+		FROM upload_sessions
+		WHERE user_id = $1 AND status = 'pending' AND one_shot AND expires_at > $2`, userID, after).Scan(&n)
+	return n, err
+}
+
+// leftOut reports whether an upload under way leaves the bytes of a file out of its reservation, and how many bytes all of a user's leave out.
+func leftOut(q db.Querier, userID, entryID string) (taken bool, bytes int64, err error) {
+	err = q.QueryRow(`
+		SELECT
+			EXISTS (SELECT 1 FROM upload_sessions WHERE replaces_id = $1 AND (status = 'pending' OR kept_until IS NOT NULL)),
+			CAST(COALESCE(SUM(freed), 0) AS BIGINT)
+		FROM upload_sessions
+		WHERE user_id = $2 AND (status = 'pending' OR status = 'expired' AND kept_until IS NOT NULL)`, entryID, userID).Scan(&taken, &bytes)
+	return taken, bytes, err
 }
 
 // renew gives the row of an upload in one request more time, provided that it is still pending, and reports whether it was.

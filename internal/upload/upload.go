@@ -96,6 +96,7 @@ type Service struct {
 
 	turns   turns
 	waiting waiters
+	slots   slots
 }
 
 // New returns a Service.

@@ -1,0 +1,42 @@
+package files
+
+import (
+	"fmt"
+
+	"larder/internal/db"
+)
+
+// garbageOwners lists the accounts that have garbage.
+func garbageOwners(q db.Querier) ([]string, error) {
+	owners, err := texts(q.Query("SELECT DISTINCT owner_id FROM garbage WHERE owner_id IS NOT NULL"))
+	if err != nil {
+		return nil, fmt.Errorf("list the owners of garbage: %w", err)
+	}
+	return owners, nil
+}
+
+// garbageOf sums the garbage of an account, whether or not the collector has begun with it.
+func garbageOf(q db.Querier, owner string) (bytes int64, err error) {
+	err = q.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM garbage WHERE owner_id = $1", owner).Scan(&bytes)
+	if err != nil {
+		return 0, fmt.Errorf("sum the garbage of an account: %w", err)
+	}
+	return bytes, nil
+}
+
+// hasten makes the oldest garbage of an account due now, so much that the rest of it is excess
+// bytes less; it reports whether any was not due before. Garbage that the collector has begun with,
+// or is about to, comes first and counts along.
+func hasten(tx *db.Tx, owner string, excess, now int64) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE garbage
+		SET after = $1
+		WHERE after > $2 AND (provider_id, key) IN (
+			SELECT provider_id, key
+			FROM (
+				SELECT provider_id, key, size, SUM(size) OVER (ORDER BY after, provider_id, key) AS upto
+				FROM garbage
+				WHERE owner_id = $3) g
+			WHERE upto - size < CAST($4 AS BIGINT))`, now, now, owner, excess)
+	return n > 0, err
+}

@@ -1,0 +1,165 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+
+	"larder/internal/db"
+	"larder/internal/quota"
+)
+
+// An account has at most twice its storage quota in the stores, and one upload on top: what it
+// uses, what is reserved for it, and the garbage that was its files' content. Beyond that its
+// oldest garbage is due at once, in its grace period or not. No upload is refused because of
+// garbage. An account without a limit has no bound. While a backup holds the collector back, what
+// is due waits.
+//
+// The process that makes garbage looks at its owner in the moment when the bound may have been
+// reached, as far as it knows; TrimAll looks at all owners, also at what other replicas have made.
+
+// noBound is the room of an account that has no bound.
+const noBound = math.MaxInt64
+
+// crowds are the accounts whose garbage this process has to look at. Safe for concurrent use.
+type crowds struct {
+	mu   sync.Mutex
+	room map[string]int64 // bytes that an account may still add before it is looked at again; absent: it was not looked at yet
+	due  map[string]bool  // to be looked at
+}
+
+// grow counts bytes that an account has added, and reports whether it is to be looked at.
+func (c *crowds) grow(owner string, bytes int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	room, known := c.room[owner]
+	if known && (room == noBound || room >= bytes) {
+		if room != noBound {
+			c.room[owner] = room - bytes
+		}
+		return false
+	}
+	if c.due == nil {
+		c.due = map[string]bool{}
+	}
+	c.due[owner] = true
+	return true
+}
+
+// takeDue returns the accounts to be looked at and forgets them.
+func (c *crowds) takeDue() (owners []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for owner := range c.due {
+		owners = append(owners, owner)
+	}
+	c.due = nil
+	return owners
+}
+
+func (c *crowds) setRoom(owner string, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.room == nil {
+		c.room = map[string]int64{}
+	}
+	c.room[owner] = bytes
+}
+
+// forgetRoom has every account looked at again when it adds something: limits may have changed, and
+// other replicas know of other garbage.
+func (c *crowds) forgetRoom() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.room = nil
+}
+
+// grows notes, for when tx is durable, that an account has so many bytes more, in files or as
+// garbage.
+func (t *Tree) grows(tx *db.Tx, owner string, bytes int64) {
+	tx.AfterCommit(func() {
+		if t.crowds.grow(owner, bytes) && t.Crowded != nil {
+			t.Crowded()
+		}
+	})
+}
+
+// Trim makes the oldest garbage due of those accounts that have too much of it, as far as this
+// process has seen something change; it reports whether there is any. It is what Config.Crowded
+// asks for.
+func (t *Tree) Trim(ctx context.Context) (found bool, err error) {
+	for _, owner := range t.crowds.takeDue() {
+		some, err := t.trim(ctx, owner)
+		if err != nil {
+			return found, err
+		}
+		found = found || some
+	}
+	return found, nil
+}
+
+// TrimAll is Trim for all accounts, to be called each time before the collector begins.
+func (t *Tree) TrimAll(ctx context.Context) error {
+	t.crowds.forgetRoom()
+	owners, err := garbageOwners(t.DB.Read(ctx))
+	if err != nil {
+		return err
+	}
+	for _, owner := range owners {
+		if _, err := t.trim(ctx, owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trim makes so much of an account's oldest garbage due that the rest is within the bound.
+func (t *Tree) trim(ctx context.Context, owner string) (found bool, err error) {
+	excess, err := t.excess(t.DB.Read(ctx), owner)
+	if err != nil {
+		return false, err
+	}
+	if excess <= 0 {
+		t.crowds.setRoom(owner, -excess)
+		return false, nil
+	}
+	t.crowds.setRoom(owner, 0)
+	err = t.DB.Write(ctx, func(tx *db.Tx) error {
+		excess, err := t.excess(tx, owner)
+		if err != nil || excess <= 0 {
+			return err
+		}
+		found, err = hasten(tx, owner, excess, t.now())
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("trim the garbage of an account: %w", err)
+	}
+	return found, nil
+}
+
+// excess is by how many bytes an account has more than it may; below 0 it is the room that is left.
+func (t *Tree) excess(q db.Querier, owner string) (bytes int64, err error) {
+	accounts, err := quota.Accounts(q, []string{owner})
+	if err != nil {
+		return 0, err
+	}
+	a, there := accounts[owner]
+	if !there || a.MaxStorage < 0 || a.MaxStorage > math.MaxInt64/2 {
+		return -noBound, nil
+	}
+	garbage, err := garbageOf(q, owner)
+	if err != nil {
+		return 0, err
+	}
+	bytes = a.Taken + garbage - 2*a.MaxStorage
+	if t.Unreserved != nil {
+		more, err := t.Unreserved(q, owner)
+		if err != nil {
+			return 0, err
+		}
+		bytes += more
+	}
+	return bytes, nil
+}

@@ -1,0 +1,259 @@
+package upload_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/ident"
+	"larder/internal/upload"
+	"larder/internal/vpath"
+)
+
+// open is an upload in one request whose body is under way.
+type open struct {
+	t    *testing.T
+	body *io.PipeWriter
+	done chan error
+}
+
+// begin begins an upload of unknown length by up, after that many bytes of which the caller goes
+// on.
+func (w *world) begin(up *upload.Service, name string, conflict files.Conflict, arrived int) *open {
+	w.t.Helper()
+	reader, writer := io.Pipe()
+	u := &open{t: w.t, body: writer, done: make(chan error, 1)}
+	go func() {
+		_, err := up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: vpath.Name(name), Size: -1, Conflict: conflict, Body: reader})
+		_ = reader.CloseWithError(errors.New("refused"))
+		u.done <- err
+	}()
+	u.send(arrived)
+	return u
+}
+
+// send sends more, and reports whether it was read.
+func (u *open) send(bytes int) bool {
+	_, err := u.body.Write([]byte(letters(bytes)))
+	return err == nil
+}
+
+func (u *open) end() error {
+	_ = u.body.Close()
+	return <-u.done
+}
+
+func (u *open) breakOff() error {
+	_ = u.body.CloseWithError(io.ErrUnexpectedEOF)
+	return <-u.done
+}
+
+// replica is another process on the same database and store.
+func (w *world) replica() *upload.Service {
+	return upload.New(upload.Config{DB: w.db, Tree: w.tree, Providers: w.providers, IDs: ident.New(rand.Reader), Now: w.now, Log: slog.New(slog.DiscardHandler)})
+}
+
+// DECISIONS: one-shot uploads, 16 at a time an account.
+func TestSixteenOneShotsAtATime(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		if err := w.setLimits(w.ann, 100*mega, 200); err != nil {
+			t.Fatal(err)
+		}
+		var under []*open
+		for i := range 16 {
+			under = append(under, w.begin(w.up, fmt.Sprint("f", i), "", i%2*(300<<10))) // of half of them nothing has come yet
+		}
+		for _, u := range under {
+			u.send(1) // it has begun
+		}
+		_, err := w.up.Put(ctx, w.ann, shot("one more", "x", 1))
+		w.wantFault(err, fault.RateLimited, "the 17th")
+		var f *fault.Error
+		if !errors.As(err, &f) || f.RetryAfter <= 0 {
+			t.Errorf("no time to wait: %v", err)
+		}
+		_, err = w.up.Wait(w.ann)
+		w.wantFault(err, fault.RateLimited, "the 17th, which waits")
+		if _, err := w.up.Put(ctx, w.ben, upload.OneShot{Dir: path("/home/ben"), Name: "f", Size: 1, Body: strings.NewReader("x")}); err != nil {
+			t.Errorf("another account: %v", err)
+		}
+		if err := under[0].breakOff(); !fault.Is(err, fault.Unverified) {
+			t.Errorf("broken off: %v", err)
+		}
+		w.put("instead", "x")
+		for _, u := range under[1:] {
+			if err := u.end(); err != nil {
+				t.Errorf("one of 16: %v", err)
+			}
+		}
+		parallel(16, func(i int) error {
+			_, err := w.up.Put(ctx, w.ann, shot(fmt.Sprint("again", i), "x", 1))
+			if err != nil {
+				t.Errorf("after all have ended: %v", err)
+			}
+			return err
+		})
+	})
+}
+
+// What comes in by any replica counts, while it comes in; rows of a process that has died do not
+// count for long.
+func TestSixteenOneShotsOverReplicas(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		if err := w.setLimits(w.ann, 100*mega, 200); err != nil {
+			t.Fatal(err)
+		}
+		var under []*open
+		for i := range 16 {
+			u := w.begin(w.up, fmt.Sprint("f", i), "", 300<<10)
+			u.send(1) // the row is there: its reader asks for more
+			under = append(under, u)
+		}
+		other := w.replica()
+		large := func() error {
+			_, err := other.Put(ctx, w.ann, shot("large", letters(300<<10), 300<<10))
+			return err
+		}
+		w.wantFault(large(), fault.RateLimited, "the 17th by another replica")
+		waiting, err := other.Wait(w.ann)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = waiting.Body(ctx, strings.NewReader("x"))
+		w.wantFault(err, fault.RateLimited, "the 17th, which waits with another replica")
+		waiting.End(ctx)
+		w.advance(61 * time.Second)
+		for _, u := range under[1:] {
+			u.send(1) // renews the row
+			u.send(1)
+		}
+		w.advance(2 * time.Minute)
+		if err := large(); err != nil {
+			t.Errorf("a body that stands still counts no more with other replicas: %v", err)
+		}
+		for _, u := range under {
+			if err := u.end(); err != nil {
+				t.Errorf("one of 16: %v", err)
+			}
+		}
+	})
+}
+
+// While bytes of unknown length arrive there is always room reserved for them, and no more than
+// fits is ever taken in.
+func TestRoomIsReservedWhileBytesArrive(t *testing.T) {
+	each(t, func(t *testing.T, w *world) { // 10 MiB
+		old := w.put("old", letters(mega))
+		var under []*open
+		arrived := make([]int64, 12)
+		for i := range arrived {
+			under = append(under, w.begin(w.up, fmt.Sprint("f", i), "", 300<<10))
+			arrived[i] = 300 << 10
+		}
+		for range 20 {
+			for i, u := range under {
+				if arrived[i] == 0 {
+					continue
+				}
+				if arrived[i] += mega/2 + 1; !u.send(mega/2) || !u.send(1) {
+					arrived[i] = 0 // refused: nothing of it is kept
+				}
+				var sum int64
+				for _, bytes := range arrived {
+					sum += bytes
+				}
+				storage, _ := w.used(w.ann)
+				reserved, _ := w.reserved(w.ann)
+				if storage+reserved > 10*mega || sum > reserved {
+					t.Fatalf("%d bytes are used and %d reserved of 10 MiB, and %d are under way", storage, reserved, sum)
+				}
+			}
+		}
+		for _, u := range under {
+			if err := u.end(); err != nil && !fault.Is(err, fault.QuotaExceeded) {
+				t.Errorf("ended: %v", err)
+			}
+		}
+		if bytes, count := w.reserved(w.ann); bytes != 0 || count != 0 {
+			t.Errorf("%d bytes and %d files stay reserved", bytes, count)
+		}
+		if w.content(w.ann, old.ID) != letters(mega) {
+			t.Error("the file that was there is another")
+		}
+	})
+}
+
+// Two uploads that replace one file do not both take the room that it gives back.
+func TestReplacedBytesCountOnceWhileBytesArrive(t *testing.T) {
+	each(t, func(t *testing.T, w *world) { // 10 MiB
+		w.put("f", letters(9*mega))
+		first := w.begin(w.up, "f", files.Replace, 300<<10)
+		if !first.send(8*mega) || !first.send(1) {
+			t.Error("there is no room for what replaces the file")
+		}
+		second := w.begin(w.up, "f", files.Replace, 300<<10)
+		if second.send(2*mega) && second.send(1) {
+			t.Error("the second one has taken the room of the first")
+		}
+		w.wantFault(second.end(), fault.QuotaExceeded, "the second one")
+		if err := first.end(); err != nil {
+			t.Errorf("the first one: %v", err)
+		}
+	})
+}
+
+// A body that waits elsewhere has its room reserved, which Put takes over.
+func TestWaitingBodyHasItsRoomReserved(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		wait := func(size int) (*upload.Waiting, string, error) {
+			waiting, err := w.up.Wait(w.ann)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := waiting.Body(ctx, strings.NewReader(letters(size)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := io.ReadAll(body)
+			return waiting, string(content), err
+		}
+		first, content, err := wait(7 * mega)
+		if bytes, count := w.reserved(w.ann); err != nil || bytes < 7*mega || count != 1 {
+			t.Fatalf("%d bytes and %d files are reserved: %v", bytes, count, err)
+		}
+		second, _, err := wait(4 * mega)
+		w.wantFault(err, fault.QuotaExceeded, "what does not fit beside it")
+		second.End(ctx)
+		o := shot("f", content, int64(len(content)))
+		o.Waited = first
+		if _, err := w.up.Put(ctx, w.ann, o); err != nil {
+			t.Errorf("put what has waited: %v", err)
+		}
+		first.End(ctx)
+		third, _, err := wait(3 * mega) // to the last byte
+		if err != nil {
+			t.Errorf("just what fits: %v", err)
+		}
+		third.End(ctx)
+		if bytes, count := w.reserved(w.ann); bytes != 0 || count != 0 {
+			t.Errorf("%d bytes and %d files stay reserved", bytes, count)
+		}
+		lost, _, err := wait(mega) // its process dies
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.advance(2 * time.Hour)
+		w.chores()
+		if bytes, count := w.reserved(w.ann); bytes != 0 || count != 0 {
+			t.Errorf("%d bytes and %d files stay reserved after a crash", bytes, count)
+		}
+		lost.End(ctx)
+	})
+}
