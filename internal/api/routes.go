@@ -26,7 +26,7 @@ func (a *API) table() []route {
 
 		// File endpoints
 		get("/api/files", op(200, a.listFiles)).by(bySessionOrKey).says("List or search a folder").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
-		post("/api/files/folder", op(201, a.createFolder)).by(bySessionOrKey).says("Create a folder").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.AlreadyExists),
+		post("/api/files/folder", op(201, a.createFolder)).by(bySessionOrKey).says("Create a folder").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.QuotaExceeded),
 		get("/api/files/{id}", op(200, a.fileDetails)).by(bySessionOrKey).says("Details of a file or folder").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
 		put("/api/files/{id}", op(200, a.updateFile)).by(bySessionOrKey).says("Rename, set metadata and the access password").may(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict),
 		post("/api/files/{id}/verify-password", op(200, a.verifyPassword)).by(bySessionOrKey).says("Give the password of a file, for a download address, or of a folder, for a cookie").may(fault.InvalidPassword, fault.PasswordRequired, fault.Forbidden, fault.NotFound),

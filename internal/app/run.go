@@ -68,8 +68,8 @@ func (a *App) Run(ctx context.Context) error {
 		running.Go(func() { a.trim(background) })
 		if !a.deps.Unswept {
 			running.Go(func() { a.repeat(background, sweepEvery, "sweep", a.chores) })
-			running.Go(func() { a.repeat(background, sweepEvery, "collect", a.collect) })              // waits for stores, and holds no other chore up
-			running.Go(func() { a.repeat(background, storesEvery, "sweep the stores", a.Fsck.Sweep) }) // takes its time as well
+			running.Go(func() { a.repeat(background, sweepEvery, "collect", a.collect) })               // waits for stores, and holds no other chore up
+			running.Go(func() { a.repeat(background, storesEvery, "sweep the stores", a.sweepStores) }) // takes its time as well
 			running.Go(func() { a.repeat(background, thumbsEvery, "sweep the thumbnails", a.sweepThumbs) })
 		}
 		select {
@@ -216,6 +216,11 @@ func (a *App) chores(ctx context.Context) error {
 		a.api.LogRefusals(a.deps.Now())
 	}
 	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx))
+}
+
+// sweepStores is what takes its time in the database.
+func (a *App) sweepStores(ctx context.Context) error {
+	return errors.Join(a.Fsck.Sweep(ctx), a.Fsck.Recount(ctx))
 }
 
 // trim takes garbage away from accounts that have too much of it, as soon as that may be so, for half of the time at most.

@@ -8,11 +8,12 @@ import (
 	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/quota"
 	"larder/internal/vpath"
 )
 
 // CreateFolder makes a folder in one that exists; it belongs to the actor. Faults: Invalid, Unauthorized, NotFound (no mount, no such parent, a
-// file), Forbidden, PasswordRequired, AlreadyExists.
+// file), Forbidden, PasswordRequired, AlreadyExists, QuotaExceeded.
 func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Path, name vpath.Name) (Entry, error) {
 	path, err := newPath(a, parent, name)
 	if err != nil {
@@ -51,6 +52,12 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 			return err
 		}
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: a.UserID}
+		if err := quota.ChargeFolders(tx, r.owner, 1); err != nil { // before the name, as whoever puts a file there does
+			if there, lost := childNamed(tx, n.id, name); lost == nil && there.id != "" {
+				return nameTaken()
+			}
+			return err
+		}
 		done, err := t.insertEntry(tx, &r)
 		if err != nil {
 			return err

@@ -262,6 +262,11 @@ func (c *copying) atOnce(found []lodger, target vpath.Path) (job.Job, error) {
 	if err := c.clear(); err != nil {
 		return job.Job{}, err
 	}
+	if e.folders > 0 {
+		if err := quota.ChargeFolders(c.tx, c.actor.UserID, e.folders); err != nil {
+			return job.Job{}, err
+		}
+	}
 	ids := make(map[string]string, len(found))
 	for i := range found {
 		ids[found[i].id] = c.IDs.UUID()
@@ -377,7 +382,11 @@ func (c *copying) later(e *extent, target vpath.Path, newName *vpath.Name, made 
 	if err := quota.Reserve(c.tx, c.actor.UserID, e.bytes, e.files); err != nil {
 		return err
 	}
-	if err := insertStaged(c.tx, staged{job: jobID, entry: id, user: c.actor.UserID, bytes: e.bytes, files: e.files}); err != nil {
+	if err := quota.ReserveFolders(c.tx, c.actor.UserID, e.folders); err != nil {
+		return err
+	}
+	s := staged{job: jobID, entry: id, user: c.actor.UserID, bytes: e.bytes, files: e.files, folders: e.folders}
+	if err := insertStaged(c.tx, s); err != nil {
 		return err
 	}
 	x := errand{order: c.order(target, newName), Copy: id, Entries: e.entries() - 1, Elsewhere: e.elsewhere, Way: []stage{{Source: c.source.id, Copy: id}}}

@@ -93,6 +93,9 @@ func (t *Tree) DropCopy(tx *db.Tx, jobID string) error {
 	if err := quota.Release(tx, s.user, s.bytes, s.files); err != nil {
 		return err
 	}
+	if err := quota.ReleaseFolders(tx, s.user, s.folders); err != nil {
+		return err
+	}
 	return t.DropStaged(tx, s.entry)
 }
 
@@ -228,8 +231,17 @@ func (x *copier) settle(c *copying, done errand) error {
 	if err := quota.Charge(c.tx, s.user, s.madeBytes, s.madeFiles); err != nil {
 		return err
 	}
+	if err := quota.ReleaseFolders(c.tx, s.user, s.folders); err != nil {
+		return err
+	}
+	if err := quota.ChargeFolders(c.tx, s.user, s.madeFolders(x.errand.Made)); err != nil {
+		return err
+	}
 	return x.run.Save(c.tx, done.text())
 }
+
+// madeFolders is how many folders a copy has of which so many entries have been made beside the copied folder itself.
+func (s staged) madeFolders(entries int64) int64 { return 1 + entries - s.madeFiles }
 
 func noStaged() error {
 	return fault.New(fault.NotFound, "What was copied so far has been removed.")
@@ -378,11 +390,16 @@ func (b *batch) record() error {
 	if !found {
 		return noStaged()
 	}
-	if bytes, files := max(s.madeBytes-s.bytes, 0), max(s.madeFiles-s.files, 0); bytes > 0 || files > 0 {
+	bytes, files := max(s.madeBytes-s.bytes, 0), max(s.madeFiles-s.files, 0)
+	folders := max(s.madeFolders(b.errand.Made)-s.folders, 0)
+	if bytes > 0 || files > 0 || folders > 0 {
 		if err := quota.Reserve(b.tx, s.user, bytes, files); err != nil {
 			return err
 		}
-		if err := reserveStaged(b.tx, b.run.ID, bytes, files); err != nil {
+		if err := quota.ReserveFolders(b.tx, s.user, folders); err != nil {
+			return err
+		}
+		if err := reserveStaged(b.tx, b.run.ID, bytes, files, folders); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/quota"
 	"larder/internal/vpath"
 )
 
@@ -13,7 +14,7 @@ import (
 // sees it.
 func (t *Tree) InsertRoot(tx *db.Tx, ownerID, name string) (id string, err error) {
 	r := row{id: t.IDs.UUID(), name: name, folder: true, owner: ownerID}
-	if _, err := t.insertEntry(tx, &r); err != nil {
+	if _, err := t.insertGranted(tx, &r); err != nil {
 		return "", err
 	}
 	return r.id, nil
@@ -22,7 +23,7 @@ func (t *Tree) InsertRoot(tx *db.Tx, ownerID, name string) (id string, err error
 // InsertFolder makes a folder without asking for permission, and returns its id. Fault: AlreadyExists.
 func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID string) (id string, err error) {
 	r := row{id: t.IDs.UUID(), parent: parentID, name: string(name), folder: true, owner: ownerID}
-	done, err := t.insertEntry(tx, &r)
+	done, err := t.insertGranted(tx, &r)
 	if err != nil {
 		return "", err
 	}
@@ -30,6 +31,15 @@ func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID
 		return "", nameTaken()
 	}
 	return r.id, nil
+}
+
+// insertGranted is insertEntry for a folder that the service makes for its owner: it counts, and is never refused for their
+// quota.
+func (t *Tree) insertGranted(tx *db.Tx, r *row) (done bool, err error) {
+	if done, err = t.insertEntry(tx, r); err != nil || !done {
+		return done, err
+	}
+	return true, quota.CreditFolders(tx, r.owner, -1)
 }
 
 // Homes is where homes are made.
@@ -70,7 +80,7 @@ func (t *Tree) InsertHome(
 	}
 	for _, missing := range n.missing {
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(missing), folder: true, owner: n.owner}
-		done, err := t.insertEntry(tx, &r)
+		done, err := t.insertGranted(tx, &r)
 		if err != nil {
 			return "", vpath.Path{}, err
 		}
@@ -91,7 +101,7 @@ func (t *Tree) InsertHome(
 		if v.occupied(&n, p) { // a home holds what is mounted in it: nobody is given what was there before them
 			continue
 		}
-		if done, err := t.insertEntry(tx, &r); done || err != nil {
+		if done, err := t.insertGranted(tx, &r); done || err != nil {
 			return r.id, p, err
 		}
 	}

@@ -71,7 +71,7 @@ func (t *Tree) Settle(tx *db.Tx, h Homestead, ownerID string) (id string, err er
 		if i == len(n.missing)-1 {
 			r.owner = ownerID
 		}
-		done, err := t.insertEntry(tx, &r)
+		done, err := t.insertGranted(tx, &r)
 		if err != nil {
 			return "", err
 		}

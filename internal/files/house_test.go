@@ -92,6 +92,11 @@ func newHouse(t testing.TB, d *db.DB) *house {
 	})
 	h.must(h.reg.Prepare("default", "marker"))
 	h.write(func(tx *db.Tx) (err error) {
+		for _, user := range []string{"admin", "ann", "bob"} {
+			if err := quota.Create(tx, user, quota.Unlimited, quota.Unlimited); err != nil {
+				return err
+			}
+		}
 		if h.root, err = h.tree.InsertRoot(tx, "admin", "Files"); err != nil {
 			return err
 		}
@@ -107,13 +112,7 @@ func newHouse(t testing.TB, d *db.DB) *house {
 		if err != nil {
 			return err
 		}
-		for _, a := range []*access.Actor{&h.admin, &h.ann, &h.bob} {
-			if err := quota.Create(tx, a.UserID, quota.Unlimited, quota.Unlimited); err != nil {
-				return err
-			}
-			if a.UserID == "admin" {
-				continue
-			}
+		for _, a := range []*access.Actor{&h.ann, &h.bob} {
 			if a.HomeID, _, err = h.tree.InsertHome(t.Context(), tx, a.UserID, a.UserID, nobodys); err != nil {
 				return err
 			}

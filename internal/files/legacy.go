@@ -16,7 +16,7 @@ type Heir struct {
 	DropLinks bool   // permanent links end as the files change hands: they didn't work when the account went
 }
 
-// HandOver gives some of what one account owns to another, in the order of ids: at most limit entries after that one, wherever they lie. Files
+// HandOver gives some of what one account owns to another, in the order of ids: at most limit entries after that one, wherever they lie. Files and folders
 // are charged along, whatever the limits, so that used amounts stay the sums of what there is. It is for a transaction that is alone in the tree.
 // It returns the id of the last entry and how many there were; when they are fewer than limit, none are left behind that one.
 func (t *Tree) HandOver(tx *db.Tx, from string, to Heir, after string, limit int) (last string, n int, err error) {
@@ -38,13 +38,23 @@ func (t *Tree) HandOver(tx *db.Tx, from string, to Heir, after string, limit int
 	if err != nil {
 		return "", 0, err
 	}
-	var bytes, files int64
-	for _, f := range taken {
-		if !apart[f.id] {
-			bytes, files = bytes+f.size, files+1
+	var bytes, files, folders int64
+	for _, r := range taken {
+		switch {
+		case apart[r.id]:
+		case r.folder:
+			folders++
+		default:
+			bytes, files = bytes+r.size, files+1
 		}
 	}
-	return last, len(ids), passOn(tx, from, to.ID, bytes, files)
+	if err := passOn(tx, from, to.ID, bytes, files); err != nil || folders == 0 {
+		return last, len(ids), err
+	}
+	if err := quota.CreditFolders(tx, from, folders); err != nil {
+		return "", 0, err
+	}
+	return last, len(ids), quota.CreditFolders(tx, to.ID, -folders)
 }
 
 // passOn moves what was charged from one account to another.

@@ -35,6 +35,13 @@ func (t *Tree) BuryRoot(tx *db.Tx, rootID string) error {
 	if found {
 		return fault.New(fault.Conflict, "This mount still contains files. Delete or move them first.")
 	}
+	_, sums, err := sumBelow(tx, rootID)
+	if err != nil {
+		return err
+	}
+	if err := giveBack(tx, sums); err != nil {
+		return err
+	}
 	if err := raise(tx, []string{rootID}); err != nil {
 		return fmt.Errorf("bury the root of a mount: %w", err)
 	}

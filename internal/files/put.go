@@ -153,11 +153,17 @@ func (w *put) folders(n *node) error {
 	for len(n.missing) > 0 {
 		name := n.missing[0]
 		made := row{id: w.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: w.actor.UserID}
+		if err := quota.ChargeFolders(w.tx, made.owner, 1); err != nil {
+			return err
+		}
 		done, err := w.insertEntry(w.tx, &made)
 		if err != nil {
 			return err
 		}
 		if !done { // somebody else was faster
+			if err := quota.CreditFolders(w.tx, made.owner, 1); err != nil {
+				return err
+			}
 			if made, err = childNamed(w.tx, n.id, name); err != nil {
 				return err
 			}

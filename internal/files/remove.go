@@ -108,9 +108,26 @@ func (t *Tree) bury(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	for _, s := range sums {
 		rows += s.files
 		bytes += s.bytes
-		if err := quota.Credit(tx, s.owner, s.bytes, s.files); err != nil {
-			return 0, 0, err
-		}
+	}
+	if err := giveBack(tx, sums); err != nil {
+		return 0, 0, err
 	}
 	return rows, bytes, t.relocate(tx, r, graveyard, unique(r.id), r.updated)
+}
+
+// giveBack credits the quotas of those who own what goes with a folder.
+func giveBack(tx *db.Tx, sums []sum) error {
+	for _, s := range sums {
+		if s.files > 0 {
+			if err := quota.Credit(tx, s.owner, s.bytes, s.files); err != nil {
+				return err
+			}
+		}
+		if s.folders > 0 {
+			if err := quota.CreditFolders(tx, s.owner, s.folders); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

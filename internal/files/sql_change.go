@@ -158,22 +158,31 @@ func heightOf(q db.Querier, folder string) (height int, err error) {
 
 // sum is what one account has below a folder.
 type sum struct {
-	owner        string
-	files, bytes int64
+	owner                 string
+	folders, files, bytes int64
 }
 
-// sumBelow counts the folders from one down, itself included, and sums the files in them by owner, in the order of their ids. A folder whose files have
+// sumBelow counts the folders from one down, itself included, and sums folders and files by owner, in the order of their ids. A folder whose files have
 // one owner, as the index shows at its ends, is summed as it lies in the index; sorting a million rows by owner takes much longer.
 func sumBelow(q db.Querier, folder string) (folders int64, sums []sum, err error) {
-	rows, err := q.Query(foldersBelow+`,
+	rows, err := q.Query(`
+		WITH RECURSIVE sub (id, owner) AS (
+			SELECT e.id, e.owner_id
+			FROM entries e
+			WHERE e.id = $1
+			UNION ALL
+			SELECT e.id, e.owner_id
+			FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 0
+		),
 		ends (id, first, last) AS (
 			SELECT s.id,
 				(SELECT MIN(e.owner_id) FROM entries e WHERE e.parent_id = s.id AND e.kind = 1),
 				(SELECT MAX(e.owner_id) FROM entries e WHERE e.parent_id = s.id AND e.kind = 1)
 			FROM sub s
 		)
-		SELECT 0 AS kind, '' AS owner, COUNT(*), 0
-		FROM sub
+		SELECT 0 AS kind, s.owner AS owner, COUNT(*), 0
+		FROM sub s
+		GROUP BY s.owner
 		UNION ALL
 		SELECT 1, o.owner, CAST(SUM(o.files) AS BIGINT), CAST(SUM(o.bytes) AS BIGINT)
 		FROM (
@@ -189,21 +198,26 @@ func sumBelow(q db.Querier, folder string) (folders int64, sums []sum, err error
 			GROUP BY e.owner_id
 		) o
 		GROUP BY o.owner
-		ORDER BY 1, 2`, folder)
+		ORDER BY 2, 1`, folder)
 	if err != nil {
 		return 0, nil, fmt.Errorf("sum up a folder: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var kind int
-		var s sum
-		if err := rows.Scan(&kind, &s.owner, &s.files, &s.bytes); err != nil {
+		var owner string
+		var count, bytes int64
+		if err := rows.Scan(&kind, &owner, &count, &bytes); err != nil {
 			return 0, nil, fmt.Errorf("sum up a folder: %w", err)
 		}
-		if kind == 0 {
-			folders = s.files
+		if len(sums) == 0 || sums[len(sums)-1].owner != owner {
+			sums = append(sums, sum{owner: owner})
+		}
+		s := &sums[len(sums)-1]
+		if kind == folderKind {
+			s.folders, folders = count, folders+count
 		} else {
-			sums = append(sums, s)
+			s.files, s.bytes = count, bytes
 		}
 	}
 	return folders, sums, rows.Err()

@@ -186,15 +186,15 @@ func (s shares) write(tx *db.Tx) error {
 
 // staged is a copy that a job is making.
 type staged struct {
-	job, entry, user     string
-	bytes, files         int64 // reserved
-	madeBytes, madeFiles int64
+	job, entry, user      string
+	bytes, files, folders int64 // reserved
+	madeBytes, madeFiles  int64
 }
 
-const stagedColumns = "job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, made_files"
+const stagedColumns = "job_id, entry_id, user_id, reserved_storage, reserved_files, reserved_folders, made_storage, made_files"
 
 func scanStaged(row db.Row) (s staged, found bool, err error) {
-	err = row.Scan(&s.job, &s.entry, &s.user, &s.bytes, &s.files, &s.madeBytes, &s.madeFiles)
+	err = row.Scan(&s.job, &s.entry, &s.user, &s.bytes, &s.files, &s.folders, &s.madeBytes, &s.madeFiles)
 	if errors.Is(err, db.ErrNoRows) {
 		return staged{}, false, nil
 	}
@@ -202,7 +202,8 @@ func scanStaged(row db.Row) (s staged, found bool, err error) {
 }
 
 func insertStaged(tx *db.Tx, s staged) error {
-	_, err := tx.Exec("INSERT INTO copies ("+stagedColumns+") VALUES ($1, $2, $3, $4, $5, 0, 0)", s.job, s.entry, s.user, s.bytes, s.files)
+	_, err := tx.Exec("INSERT INTO copies ("+stagedColumns+") VALUES ($1, $2, $3, $4, $5, $6, 0, 0)",
+		s.job, s.entry, s.user, s.bytes, s.files, s.folders)
 	if err != nil {
 		return fmt.Errorf("note a copy: %w", err)
 	}
@@ -223,8 +224,11 @@ func addStaged(tx *db.Tx, jobID string, bytes, files int64) (s staged, found boo
 }
 
 // reserveStaged notes that more is reserved for a copy.
-func reserveStaged(tx *db.Tx, jobID string, bytes, files int64) error {
-	_, err := tx.Exec("UPDATE copies SET reserved_storage = reserved_storage + $2, reserved_files = reserved_files + $3 WHERE job_id = $1", jobID, bytes, files)
+func reserveStaged(tx *db.Tx, jobID string, bytes, files, folders int64) error {
+	_, err := tx.Exec(`
+		UPDATE copies
+		SET reserved_storage = reserved_storage + $2, reserved_files = reserved_files + $3, reserved_folders = reserved_folders + $4
+		WHERE job_id = $1`, jobID, bytes, files, folders)
 	if err != nil {
 		return fmt.Errorf("note what is reserved for a copy: %w", err)
 	}

@@ -16,8 +16,8 @@ func ownedAfter(q db.Querier, owner, after string, limit int) ([]string, error) 
 	return ids, nil
 }
 
-// giveAway changes the owner of entries in a range of ids, and returns the files among them.
-func giveAway(tx *db.Tx, from, to, after, last string) (files []row, err error) {
+// giveAway changes the owner of entries in a range of ids, and returns them.
+func giveAway(tx *db.Tx, from, to, after, last string) (taken []row, err error) {
 	rows, err := tx.Query(`
 		UPDATE entries
 		SET owner_id = $1
@@ -33,11 +33,10 @@ func giveAway(tx *db.Tx, from, to, after, last string) (files []row, err error) 
 		if err := rows.Scan(&r.id, &kind, &r.size); err != nil {
 			return nil, fmt.Errorf("give entries away: %w", err)
 		}
-		if kind == fileKind {
-			files = append(files, r)
-		}
+		r.folder = kind == folderKind
+		taken = append(taken, r)
 	}
-	return files, rows.Err()
+	return taken, rows.Err()
 }
 
 // giveFile changes the owner of a file that still is what and where r says, and returns its size; db.ErrNoRows when it is not.
@@ -61,8 +60,8 @@ func deleteLinksOf(tx *db.Tx, owner, after, last string) error {
 	return nil
 }
 
-// unchargedAmong returns those of the files that nobody is charged for: they lie in the graveyard or the staging root.
-func unchargedAmong(tx *db.Tx, files []row) (map[string]bool, error) {
+// unchargedAmong returns those of some entries that nobody is charged for: they lie in the graveyard or the staging root.
+func unchargedAmong(tx *db.Tx, entries []row) (map[string]bool, error) {
 	var some bool
 	err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id IN ($1, $2))", graveyard, staging).Scan(&some)
 	if err != nil {
@@ -72,9 +71,9 @@ func unchargedAmong(tx *db.Tx, files []row) (map[string]bool, error) {
 	if !some {
 		return apart, nil
 	}
-	ids := make([]string, len(files))
-	for i := range files {
-		ids[i] = files[i].id
+	ids := make([]string, len(entries))
+	for i := range entries {
+		ids[i] = entries[i].id
 	}
 	err = eachChunk(ids, func(args []any) error {
 		rows, err := tx.Query(`

@@ -276,6 +276,7 @@ func (w *depot) accounted() {
 	if bytes, count := w.used("ann"); bytes != w.sum("size") || count != w.sum("1") {
 		w.t.Errorf("charged %d bytes and %d files for %d and %d", bytes, count, w.sum("size"), w.sum("1"))
 	}
+	w.foldersCounted()
 	w.kept()
 }
 

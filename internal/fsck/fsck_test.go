@@ -185,6 +185,12 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 				sql("UPDATE quotas SET used_storage = used_storage - 1 WHERE user_id = $1", alice), deep, "alice", []fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
 			{"reserved files", sql("UPDATE quotas SET reserved_files = 1 WHERE user_id = $1", alice), sql("UPDATE quotas SET reserved_files = 0 WHERE user_id = $1", alice), deep, "alice",
 				[]fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
+			{"used folders", sql("UPDATE quotas SET used_folders = used_folders + 1 WHERE user_id = $1", alice),
+				sql("UPDATE quotas SET used_folders = used_folders - 1 WHERE user_id = $1", alice), deep, "alice",
+				[]fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
+			{"reserved folders", sql("UPDATE quotas SET reserved_folders = 1 WHERE user_id = $1", alice),
+				sql("UPDATE quotas SET reserved_folders = 0 WHERE user_id = $1", alice), deep, "alice",
+				[]fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
 			{"a link of nothing", sql("UPDATE links SET entry_id = 'nothing'"), sql("UPDATE links SET entry_id = $1", s.photo), deep, "nothing",
 				[]fsck.Kind{fsck.DeadLink}, []fsck.Kind{fsck.DeadLink}},
 			{"an entry below nothing", sql("UPDATE entries SET parent_id = 'nowhere' WHERE name = 'deep'"),
@@ -286,7 +292,7 @@ func TestObjectsOfAStoreThatIsAwayAreNotCalledMissing(t *testing.T) {
 func TestOnlyWhatWasAskedForIsMended(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		object := s.text("SELECT object_id FROM entries WHERE id = $1", s.photo)
-		s.exec("UPDATE quotas SET used_storage = 1, used_files = 7, reserved_storage = 9, reserved_files = 3")
+		s.exec("UPDATE quotas SET used_storage = 1, used_files = 7, reserved_storage = 9, reserved_files = 3, used_folders = 8, reserved_folders = 2")
 		s.exec("UPDATE objects SET refs = 5, sha256 = NULL WHERE id = $1", object)
 		s.exec("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, -1 FROM objects WHERE id = $1", object)
 		s.exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) SELECT 'unused', id, 'ab/00000000000000000000000000000001', 5, '', 1, 0 FROM providers")

@@ -199,36 +199,42 @@ func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 	return collect(q, func(rows *sql.Rows) (w wrongQuota, err error) {
 		var kept int
 		err = rows.Scan(&w.user, &w.name, &kept, &w.says.Storage, &w.says.Files, &w.says.ReservedStorage, &w.says.ReservedFiles,
-			&w.sums.Storage, &w.sums.Files, &w.sums.ReservedStorage, &w.sums.ReservedFiles)
+			&w.says.Folders, &w.says.ReservedFolders,
+			&w.sums.Storage, &w.sums.Files, &w.sums.ReservedStorage, &w.sums.ReservedFiles, &w.sums.Folders, &w.sums.ReservedFolders)
 		w.kept = kept > 0
 		return w, err
 	}, `
 		WITH `+apart+`, told AS (
 			SELECT user_id, 1 AS kept, used_storage AS us, used_files AS uf, reserved_storage AS rs, reserved_files AS rf,
-				0 AS sus, 0 AS suf, 0 AS srs, 0 AS srf
+				used_folders AS ud, reserved_folders AS rd,
+				0 AS sus, 0 AS suf, 0 AS srs, 0 AS srf, 0 AS sud, 0 AS srd
 			FROM quotas
 			UNION ALL
-			SELECT owner_id, 0, 0, 0, 0, 0, size, files, 0, 0
+			SELECT owner_id, 0, 0, 0, 0, 0, 0, 0, size, files, 0, 0, 0, 0
 			FROM (
 				SELECT owner_id, sum(size) AS size, count(*) AS files
 				FROM entries
 				WHERE kind + 0 = 1 AND parent_id NOT IN (SELECT id FROM apart)
 				GROUP BY parent_id, kind, owner_id) filed
 			UNION ALL
-			SELECT user_id, 0, 0, 0, 0, 0, 0, 0, reserved_storage, reserved_files
+			SELECT owner_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, folders, 0
+			FROM (`+liveFolders+`) foldered
+			WHERE owner_id IN (SELECT user_id FROM quotas)
+			UNION ALL
+			SELECT user_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, reserved_storage, reserved_files, 0, 0
 			FROM upload_sessions
 			WHERE status = 'pending' OR kept_until IS NOT NULL
 			UNION ALL
-			SELECT user_id, 0, 0, 0, 0, 0, 0, 0, reserved_storage, reserved_files
+			SELECT user_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, reserved_storage, reserved_files, 0, reserved_folders
 			FROM copies
 		), held AS (
-			SELECT user_id, max(kept) AS kept, sum(us) AS us, sum(uf) AS uf, sum(rs) AS rs, sum(rf) AS rf,
-				sum(sus) AS sus, sum(suf) AS suf, sum(srs) AS srs, sum(srf) AS srf
+			SELECT user_id, max(kept) AS kept, sum(us) AS us, sum(uf) AS uf, sum(rs) AS rs, sum(rf) AS rf, sum(ud) AS ud, sum(rd) AS rd,
+				sum(sus) AS sus, sum(suf) AS suf, sum(srs) AS srs, sum(srf) AS srf, sum(sud) AS sud, sum(srd) AS srd
 			FROM told
 			GROUP BY user_id)
-		SELECT h.user_id, COALESCE(u.username, ''), h.kept, h.us, h.uf, h.rs, h.rf, h.sus, h.suf, h.srs, h.srf
+		SELECT h.user_id, COALESCE(u.username, ''), h.kept, h.us, h.uf, h.rs, h.rf, h.ud, h.rd, h.sus, h.suf, h.srs, h.srf, h.sud, h.srd
 		FROM held h LEFT JOIN users u ON u.id = h.user_id
-		WHERE h.us <> h.sus OR h.uf <> h.suf OR h.rs <> h.srs OR h.rf <> h.srf
+		WHERE h.us <> h.sus OR h.uf <> h.suf OR h.rs <> h.srs OR h.rf <> h.srf OR h.ud <> h.sud OR h.rd <> h.srd
 		ORDER BY h.user_id`)
 }
 
@@ -242,16 +248,19 @@ func sumsOf(q db.Querier, user string) (sums quota.Counters, err error) {
 	if err != nil {
 		return sums, fmt.Errorf("add up a user's files: %w", err)
 	}
+	if sums.Folders, err = foldersOf(q, user); err != nil {
+		return sums, err
+	}
 	err = q.QueryRow(`
-		SELECT CAST(COALESCE(sum(r.bytes), 0) AS BIGINT), CAST(COALESCE(sum(r.files), 0) AS BIGINT)
+		SELECT CAST(COALESCE(sum(r.bytes), 0) AS BIGINT), CAST(COALESCE(sum(r.files), 0) AS BIGINT), CAST(COALESCE(sum(r.folders), 0) AS BIGINT)
 		FROM (
-			SELECT reserved_storage AS bytes, reserved_files AS files
+			SELECT reserved_storage AS bytes, reserved_files AS files, 0 AS folders
 			FROM upload_sessions
 			WHERE user_id = $1 AND (status = 'pending' OR kept_until IS NOT NULL)
 			UNION ALL
-			SELECT reserved_storage, reserved_files
+			SELECT reserved_storage, reserved_files, reserved_folders
 			FROM copies
-			WHERE user_id = $1) r`, user).Scan(&sums.ReservedStorage, &sums.ReservedFiles)
+			WHERE user_id = $1) r`, user).Scan(&sums.ReservedStorage, &sums.ReservedFiles, &sums.ReservedFolders)
 	if err != nil {
 		return sums, fmt.Errorf("add up what is reserved for a user: %w", err)
 	}

@@ -209,5 +209,6 @@ func (c *check) recount(user string) error {
 }
 
 func shown(c quota.Counters) string {
-	return fmt.Sprintf("%d bytes in %d files, and %d bytes in %d files reserved", c.Storage, c.Files, c.ReservedStorage, c.ReservedFiles)
+	return fmt.Sprintf("%d bytes in %d files and %d folders, and %d bytes in %d files and %d folders reserved",
+		c.Storage, c.Files, c.Folders, c.ReservedStorage, c.ReservedFiles, c.ReservedFolders)
 }

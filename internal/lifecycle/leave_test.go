@@ -72,7 +72,8 @@ func (r *replica) agree(when string) {
 	for what, query := range map[string]string{
 		"charges that are wrong": live + `
 			SELECT count(*) FROM quotas q WHERE used_storage <> (SELECT COALESCE(sum(size), 0) FROM live WHERE owner_id = q.user_id AND kind = 1)
-				OR used_files <> (SELECT count(*) FROM live WHERE owner_id = q.user_id AND kind = 1)`,
+				OR used_files <> (SELECT count(*) FROM live WHERE owner_id = q.user_id AND kind = 1)
+				OR used_folders <> (SELECT count(*) FROM live WHERE owner_id = q.user_id AND kind = 0)`,
 		"files without a charge": live + ` SELECT count(*) FROM live WHERE kind = 1 AND owner_id NOT IN (SELECT user_id FROM quotas)`,
 	} {
 		if n := r.count(query); n != 0 {

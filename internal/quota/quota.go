@@ -1,4 +1,7 @@
-// Package quota keeps what each user may store and does store, in bytes and in files. Folders count for nothing.
+// Package quota keeps what each user may store and does store, in bytes, in files and in folders.
+//
+// Folders count by themselves, and for no byte and no file: a user has at most twice as many as files, and at least
+// leastFolders. Who may have any number of files may have any number of folders.
 //
 // A limit of Unlimited is none; a limit of 0 lets nothing be stored. What uploads under way have reserved counts as used when something is
 // checked, and is never shown. Every function runs in its caller's transaction, and each change is one conditional UPDATE: the database
@@ -102,6 +105,30 @@ func Credit(tx *db.Tx, userID string, bytes, files int64) error {
 	return credit(tx, userID, bytes, files)
 }
 
+// leastFolders is how many folders every user may have.
+const leastFolders = 1000
+
+// ReserveFolders sets folders aside for a copy. Fault: QuotaExceeded, also for a user without a quota.
+func ReserveFolders(tx *db.Tx, userID string, folders int64) error {
+	return reserveFolders(tx, userID, folders)
+}
+
+// ReleaseFolders gives back what ReserveFolders set aside. It is never refused.
+func ReleaseFolders(tx *db.Tx, userID string, folders int64) error {
+	return releaseFolders(tx, userID, folders)
+}
+
+// ChargeFolders adds to the folders that are used. Fault: QuotaExceeded, also for a user without a quota.
+func ChargeFolders(tx *db.Tx, userID string, folders int64) error {
+	return chargeFolders(tx, userID, folders)
+}
+
+// CreditFolders takes from the folders that are used. It is never refused. With a negative number it adds, whatever the
+// limit: that is how folders change hands, and how those are counted that the service makes for a user.
+func CreditFolders(tx *db.Tx, userID string, folders int64) error {
+	return creditFolders(tx, userID, folders)
+}
+
 // Left returns how many bytes and files could be stored now, math.MaxInt64 where there is no limit. It serves to stop a body of unknown
 // length early; whether something fits is decided by Reserve and Charge alone. Fault: NotFound.
 func Left(q db.Querier, userID string) (bytes, files int64, err error) {
@@ -147,11 +174,17 @@ func Close(tx *db.Tx, userID string) error {
 // Delete removes the quota of a user who owns nothing any more.
 func Delete(tx *db.Tx, userID string) error { return remove(tx, userID) }
 
-// Counters are what a quota keeps count of: bytes and files that are used, and that uploads under way have reserved.
-type Counters struct{ Storage, Files, ReservedStorage, ReservedFiles int64 }
+// Counters are what a quota keeps count of: bytes, files and folders that are used, and that uploads and copies under
+// way have reserved.
+type Counters struct{ Storage, Files, Folders, ReservedStorage, ReservedFiles, ReservedFolders int64 }
 
 // Lock has whoever else changes the user's quota wait until the transaction ends.
 func Lock(tx *db.Tx, userID string) error { return lock(tx, userID) }
+
+// CorrectFolders sets the number of used folders of a user to what it should be. Lock the quota first, then find out.
+func CorrectFolders(tx *db.Tx, userID string, folders int64) error {
+	return correctFolders(tx, userID, folders)
+}
 
 // Correct sets the counters of a user to what they should be, whatever they were. Lock the quota first, then find out.
 func Correct(tx *db.Tx, userID string, c Counters) error { return correct(tx, userID, c) }

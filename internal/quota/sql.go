@@ -207,8 +207,8 @@ func lock(tx *db.Tx, userID string) error {
 func correct(tx *db.Tx, userID string, c Counters) error {
 	_, err := tx.Exec(`
 		UPDATE quotas
-		SET used_storage = $1, used_files = $2, reserved_storage = $3, reserved_files = $4
-		WHERE user_id = $5`, c.Storage, c.Files, c.ReservedStorage, c.ReservedFiles, userID)
+		SET used_storage = $1, used_files = $2, reserved_storage = $3, reserved_files = $4, used_folders = $5, reserved_folders = $6
+		WHERE user_id = $7`, c.Storage, c.Files, c.ReservedStorage, c.ReservedFiles, c.Folders, c.ReservedFolders, userID)
 	if err != nil {
 		return fmt.Errorf("correct quota: %w", err)
 	}
@@ -220,8 +220,9 @@ func Restored(tx *db.Tx) error {
 	if _, err := tx.Exec(`
 		UPDATE quotas
 		SET reserved_storage = (SELECT CAST(COALESCE(SUM(c.reserved_storage), 0) AS BIGINT) FROM copies c WHERE c.user_id = quotas.user_id),
-			reserved_files = (SELECT CAST(COALESCE(SUM(c.reserved_files), 0) AS BIGINT) FROM copies c WHERE c.user_id = quotas.user_id)
-		WHERE reserved_storage <> 0 OR reserved_files <> 0`); err != nil {
+			reserved_files = (SELECT CAST(COALESCE(SUM(c.reserved_files), 0) AS BIGINT) FROM copies c WHERE c.user_id = quotas.user_id),
+			reserved_folders = (SELECT CAST(COALESCE(SUM(c.reserved_folders), 0) AS BIGINT) FROM copies c WHERE c.user_id = quotas.user_id)
+		WHERE reserved_storage <> 0 OR reserved_files <> 0 OR reserved_folders <> 0`); err != nil {
 		return fmt.Errorf("give reservations back: %w", err)
 	}
 	return nil

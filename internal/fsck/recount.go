@@ -1,0 +1,57 @@
+package fsck
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/quota"
+)
+
+// A replica of a version before makes and deletes folders without counting them, so while such
+// replicas run beside this one the numbers of folders may be wrong. They are put right every
+// recountEvery, by one replica or another. With SQLite there are no replicas, and the numbers are
+// counted once, when the database is migrated.
+const (
+	recountEvery = time.Hour
+	recountLate  = 24 * time.Hour
+)
+
+// Recount puts the numbers of folders right, once in an hour; most calls do nothing.
+func (s *Service) Recount(ctx context.Context) error {
+	if s.DB.Dialect() != "postgres" {
+		return nil
+	}
+	var mine bool
+	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		mine, err = takeTurn(tx, "swept folder counts", s.Now().UnixMilli(), recountEvery.Milliseconds(), recountLate.Milliseconds())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("take turns at counting folders: %w", err)
+	}
+	if !mine {
+		return nil
+	}
+	wrong, err := wrongFolders(s.DB.Read(ctx))
+	if err != nil {
+		return fmt.Errorf("compare the numbers of folders: %w", err)
+	}
+	for _, user := range wrong {
+		err := s.DB.Write(ctx, func(tx *db.Tx) error {
+			if err := quota.Lock(tx, user); err != nil {
+				return err
+			}
+			folders, err := foldersOf(tx, user)
+			if err != nil {
+				return err
+			}
+			return quota.CorrectFolders(tx, user, folders)
+		})
+		if err != nil {
+			return fmt.Errorf("count folders again: %w", err)
+		}
+	}
+	return nil
+}

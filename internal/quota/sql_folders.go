@@ -1,0 +1,78 @@
+package quota
+
+import (
+	"fmt"
+	"strconv"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// foldersFit is true when $2 folders more are within the limit.
+var foldersFit = `
+	(CAST($2 AS BIGINT) <= 0 OR CAST($2 AS BIGINT) <= (CASE
+		WHEN max_files < 0 OR max_files > 4611686018427387903 THEN 9223372036854775807
+		WHEN 2 * max_files < ` + strconv.Itoa(leastFolders) + ` THEN ` + strconv.Itoa(leastFolders) + `
+		ELSE 2 * max_files END) - used_folders - reserved_folders)`
+
+var (
+	reserveFoldersText = `
+		UPDATE quotas
+		SET ` + add("reserved_folders", "$2") + `
+		WHERE user_id = $1 AND` + foldersFit
+	releaseFoldersText = `
+		UPDATE quotas
+		SET ` + subtract("reserved_folders", "$2") + `
+		WHERE user_id = $1`
+	chargeFoldersText = `
+		UPDATE quotas
+		SET ` + add("used_folders", "$2") + `
+		WHERE user_id = $1 AND` + foldersFit
+	creditFoldersText = `
+		UPDATE quotas
+		SET ` + subtract("used_folders", "$2") + `
+		WHERE user_id = $1`
+)
+
+func reserveFolders(tx *db.Tx, userID string, folders int64) error {
+	n, err := tx.Exec(reserveFoldersText, userID, folders)
+	return foldersGranted(n, err, "reserve folders")
+}
+
+func releaseFolders(tx *db.Tx, userID string, folders int64) error {
+	if _, err := tx.Exec(releaseFoldersText, userID, folders); err != nil {
+		return fmt.Errorf("release folders: %w", err)
+	}
+	return nil
+}
+
+func chargeFolders(tx *db.Tx, userID string, folders int64) error {
+	n, err := tx.Exec(chargeFoldersText, userID, folders)
+	return foldersGranted(n, err, "charge folders")
+}
+
+func creditFolders(tx *db.Tx, userID string, folders int64) error {
+	if _, err := tx.Exec(creditFoldersText, userID, folders); err != nil {
+		return fmt.Errorf("credit folders: %w", err)
+	}
+	return nil
+}
+
+func correctFolders(tx *db.Tx, userID string, folders int64) error {
+	if _, err := tx.Exec("UPDATE quotas SET used_folders = $1 WHERE user_id = $2", folders, userID); err != nil {
+		return fmt.Errorf("correct folders: %w", err)
+	}
+	return nil
+}
+
+// foldersGranted reads the outcome of a conditional UPDATE.
+func foldersGranted(rows int64, err error, doing string) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if rows == 0 {
+		return fault.New(fault.QuotaExceeded,
+			"Your quota has no room for more folders: it allows twice as many folders as files, and at least 1,000.")
+	}
+	return nil
+}
