@@ -95,11 +95,12 @@ func (s *Service) toKeep(ctx context.Context, r row) (int64, error) {
 func (s *Service) expire(ctx context.Context, r row, received int64) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		if received > 0 {
-			kept, err := keep(tx, r.id, r.keepEnd(), received, s.ms())
+			held := max(received-r.freed, 0)
+			kept, err := keep(tx, r.id, r.keepEnd(), held, s.ms())
 			if err != nil || !kept {
 				return err
 			}
-			return quota.Release(tx, r.userID, r.bytes-received, r.files)
+			return quota.Release(tx, r.userID, r.bytes-held, r.files)
 		}
 		r, err := expire(tx, r.id, s.ms())
 		if errors.Is(err, db.ErrNoRows) {

@@ -96,7 +96,8 @@ func (n *NewSession) inParts() bool {
 	return n.Size > singleMax || n.Size > 0 && n.PartCount != nil && *n.PartCount > 1
 }
 
-// Create makes a session and reserves its bytes and, unless it replaces one, a file, or returns the one that the idempotency key names: the
+// Create makes a session and reserves its bytes and a file; of one that is to replace a file of the user's own, only the bytes beyond that file's,
+// unless another upload under way replaces it as well, and no file. Its completion judges again by what is there then. Or it returns the one that the idempotency key names: the
 // pending one, or for a day and while its file exists the completed one. Of an expired one whose parts are kept the new session takes over what
 // has come in. Faults: Invalid (also: the key with another target or size), Unauthorized, Forbidden, NotFound, AlreadyExists, QuotaExceeded,
 // Conflict (100 are open), Unavailable.
@@ -216,8 +217,12 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 		status: pending, bytes: n.Size, files: 1, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
 		begunAt: now.UnixMilli(),
 	}
-	if place.Replaces {
-		r.files = 0 // overwriting adds no file; its bytes are reserved in full, since both contents lie there until it completes
+	if place.Replaces { // overwriting adds no file
+		r.files = 0
+		if r.own() {
+			r.replaces, r.freed = place.Over, place.Freed
+			r.bytes = max(r.size-r.freed, 0)
+		}
 	}
 	if a.Key != nil {
 		r.keyID = a.Key.ID
@@ -273,6 +278,10 @@ func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 			return err
 		}
 	}
+	if err := countOnce(tx, &r); err != nil {
+		return err
+	}
+	r.bytes = max(r.size-r.freed, 0)
 	if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {
 		return err
 	}

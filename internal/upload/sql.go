@@ -273,12 +273,12 @@ func expire(tx *db.Tx, id string, now int64) (row, error) {
 		RETURNING `+columns, id, now))
 }
 
-// keep is expire for a session whose parts stay until then, of so many bytes, which alone stay reserved; it reports whether it was so.
-func keep(tx *db.Tx, id string, until, received, now int64) (bool, error) {
+// keep is expire for a session whose parts stay until then; so many bytes stay reserved for them. It reports whether it was so.
+func keep(tx *db.Tx, id string, until, reserved, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
 		SET status = 'expired', kept_until = $1, reserved_storage = $2, reserved_files = 0
-		WHERE id = $3 AND status = 'pending' AND expires_at <= $4`, until, received, id, now)
+		WHERE id = $3 AND status = 'pending' AND expires_at <= $4`, until, reserved, id, now)
 	return n == 1, err
 }
 
