@@ -34,7 +34,7 @@ func (c *call) discard(s *spool) {
 }
 
 func (c *call) spool(part *multipart.Part, name string, named bool) (*spool, error) {
-	waited, err := c.a.Uploads.Wait(c.actor)
+	waited, err := c.a.Uploads.Wait(c.ctx(), c.actor)
 	if err != nil {
 		return nil, err
 	}

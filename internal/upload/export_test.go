@@ -53,5 +53,8 @@ func (s *Service) TakeLease(ctx context.Context, a access.Actor, id string) erro
 // SetRenewal has the leases of completions renewed that often.
 func (s *Service) SetRenewal(every time.Duration) { s.renewal = every }
 
+// SetSlotPatience bounds how long an upload in one request waits for a slot.
+func (s *Service) SetSlotPatience(d time.Duration) { s.slotPatience = d }
+
 // SetAnswerTime bounds how long a store has to tell what came in.
 func (s *Service) SetAnswerTime(d time.Duration) { s.answer = d }

@@ -70,7 +70,7 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 		return Result{}, err
 	}
 	if o.Waited == nil {
-		leave, err := s.slots.take(a.UserID)
+		leave, err := s.enter(ctx, a.UserID)
 		if err != nil {
 			return Result{}, err
 		}

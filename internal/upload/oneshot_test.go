@@ -171,11 +171,11 @@ func TestParallelOneShotsNeverOvercommitTheQuota(t *testing.T) {
 			if err := w.setLimits(w.ann, storage+limit, 200); err != nil {
 				t.Fatal(err)
 			}
-			got := parallel(16, func(i int) error {
+			got := parallel(20, func(i int) error {
 				_, err := w.up.Put(ctx, w.ann, shot("f", letters(size), int64(size)))
 				return err
 			})
-			if got[success] != 1 || got[fault.QuotaExceeded] != 15 {
+			if got[success] != 1 || got[fault.QuotaExceeded] != 19 {
 				t.Errorf("%d bytes: outcomes %v", size, got)
 			}
 		}
@@ -185,15 +185,15 @@ func TestParallelOneShotsNeverOvercommitTheQuota(t *testing.T) {
 // Abuse case C90 as far as uploads go.
 func TestParallelOneShotsOfOneName(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		got := parallel(16, func(i int) error {
+		got := parallel(30, func(i int) error {
 			content := letters(10 + i%2*(300<<10))
 			_, err := w.up.Put(ctx, w.ann, shot("cat.jpg", content, int64(len(content))))
 			return err
 		})
-		if got[success] != 16 {
+		if got[success] != 30 {
 			t.Fatalf("outcomes %v", got)
 		}
-		if n := w.number("SELECT count(DISTINCT name) FROM entries WHERE owner_id = $1 AND kind = 1", w.ann.UserID); n != 16 {
+		if n := w.number("SELECT count(DISTINCT name) FROM entries WHERE owner_id = $1 AND kind = 1", w.ann.UserID); n != 30 {
 			t.Errorf("%d names", n)
 		}
 		if n := w.number("SELECT count(*) FROM entries WHERE name = 'cat.jpg'"); n != 1 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"larder/internal/access"
@@ -24,38 +23,26 @@ const (
 	slotsPerUser = 16
 	renewEvery   = time.Minute
 	countedFor   = 3 * renewEvery
-	slotWait     = 5 * time.Second // what a client is told to wait
+	slotPatience = 2 * time.Second // how long an upload waits for a slot
+	slotRetry    = 5 * time.Second // what a client is told to wait that got none
 )
 
-// slots counts the uploads in one request of each user. The zero slots is ready for use.
-type slots struct {
-	mu   sync.Mutex
-	used map[string]int // by user, while there are any
-}
-
-// take returns what gives the slot back, to be called once. Fault: RateLimited.
-func (s *slots) take(userID string) (leave func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.used[userID] >= slotsPerUser {
-		return nil, tooMany()
+// enter returns when the user has a slot, and what gives it back. It waits for a moment where all
+// are taken, so that many small uploads at once take turns. Fault: RateLimited.
+func (s *Service) enter(ctx context.Context, userID string) (leave func(), err error) {
+	limited, cancel := context.WithTimeout(ctx, s.slotPatience)
+	defer cancel()
+	leave, err = s.slots.wait(limited, userID)
+	if err != nil && ctx.Err() == nil {
+		err = tooMany()
 	}
-	if s.used == nil {
-		s.used = map[string]int{}
-	}
-	s.used[userID]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.used[userID]--; s.used[userID] == 0 {
-			delete(s.used, userID)
-		}
-	}, nil
+	return leave, err
 }
 
 func tooMany() error {
 	return &fault.Error{
-		Kind: fault.RateLimited, Message: "You have 16 uploads under way. Wait until one of them has ended.", RetryAfter: slotWait,
+		Kind: fault.RateLimited, RetryAfter: slotRetry,
+		Message: "You have 16 uploads under way. Wait until one of them has ended.",
 	}
 }
 
@@ -78,11 +65,11 @@ type Waiting struct {
 }
 
 // Wait begins an upload whose body does not go to Put at once. Faults: Unauthorized, RateLimited.
-func (s *Service) Wait(a access.Actor) (*Waiting, error) {
+func (s *Service) Wait(ctx context.Context, a access.Actor) (*Waiting, error) {
 	if err := signedIn(a); err != nil {
 		return nil, err
 	}
-	leave, err := s.slots.take(a.UserID)
+	leave, err := s.enter(ctx, a.UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +137,7 @@ func (w *Waiting) End(ctx context.Context) {
 	if w == nil {
 		return
 	}
-	w.leave()
+	defer w.leave() // once the row is gone, which counts as well
 	if w.row.id != "" {
 		w.service.giveUp(ctx, nil, w.row)
 	}

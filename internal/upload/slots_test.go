@@ -73,13 +73,14 @@ func TestSixteenOneShotsAtATime(t *testing.T) {
 		for _, u := range under {
 			u.send(1) // it has begun
 		}
+		w.up.SetSlotPatience(0)
 		_, err := w.up.Put(ctx, w.ann, shot("one more", "x", 1))
 		w.wantFault(err, fault.RateLimited, "the 17th")
 		var f *fault.Error
 		if !errors.As(err, &f) || f.RetryAfter <= 0 {
 			t.Errorf("no time to wait: %v", err)
 		}
-		_, err = w.up.Wait(w.ann)
+		_, err = w.up.Wait(ctx, w.ann)
 		w.wantFault(err, fault.RateLimited, "the 17th, which waits")
 		if _, err := w.up.Put(ctx, w.ben, upload.OneShot{Dir: path("/home/ben"), Name: "f", Size: 1, Body: strings.NewReader("x")}); err != nil {
 			t.Errorf("another account: %v", err)
@@ -93,7 +94,8 @@ func TestSixteenOneShotsAtATime(t *testing.T) {
 				t.Errorf("one of 16: %v", err)
 			}
 		}
-		parallel(16, func(i int) error {
+		w.up.SetSlotPatience(time.Minute)
+		parallel(40, func(i int) error { // small ones take turns
 			_, err := w.up.Put(ctx, w.ann, shot(fmt.Sprint("again", i), "x", 1))
 			if err != nil {
 				t.Errorf("after all have ended: %v", err)
@@ -122,7 +124,7 @@ func TestSixteenOneShotsOverReplicas(t *testing.T) {
 			return err
 		}
 		w.wantFault(large(), fault.RateLimited, "the 17th by another replica")
-		waiting, err := other.Wait(w.ann)
+		waiting, err := other.Wait(ctx, w.ann)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +215,7 @@ func TestReplacedBytesCountOnceWhileBytesArrive(t *testing.T) {
 func TestWaitingBodyHasItsRoomReserved(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		wait := func(size int) (*upload.Waiting, string, error) {
-			waiting, err := w.up.Wait(w.ann)
+			waiting, err := w.up.Wait(ctx, w.ann)
 			if err != nil {
 				t.Fatal(err)
 			}

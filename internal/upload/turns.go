@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -19,6 +20,8 @@ const (
 
 // turns lets a few callers of each user in at a time; the others wait. The zero turns is ready for use.
 type turns struct {
+	size int // how many come in at a time, 0 for turnsAtOnce
+
 	mu  sync.Mutex
 	now map[string]*turn // by user, while there is anybody
 }
@@ -68,7 +71,7 @@ func (t *turns) wait(ctx context.Context, userID string) (leave func(), err erro
 	}
 	mine := t.now[userID]
 	if mine == nil {
-		mine = &turn{free: make(chan struct{}, turnsAtOnce)}
+		mine = &turn{free: make(chan struct{}, cmp.Or(t.size, turnsAtOnce))}
 		t.now[userID] = mine
 	}
 	mine.users++
@@ -80,9 +83,15 @@ func (t *turns) wait(ctx context.Context, userID string) (leave func(), err erro
 			delete(t.now, userID)
 		}
 	}
+	left := func() { <-mine.free; gone() }
 	select {
 	case mine.free <- struct{}{}:
-		return func() { <-mine.free; gone() }, nil
+		return left, nil
+	default: // a free turn comes before the end of ctx
+	}
+	select {
+	case mine.free <- struct{}{}:
+		return left, nil
 	case <-ctx.Done():
 		gone()
 		return nil, fmt.Errorf("wait for one's turn: %w", ctx.Err())

@@ -93,10 +93,11 @@ type Service struct {
 	answer    time.Duration // answerTime, less in tests
 
 	patience, renewal time.Duration // leaseWait and leaseRenewal, less in tests
+	slotPatience      time.Duration // slotPatience, less in tests
 
 	turns   turns
 	waiting waiters
-	slots   slots
+	slots   turns // of uploads in one request
 }
 
 // New returns a Service.
@@ -104,6 +105,7 @@ func New(cfg Config) *Service {
 	return &Service{
 		db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store, providers: cfg.Providers,
 		keys: cfg.Tree.Keys, part: partSize, answer: answerTime, patience: leaseWait, renewal: leaseRenewal,
+		slots: turns{size: slotsPerUser}, slotPatience: slotPatience,
 	}
 }
 
