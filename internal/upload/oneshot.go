@@ -318,7 +318,7 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	return result, nil
 }
 
-// keepAlive gives the row of a body under way more time, once a minute. Fault: UploadExpired when the row is gone, after a pause longer than its life.
+// keepAlive gives the row of a body under way more time, every renewEvery. Fault: UploadExpired when the row is gone, after a pause longer than its life.
 func (s *Service) keepAlive(ctx context.Context, r *row) error {
 	now := s.now()
 	if now.UnixMilli() < r.expiresAt-(Lifetime-renewEvery).Milliseconds() {

@@ -109,6 +109,9 @@ func TestSixteenOneShotsAtATime(t *testing.T) {
 // count for long.
 func TestSixteenOneShotsOverReplicas(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
+		if w.db.Dialect() == "sqlite" {
+			return // there are no replicas
+		}
 		if err := w.setLimits(w.ann, 100*mega, 200); err != nil {
 			t.Fatal(err)
 		}
@@ -131,12 +134,12 @@ func TestSixteenOneShotsOverReplicas(t *testing.T) {
 		_, err = waiting.Body(ctx, strings.NewReader("x"))
 		w.wantFault(err, fault.RateLimited, "the 17th, which waits with another replica")
 		waiting.End(ctx)
-		w.advance(61 * time.Second)
+		w.advance(11 * time.Second)
 		for _, u := range under[1:] {
 			u.send(1) // renews the row
 			u.send(1)
 		}
-		w.advance(2 * time.Minute)
+		w.advance(25 * time.Second)
 		if err := large(); err != nil {
 			t.Errorf("a body that stands still counts no more with other replicas: %v", err)
 		}

@@ -167,7 +167,7 @@ var mutations = []mutation{
 	{"one-shots", "an account has 16 uploads in one request at a time", "internal/upload/upload.go",
 		`slots: turns{size: slotsPerUser}`, `slots: turns{size: 10*slotsPerUser}`, "internal/upload", "^TestSixteenOneShotsAtATime$/^sqlite$"},
 	{"one-shots-replicas", "they are counted over all replicas", "internal/upload/slots.go",
-		`if err == nil && count >= slotsPerUser {`, `if err == nil && count < 0 {`, "internal/upload", "^TestSixteenOneShotsOverReplicas$/^sqlite$"},
+		`if err == nil && count >= slotsPerUser {`, `if err == nil && count < 0 {`, "internal/upload", "^TestSixteenOneShotsOverReplicas$/^postgres$"},
 	{"folders", "folders count against the quota", "internal/quota/sql_folders.go",
 		`WHERE user_id = $1 AND` + "`" + ` + foldersFit
 	creditFoldersText`, `WHERE user_id = $1 AND (1 = 1 OR` + "`" + ` + foldersFit + ")"
