@@ -68,8 +68,8 @@ type Deps struct {
 
 	OnHash func(account.Source) // called before a password is hashed, which has its place then; nil for nothing
 
-	RedisPatience time.Duration // for one look at a limit, 0 for 200 ms
-	OwnClock      bool          // count wrong passwords by Now, not by the clock of Redis or PostgreSQL
+	RedisPatience time.Duration // for one look at a limit, 0 for 2 s
+	OwnClock      bool          // limits follow Now, not the clock of Redis or PostgreSQL
 
 	UI fs.FS // the web UI, nil for the one that was built into the binary
 

@@ -47,7 +47,7 @@ func (a *App) Run(ctx context.Context) error {
 			failed <- fmt.Errorf("serve: %w", err)
 		}
 	})
-	ops := &http.Server{Handler: operations(), ReadHeaderTimeout: 10 * time.Second}
+	ops := &http.Server{Handler: a.operations(), ReadHeaderTimeout: 10 * time.Second}
 	if a.ops != nil {
 		running.Go(func() {
 			if err := ops.Serve(a.ops); !errors.Is(err, http.ErrServerClosed) {

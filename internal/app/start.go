@@ -62,7 +62,7 @@ func masterKey(cfg config.Config, random io.Reader) (*secret.Keyring, error) {
 
 func openCounters(cfg config.Config, deps Deps) (kv.Store, error) {
 	if cfg.RedisURL != "" {
-		return redis.New(cfg.RedisURL.Reveal(), redis.Options{Now: deps.Now, Log: deps.Log, Patience: deps.RedisPatience})
+		return redis.New(cfg.RedisURL.Reveal(), redis.Options{Now: deps.Now, Log: deps.Log, Patience: deps.RedisPatience, OwnClock: deps.OwnClock})
 	}
 	return memory.New(deps.Now, 0), nil
 }
@@ -95,9 +95,15 @@ func (a *App) sweepGuesses(ctx context.Context) error {
 }
 
 // operations serves metrics and profiles; it is never reached through the public listener (abuse case C121).
-func operations() http.Handler {
+func (a *App) operations() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "larder_passwords_waiting", Help: "Passwords that wait to be hashed.",
+	}, func() float64 { return float64(a.Accounts.Hashing()) }))
+	if shared, ok := a.counters.(*redis.Store); ok {
+		registry.MustRegister(redisMetrics(shared)...)
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -106,4 +112,24 @@ func operations() http.Handler {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return mux
+}
+
+// redisMetrics tell how the limiter stands with Redis: the operator is to see when replicas count apart.
+func redisMetrics(store *redis.Store) []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "larder_redis_down", Help: "1 while Redis is down and rate limits count in this process alone, else 0.",
+		}, func() float64 {
+			if store.State().Down {
+				return 1
+			}
+			return 0
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "larder_redis_outages_total", Help: "Outages of Redis.",
+		}, func() float64 { return float64(store.State().Outages) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "larder_rate_limit_local_total", Help: "Looks at a rate limit that counted in this process alone since Redis was down.",
+		}, func() float64 { return float64(store.State().Alone) }),
+	}
 }

@@ -75,8 +75,11 @@ func (s *Server) Stop() {
 	s.process = nil
 }
 
-// Hang makes the server keep its connections without answering; Stop ends that.
+// Hang makes the server keep its connections without answering; Resume and Stop end that.
 func (s *Server) Hang() { s.signal(syscall.SIGSTOP) }
+
+// Resume ends a Hang: the server answers what it was asked meanwhile.
+func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(signal syscall.Signal) {
 	if err := s.process.Process.Signal(signal); err != nil {

@@ -1,8 +1,14 @@
 // Package redis keeps rate limit buckets in a Redis-compatible server, so that replicas share them.
 //
-// One short script per Take reads the server's clock, so that replicas agree on the time as well. The limiter is never off: a server
-// that fails or does not answer within 200 ms is left alone for a second, and a limiter in this process takes over (its buckets start
-// full), until a try succeeds. The beginning and the end of an outage are logged, each once.
+// One short script per Take reads the server's clock, so that replicas agree on the time as well.
+//
+// The limiter is never off. While the server is down, a limiter in this process takes over, whose
+// buckets start full. The server is down when it can't be reached, breaks off or answers with an
+// error, at once, or when it leaves a Take without an answer for 2 s: a busy machine or a fork of the
+// server takes less, and buckets that start full let too much through. Then it is left alone but for
+// one try a second, which waits a tenth of that time, until one succeeds. So no request waits longer
+// than 2 s, and none that comes after the first has. The beginning and the end of an outage are
+// logged, each once, and State tells of it.
 // Specification: Rate limits; abuse case C58.
 package redis
 
@@ -26,8 +32,9 @@ import (
 )
 
 const (
-	defaultPatience = 200 * time.Millisecond
+	defaultPatience = 2 * time.Second
 	pause           = time.Second // between tries while the server is down
+	hurry           = 10          // how much shorter the patience is then
 )
 
 //go:embed take.lua
@@ -41,7 +48,7 @@ type Options struct {
 
 	// OwnClock makes buckets follow Now instead of the server's clock. For tests that move the time.
 	OwnClock bool
-	// Patience is how long one Take waits for the server, connecting included; 0 for 200 ms.
+	// Patience is how long one Take waits for a server that is up, connecting included; 0 for 2 s.
 	Patience time.Duration
 }
 
@@ -101,8 +108,8 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	if err != nil {
 		return kv.Result{}, err
 	}
-	if s.outage.mayTry(s.opts.Now()) {
-		result, err := s.ask(ctx, kv.Bound(key), spend)
+	if patience := s.outage.mayTry(s.opts.Now(), s.opts.Patience); patience > 0 {
+		result, err := s.ask(ctx, kv.Bound(key), spend, patience)
 		if err == nil {
 			if s.outage.over() {
 				s.opts.Log.InfoContext(ctx, "redis is back, rate limits are shared again")
@@ -116,13 +123,28 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 			s.opts.Log.WarnContext(ctx, "redis does not answer, rate limits count in this process alone", "error", err)
 		}
 	}
+	s.outage.alone()
 	return s.local.Take(ctx, key, limit, period, cost)
 }
 
+// State is what has become of the server.
+type State struct {
+	Down    bool  // at this moment
+	Outages int64 // begun so far
+	Alone   int64 // Takes so far that counted in this process alone
+}
+
+// State returns the state of the server as the last Take found it.
+func (s *Store) State() State {
+	s.outage.mu.Lock()
+	defer s.outage.mu.Unlock()
+	return s.outage.State
+}
+
 // ask runs the script, which knows the rule and leaves the wording to kv.Spend.
-func (s *Store) ask(ctx context.Context, key string, spend kv.Spend) (kv.Result, error) {
+func (s *Store) ask(ctx context.Context, key string, spend kv.Spend, patience time.Duration) (kv.Result, error) {
 	caller := ctx
-	ctx, cancel := context.WithTimeout(caller, s.opts.Patience)
+	ctx, cancel := context.WithTimeout(caller, patience)
 	defer cancel()
 	now := int64(-1)
 	if s.opts.OwnClock {
@@ -154,31 +176,42 @@ func waitIfDue(caller, ctx context.Context, err error) {
 
 // outage remembers that the server is down, so that requests do not each wait for it.
 type outage struct {
-	mu   sync.Mutex
-	down bool
+	mu sync.Mutex
+	State
 	next time.Time // when one caller may try again
 }
 
-// mayTry reports whether the server should be asked: always while it is up, by one caller a second while it is down.
-func (o *outage) mayTry(now time.Time) bool {
+// mayTry returns how long the server may take to answer, 0 for not asking it: while it is up every
+// caller may ask, while it is down one a second, in a hurry.
+func (o *outage) mayTry(now time.Time, patience time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.down {
-		return true
+	if !o.Down {
+		return patience
 	}
 	if wait := o.next.Sub(now); wait > 0 && wait <= pause { // more than a pause: the clock was put back
-		return false
+		return 0
 	}
 	o.next = now.Add(pause)
-	return true
+	return patience / hurry
+}
+
+// alone counts a Take that was decided in this process alone.
+func (o *outage) alone() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Alone++
 }
 
 // begin notes a failure and reports whether it is the first of an outage.
 func (o *outage) begin(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	first := !o.down
-	o.down, o.next = true, now.Add(pause)
+	first := !o.Down
+	if first {
+		o.Outages++
+	}
+	o.Down, o.next = true, now.Add(pause)
 	return first
 }
 
@@ -186,7 +219,7 @@ func (o *outage) begin(now time.Time) bool {
 func (o *outage) over() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	ended := o.down
-	o.down = false
+	ended := o.Down
+	o.Down = false
 	return ended
 }

@@ -112,11 +112,17 @@ func TestOutageLeavesTheLimiterOn(t *testing.T) { // abuse case C58
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, clock, log := kvtest.StartServer(t), kvtest.NewClock(), &outageLog{}
-			s := open(t, server, redis.Options{Now: clock.Now, Log: slog.New(slog.NewTextHandler(log, nil))})
+			s := open(t, server, redis.Options{Now: clock.Now, Log: slog.New(slog.NewTextHandler(log, nil)), Patience: time.Hour})
 			if !allowed(t, s, "ip") || log.count("WARN") != 0 {
 				t.Fatal("the server is not used")
 			}
+			if got := s.State(); got != (redis.State{}) {
+				t.Errorf("before the outage: %+v", got)
+			}
 			fail(server)
+			if name == "server_hangs" { // the others are told at once, however patient the store is
+				s.SetPatience(10 * time.Millisecond)
+			}
 			for range 3 { // seconds of outage, one limit for all of them
 				clock.Advance(time.Second)
 				for range 5 {
@@ -130,8 +136,12 @@ func TestOutageLeavesTheLimiterOn(t *testing.T) { // abuse case C58
 				t.Errorf("%d warnings for one outage, want 1:\n%s", log.count("WARN"), log.lines.String())
 			}
 
+			if got := s.State(); got != (redis.State{Down: true, Outages: 1, Alone: 16}) {
+				t.Errorf("during the outage: %+v", got)
+			}
 			server.Stop()
 			server.Start()
+			s.SetPatience(time.Hour)
 			if allowed(t, s, "ip") {
 				t.Error("the server is asked again within a second of its failure")
 			}
@@ -141,6 +151,9 @@ func TestOutageLeavesTheLimiterOn(t *testing.T) { // abuse case C58
 			}
 			if log.count("WARN") != 1 || log.count("INFO") != 1 {
 				t.Errorf("want one line for the end of the outage:\n%s", log.lines.String())
+			}
+			if got := s.State(); got != (redis.State{Outages: 1, Alone: 17}) {
+				t.Errorf("after the outage: %+v", got)
 			}
 		})
 	}
@@ -170,18 +183,66 @@ func refuseWrites(server *kvtest.Server) {
 	rdb.ReplicaOf(context.Background(), "127.0.0.1", "1")
 }
 
+// A server that answers late is no outage: what replicas count stays shared.
+func TestSlowServerIsNoOutage(t *testing.T) {
+	t.Parallel()
+	server := kvtest.StartServer(t)
+	a := open(t, server, redis.Options{Now: kvtest.NewClock().Now, Log: refuseWarnings(t)})
+	b := open(t, server, redis.Options{Now: kvtest.NewClock().Now, Log: refuseWarnings(t)})
+	for _, s := range []*redis.Store{a, b} {
+		if was := s.SetPatience(time.Hour); was < 2*time.Second {
+			t.Errorf("a store waits for %v, which a busy machine may take", was)
+		}
+	}
+	server.Hang()
+	results := make(chan kv.Result)
+	for i := range 10 {
+		go func() {
+			r, err := []kv.Store{a, b}[i%2].Take(t.Context(), "ip", 5, time.Hour, 1)
+			if err != nil {
+				t.Errorf("Take: %v", err)
+			}
+			results <- r
+		}()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+	defer cancel()
+	if r, err := a.Take(ctx, "ip", 5, time.Hour, 0); err == nil {
+		t.Errorf("a Take doesn't wait for the server: %+v", r)
+	}
+	server.Resume()
+	passed := 0
+	for range 10 {
+		if r := <-results; r.Allowed {
+			passed++
+		}
+	}
+	if passed != 5 {
+		t.Errorf("%d of 10 passed, want 5", passed)
+	}
+}
+
 func TestHangingServerHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	server, clock := kvtest.StartServer(t), kvtest.NewClock()
 	s := open(t, server, redis.Options{Now: clock.Now})
 	allowed(t, s, "ip")
 	server.Hang()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	for i := range 200 { // 40 seconds if each waited for the server
-		if _, err := s.Take(ctx, "ip", 5, time.Hour, 1); err != nil {
-			t.Fatalf("take %d: %v", i, err)
-		}
+	s.SetPatience(10 * time.Millisecond)
+	allowed(t, s, "ip")
+	s.SetPatience(time.Hour) // for whoever waits for the server now
+	for range 200 {
+		allowed(t, s, "ip")
+	}
+	clock.Advance(-time.Hour) // a clock that is put back: one tries, in a tenth of the patience
+	s.SetPatience(100 * time.Millisecond)
+	allowed(t, s, "ip")
+	s.SetPatience(time.Hour)
+	for range 200 {
+		allowed(t, s, "ip")
+	}
+	if got := s.State(); got.Alone != 402 {
+		t.Errorf("%d takes counted alone, want 402", got.Alone)
 	}
 }
 
