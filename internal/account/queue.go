@@ -11,11 +11,11 @@ import (
 
 // Limits of hashing. A hash takes some 30 ms and 19 MiB.
 const (
-	parallelHashes = 2                // under way at a time, one of them for logins alone
-	queuedEach     = 64               // waiting, of a source
-	queuedInAll    = 256              // waiting, of all sources of a kind
-	queueTime      = 10 * time.Second // that one waits
-	queueRetry     = 5 * time.Second  // after which one that was refused may try again
+	parallelHashes = 2                // hashes at a time; one place is for logins alone
+	queuedEach     = 64               // hashes that wait for one source
+	queuedInAll    = 256              // hashes that wait for all sources of a kind
+	queueTime      = 10 * time.Second // the longest wait of a hash
+	queueRetry     = 5 * time.Second  // Retry-After of a refusal
 )
 
 // Source says who causes a hash. Sources of a kind take turns at hashing. The zero Source is the
@@ -57,7 +57,7 @@ type queue struct {
 	turn  kind
 	lines [kinds]line
 
-	longest time.Duration // that one waits
+	longest time.Duration // the longest wait of a hash
 }
 
 func newQueue() *queue { return &queue{free: parallelHashes, longest: queueTime} }
@@ -119,7 +119,7 @@ func (q *queue) enter(ctx context.Context, source Source) (leave func(), err err
 }
 
 // join puts a hash into the line of its source. A line that is full loses the last ticket of the
-// source that has the most: so a source with few gets in however many others have. Fault: RateLimited.
+// source that has the most, so that a source with few gets in. Fault: RateLimited.
 func (q *queue) join(source Source) (*ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -141,8 +141,8 @@ func tell(h http.Header, result kv.Result) {
 
 // guessKey runs check, which authenticates the key of that id, and limits wrong keys: ten wrong
 // secrets a minute for an address and id, sixty wrong or unknown keys a minute for an address. Beyond
-// the first limit the id is refused unchecked; beyond the second every key is that would need a
-// look-up. A key that is remembered (apikey.Service.Remembers) needs none.
+// the first limit the id is refused unchecked. Beyond the second a key is refused unchecked unless it
+// is remembered, so that check doesn't need the database (see apikey.Service.Remembers).
 //
 // Wrong keys are counted after the check, for the address first: beyond its limit the ids that a
 // client invents make no buckets. Several at once may be checked before the first one counts. That

@@ -264,7 +264,7 @@ var mutations = []mutation{
 	{"limit-refusal", "who is over a limit is refused", api + "/limit.go",
 		`if !result.Allowed {`, `if !result.Allowed && c == nil {`, api, "^TestConfigurableLimit$"},
 	{"limit-guesses", "ten wrong secrets are enough (C57)", api + "/limit.go",
-		`if !seen.Allowed {`, `if !seen.Allowed && c == nil {`, api, "^TestGuessingKeySecrets$"},
+		`if !seen.Allowed {`, `if !seen.Allowed && err != nil {`, api, "^TestGuessingKeySecrets$"},
 	{"limit-at-once", "so many passwords at once are not checked (C57)", api + "/limit.go",
 		`c.takeGuess(target, 1)`, `c.takeGuess(target, 0)`, api, "^TestWrongPasswordsAtOnce$"},
 	{"guess-target", "twenty wrong answers for a target are enough, wherever they come from", api + "/guess.go",
