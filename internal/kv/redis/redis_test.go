@@ -235,8 +235,12 @@ func TestHangingServerHoldsNobodyUp(t *testing.T) {
 		allowed(t, s, "ip")
 	}
 	clock.Advance(-time.Hour) // a clock that is put back: one tries, in a tenth of the patience
-	s.SetPatience(100 * time.Millisecond)
-	allowed(t, s, "ip")
+	s.SetPatience(10 * time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
+	defer cancel()
+	if _, err := s.Take(ctx, "ip", 5, time.Hour, 1); err != nil {
+		t.Errorf("the one that tries: %v", err)
+	}
 	s.SetPatience(time.Hour)
 	for range 200 {
 		allowed(t, s, "ip")
