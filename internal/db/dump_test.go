@@ -210,8 +210,8 @@ INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NUL
 INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, 'hash', 1700000000000, 1700000000000, 'p1');
 INSERT INTO objects VALUES ('o1', 'p1', 'ab/0123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, NULL);
 INSERT INTO objects VALUES ('o2', 'p1', 'ab/1123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, 'o1');
-INSERT INTO garbage VALUES ('p1', 'cd/0123456789abcdef0123456789abcdef', 1700000000000, NULL, 'u1', 12);
-INSERT INTO garbage VALUES ('p1', 'ef/0123456789abcdef0123456789abcdef', 1700003600000, 'upload1', NULL, 0);
+INSERT INTO garbage VALUES ('p1', 'cd/0123456789abcdef0123456789abcdef', 1700000000000, NULL, 'u1', 12, NULL, FALSE);
+INSERT INTO garbage VALUES ('p1', 'ef/0123456789abcdef0123456789abcdef', 1700003600000, 'upload1', NULL, 0, 1700003600000, FALSE);
 INSERT INTO links VALUES ('abcdefghijklmnopqrstuv', 'e1', 'jpg', 1700000000000);
 INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, base_id, missing, file_name, file_size, mime_type, conflict, idempotency_key, one_shot,
     status, reserved_storage, reserved_files, created_at, expires_at, replaces_id, freed)

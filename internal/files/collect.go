@@ -165,7 +165,7 @@ func (t *Tree) collectGarbage(ctx context.Context) (more bool, err error) {
 	busy.Wait()
 	// What fails is set aside for a while, and what comes behind it has its turn.
 	err = t.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
-		if err := forget(tx, deleted); err != nil {
+		if err := forget(tx, deleted, t.now()); err != nil {
 			return err
 		}
 		return handBack(tx, untried, until)
@@ -192,6 +192,7 @@ func (t *Tree) shuffled(list []garbage) []garbage {
 func (t *Tree) deleteFrom(ctx context.Context, provider string, these []garbage) (deleted, untried []garbage) {
 	spent, end := context.WithTimeout(ctx, t.budget)
 	defer end()
+	remote := t.remote(ctx, provider)
 	var mu sync.Mutex
 	next, failures, rest := 0, 0, time.Duration(0)
 	take := func() (garbage, bool) {
@@ -213,6 +214,9 @@ func (t *Tree) deleteFrom(ctx context.Context, provider string, these []garbage)
 		switch {
 		case err == nil || gone(err):
 			crash.Point("collect.deleted")
+			if !remote { // nothing comes late to a store of this process's own, or one that is gone
+				g.lateFrom.Valid = false
+			}
 			deleted, failures = append(deleted, g), 0
 		case ctx.Err() == nil: // a stop is no failure of the store
 			t.Log.Warn("delete an object that nothing refers to", "provider", g.provider, "key", g.key, "error", err)
@@ -222,7 +226,7 @@ func (t *Tree) deleteFrom(ctx context.Context, provider string, these []garbage)
 		}
 	}
 	var busy sync.WaitGroup
-	for range t.abreast(ctx, provider) {
+	for range workers(remote) {
 		busy.Go(func() {
 			for g, more := take(); more; g, more = take() {
 				note(g, t.deleteObject(ctx, g))
@@ -236,13 +240,9 @@ func (t *Tree) deleteFrom(ctx context.Context, provider string, these []garbage)
 	return deleted, these[next:]
 }
 
-// abreast is how many objects may be deleted at a time from a provider's store.
-func (t *Tree) abreast(ctx context.Context, provider string) int {
-	store, err := t.store(ctx, provider)
-	if err != nil {
-		return 1 // what is wrong shows when it is used
-	}
-	if _, remote := store.(blob.Presigner); remote {
+// workers is how many objects may be deleted at a time from a store.
+func workers(remote bool) int {
+	if remote {
 		return abreast
 	}
 	return 1
@@ -269,6 +269,11 @@ func (t *Tree) deleteNow(ctx context.Context, g garbage) error {
 	if g.upload.Valid { // first: what is put together at this moment has its object by then, or never
 		u := blob.Upload{Key: keyOf(g.key), ID: g.upload.String, Size: 1, PartSize: 1} // to drop it, no store needs to know how large it is
 		if err := store.Abort(ctx, u); err != nil {
+			return err
+		}
+	}
+	if g.collected {
+		if there, err := present(ctx, store, g); err != nil || !there {
 			return err
 		}
 	}

@@ -82,7 +82,8 @@ func (t *Tree) OnlyNoted(ctx context.Context, providerID string) ([]blob.Key, er
 }
 
 // LetGo takes keys that OnlyNoted has returned off the garbage list: an upload that holds one of them fails, or begins again. The caller holds
-// the tree alone. Fault: Conflict when the provider has any other key, or an object.
+// the tree alone. So it does with keys under which an object may only come late. Fault: Conflict
+// when the provider has any other key, or an object.
 func (t *Tree) LetGo(tx *db.Tx, providerID string, keys []blob.Key) error {
 	if err := forgetKeys(tx, providerID, keys); err != nil {
 		return err
@@ -98,7 +99,7 @@ func (t *Tree) LetGo(tx *db.Tx, providerID string, keys []blob.Key) error {
 	if has || parts || len(left) > 0 {
 		return objectsLeft()
 	}
-	return nil
+	return forgetLate(tx, providerID)
 }
 
 func objectsLeft() *fault.Error {

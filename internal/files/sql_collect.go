@@ -155,6 +155,8 @@ func (t *Tree) releaseAll(tx *db.Tx, objects []string, owner string) error {
 type garbage struct {
 	provider, key string
 	upload        sql.NullString // what the store calls the parts that may lie there for it
+	lateFrom      sql.NullInt64  // see Late
+	collected     bool           // its object has been deleted once
 }
 
 // claim takes the next garbage whose time has come, but for that of some providers. What is claimed carries the negative of the time at which it
@@ -187,7 +189,7 @@ func claimBetween(tx *db.Tx, now, until, low, high int64, order string, limit in
 				AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.provider_id = garbage.provider_id AND o.key = garbage.key)`+passed+`
 			ORDER BY after `+order+`
 			LIMIT $7)
-		RETURNING provider_id, key, upload_id`, args...)
+		RETURNING provider_id, key, upload_id, late_from, collected`, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +197,7 @@ func claimBetween(tx *db.Tx, now, until, low, high int64, order string, limit in
 	var claimed []garbage
 	for rows.Next() {
 		var g garbage
-		if err := rows.Scan(&g.provider, &g.key, &g.upload); err != nil {
+		if err := rows.Scan(&g.provider, &g.key, &g.upload, &g.lateFrom, &g.collected); err != nil {
 			return nil, err
 		}
 		claimed = append(claimed, g)
@@ -214,9 +216,26 @@ func handBack(tx *db.Tx, untried []garbage, until int64) error {
 	return nil
 }
 
-// forget takes keys off the list whose objects are deleted.
-func forget(tx *db.Tx, deleted []garbage) error {
+// late notes that clients write to a key, see Late.
+func late(tx *db.Tx, provider, key string, from int64) error {
+	_, err := tx.Exec("UPDATE garbage SET late_from = $1 WHERE provider_id = $2 AND key = $3 AND after >= 0", from, provider, key)
+	return err
+}
+
+// forget takes keys off the list whose objects are deleted, or sets them down for the next look.
+// Those stay claimed.
+func forget(tx *db.Tx, deleted []garbage, now int64) error {
 	for _, g := range deleted {
+		if next := g.nextLook(now); next > 0 {
+			_, err := tx.Exec(`
+				UPDATE garbage
+				SET after = $1, collected = TRUE
+				WHERE provider_id = $2 AND key = $3 AND after < 0`, -next, g.provider, g.key)
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if _, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 AND after < 0", g.provider, g.key); err != nil {
 			return err
 		}

@@ -25,9 +25,10 @@ func hasObjects(q db.Querier, providerID string) (has bool, err error) {
 	return has, nil
 }
 
-// discarded lists keys of a provider on the garbage list, at most limit, and tells whether there may be parts under one of them.
+// discarded lists keys of a provider on the garbage list whose objects have not been deleted yet,
+// at most limit, and tells whether there may be parts under one of them.
 func discarded(q db.Querier, providerID string, limit int) (keys []blob.Key, parts bool, err error) {
-	rows, err := q.Query("SELECT key, upload_id FROM garbage WHERE provider_id = $1 LIMIT $2", providerID, limit)
+	rows, err := q.Query("SELECT key, upload_id FROM garbage WHERE provider_id = $1 AND NOT collected LIMIT $2", providerID, limit)
 	if err != nil {
 		return nil, false, fmt.Errorf("look for garbage of a provider: %w", err)
 	}
@@ -42,6 +43,13 @@ func discarded(q db.Querier, providerID string, limit int) (keys []blob.Key, par
 		parts = parts || upload.Valid
 	}
 	return keys, parts, rows.Err()
+}
+
+// forgetLate takes the keys of a provider off the garbage list under which an object may only come
+// late.
+func forgetLate(tx *db.Tx, providerID string) error {
+	_, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND collected", providerID)
+	return err
 }
 
 // forgetKeys takes keys off the garbage list.

@@ -365,5 +365,8 @@ func TestAbortWhileACompletionIsUnderWay(t *testing.T) {
 		w.wantUsed(w.ann, 0, 0)
 		w.advance(3 * time.Hour)
 		w.emptied("in the end")
+		if n := w.number("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL"); n != 0 { // as nothing comes late to a disk
+			t.Errorf("%d keys are looked for again", n)
+		}
 	})
 }

@@ -57,7 +57,10 @@ func (s *Service) expect(tx *db.Tx, r row) error {
 	if err == nil && !held {
 		err = fault.New(fault.Conflict, "The parts of this upload have been removed already. Begin a new one.").Because(files.ErrCollected)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.tree.Late(tx, r.place.ProviderID, r.key, r.expiresAt)
 }
 
 // dropParts makes the parts of a session that was not made garbage at once. As with discard, an error that is no fault may hide a commit.

@@ -300,7 +300,10 @@ func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	case r.inParts():
 		return s.expect(tx, r)
 	case r.staged():
-		return s.tree.Discard(tx, r.place.ProviderID, r.key, r.garbageAt())
+		if err := s.tree.Discard(tx, r.place.ProviderID, r.key, r.garbageAt()); err != nil {
+			return err
+		}
+		return s.tree.Late(tx, r.place.ProviderID, r.key, r.expiresAt)
 	}
 	return nil
 }
