@@ -6,6 +6,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/crash"
 	"larder/internal/db"
+	"larder/internal/fault"
 	"larder/internal/quota"
 )
 
@@ -54,6 +55,9 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 		if v.fixed(&n) {
 			return fixedFault()
 		}
+		if err := v.leavesHome(tx, a, &n); err != nil {
+			return err
+		}
 		if err := t.freeToGo(tx, a, &n); err != nil {
 			return err
 		}
@@ -75,6 +79,18 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 	}
 	crash.Point("delete.committed")
 	return gone, nil
+}
+
+// leavesHome refuses to delete the actor's own home, or a folder that the home lies in. Fault: Conflict.
+func (v *view) leavesHome(tx *db.Tx, a access.Actor, n *node) error {
+	if a.HomeID == "" || !n.folder {
+		return nil
+	}
+	home, _, err := v.findID(tx, a.HomeID)
+	if err != nil || !home.within(n.id) {
+		return err
+	}
+	return fault.New(fault.Conflict, "Your home, or a folder that it lies in, cannot be deleted. Delete what is in your home instead.")
 }
 
 // remove deletes a file.

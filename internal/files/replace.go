@@ -47,6 +47,9 @@ func (m *move) judgeThere() (err error) {
 	if m.source.within(m.there.id) {
 		return fault.New(fault.Conflict, "A folder cannot be replaced by what is in it.")
 	}
+	if err := m.view.leavesHome(m.tx, m.actor, &there); err != nil {
+		return err
+	}
 	return m.freeToGo(m.tx, m.actor, &there)
 }
 

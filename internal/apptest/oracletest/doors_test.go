@@ -428,6 +428,11 @@ func (w *world) carriesMount(e *entry) bool {
 	return slices.ContainsFunc(w.mounts, func(m *mount) bool { return !w.hidden(m.root) && within(m.path, e.place()) })
 }
 
+// carriesHome reports whether an entry is the caller's home or above it.
+func (w *world) carriesHome(c caller, e *entry) bool {
+	return c.user != nil && c.user.home != nil && !w.hidden(c.user.home) && within(c.user.home.place(), e.place())
+}
+
 // remove is DELETE /api/files/{id}.
 func (w *world) remove(c caller, e *entry) answer {
 	if a := c.admitted("delete"); a != nil {
@@ -437,8 +442,9 @@ func (w *world) remove(c caller, e *entry) answer {
 		return answer{notFound}
 	}
 	refused, also := w.mayChange(c, "delete", e)
+	stays := w.carriesMount(e) || w.carriesHome(c, e)
 	switch {
-	case w.carriesMount(e) && w.has(c, "delete", e.place()) == allow:
+	case stays && w.has(c, "delete", e.place()) == allow:
 		return orRefused(append(answer{conflict}, refused...), also)
 	case refused != nil:
 		return refused
