@@ -41,6 +41,9 @@ func (n NewKey) key(now time.Time) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
+	if clean, err := vpath.Parse(path); err != nil || clean.Reserved() {
+		return Key{}, badUploadPath("its first segment is reserved for the service")
+	}
 	links := n.PublicLinks
 	if links == "" {
 		links = "none"

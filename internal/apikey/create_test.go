@@ -117,6 +117,11 @@ func TestNewKeyIsChecked(t *testing.T) {
 		"more than IPv4":       {func(n *apikey.NewKey) { n.AllowedIPs = []string{"::ffff:0.0.0.0/95"} }, fault.Invalid},
 		"100 addresses":        {func(n *apikey.NewKey) { n.AllowedIPs = slices.Repeat([]string{"192.0.2.7"}, 100) }, none},
 		"101 addresses":        {func(n *apikey.NewKey) { n.AllowedIPs = slices.Repeat([]string{"192.0.2.7"}, 101) }, fault.Invalid},
+		"reserved":             {func(n *apikey.NewKey) { n.UploadPath = "/api" }, fault.Forbidden},
+		"reserved, below":      {func(n *apikey.NewKey) { n.UploadPath = "//WebDAV/x/{year}" }, fault.Forbidden},
+		"reserved, a file":     {func(n *apikey.NewKey) { n.UploadPath = "Favicon.ICO" }, fault.Forbidden},
+		"reserved further in":  {func(n *apikey.NewKey) { n.UploadPath = "/uploads/api" }, none},
+		"filled in later":      {func(n *apikey.NewKey) { n.UploadPath = "/{username}" }, none},
 		// Abuse case C17.
 		"home":                 {func(n *apikey.NewKey) { n.UploadPath = "~" }, fault.Forbidden},
 		"home of somebody":     {func(n *apikey.NewKey) { n.UploadPath = "/home/~bob" }, fault.Forbidden},
