@@ -42,7 +42,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// run returns the exit code: 0, 1 for what failed, 2 for what was asked wrongly.
+// run returns the exit code: 0, 1 for what failed, 2 for what was asked wrongly, picture.Unconfined.
 func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	err := dispatch(ctx, args, environ, out, errs)
 	var wrong *config.Error
@@ -59,6 +59,9 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 		return 2
 	case errors.Is(err, errFindings):
 		return 1
+	case errors.Is(err, picture.ErrUnconfined):
+		fmt.Fprintln(errs, err)
+		return picture.Unconfined
 	}
 	fmt.Fprintln(errs, "larder:", err)
 	return 1

@@ -6,24 +6,37 @@ import (
 
 	"larder/internal/config"
 	"larder/internal/thumb"
+	"larder/internal/thumb/picture"
 )
 
-// thumbs makes thumbnails by processes of this very program, whatever file lies in its place meanwhile.
+// child is this very program, whatever file lies in its place meanwhile.
+var child = []string{"/proc/self/exe"}
+
+// thumbs makes thumbnails by processes of this program.
 func (a *App) thumbs() *thumb.Maker {
 	if a.Config.Thumbnails == config.ThumbnailsOff {
 		return nil
 	}
 	return thumb.New(thumb.Config{
-		Dir: a.Config.ThumbnailDir(), Child: []string{"/proc/self/exe"}, Vips: a.findVips, Spool: a.spool, Room: a.spoolRoom, Slots: runtime.GOMAXPROCS(0),
+		Dir: a.Config.ThumbnailDir(), Child: child, Vips: a.findVips, Spool: a.spool, Room: a.spoolRoom, Slots: runtime.GOMAXPROCS(0),
 		Now: a.deps.Now, Log: a.deps.Log,
 	})
 }
 
+// findVips returns the path of vipsthumbnail, "" to do without. The log tells what follows for the operator.
 func (a *App) findVips() string {
 	if a.Config.Thumbnails == config.ThumbnailsBuiltIn {
 		return ""
 	}
 	path := thumb.FindVips()
+	if path != "" {
+		if err := thumb.Try(child, path, a.spool); err != nil {
+			a.deps.Log.Warn("vipsthumbnail fails on a test picture; thumbnails that it does not make are made without it", "vipsthumbnail", path, "error", err)
+		}
+		if _, err := picture.Landlock(); err != nil {
+			a.deps.Log.Warn("the kernel has no Landlock: a decoder of libvips that is taken over could read files of this account", "error", err)
+		}
+	}
 	a.deps.Log.Info("thumbnails", "vipsthumbnail", path)
 	return path
 }

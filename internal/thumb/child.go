@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
 	"regexp"
@@ -29,7 +31,7 @@ func (m *Maker) make(ctx context.Context, in, out *os.File, edge int) error {
 	args := []string{picture.Command, strconv.Itoa(edge)}
 	var failed error
 	if vips := m.vips(); vips != "" {
-		if failed = m.run(patient, append(slices.Clone(args), vips), in, out); failed == nil {
+		if failed = run(patient, m.Child, append(slices.Clone(args), vips), in, out); failed == nil {
 			failed = bare(out)
 		}
 		if failed == nil {
@@ -43,11 +45,14 @@ func (m *Maker) make(ctx context.Context, in, out *os.File, edge int) error {
 		}
 	}
 	if patient.Err() == nil {
-		if err := m.run(patient, args, in, out); err == nil {
+		err := run(patient, m.Child, args, in, out)
+		if err == nil {
 			return nil
-		} else {
-			failed = errors.Join(failed, err)
 		}
+		if code := new(exec.ExitError); errors.As(err, &code) && code.ExitCode() == picture.Unconfined {
+			return fmt.Errorf("make a thumbnail: %w", err) // no property of the picture
+		}
+		failed = errors.Join(failed, err)
 	}
 	var ended *exec.ExitError
 	switch {
@@ -59,12 +64,12 @@ func (m *Maker) make(ctx context.Context, in, out *os.File, edge int) error {
 	return fmt.Errorf("make a thumbnail: %w", failed)
 }
 
-// run runs one child, in a group of its own that is killed when ctx ends, with nothing of the server's environment and no other file of the server's. The
+// run runs one child, the program child with more arguments, in a group of its own that is killed when ctx ends, with nothing of the server's environment and no other file of the server's. The
 // child dies with the server, too.
-func (m *Maker) run(ctx context.Context, args []string, in, out *os.File) error {
+func run(ctx context.Context, child, args []string, in, out *os.File) error {
 	runtime.LockOSThread() // to the kernel the parent is the thread
 	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, m.Child[0], append(slices.Clone(m.Child[1:]), args...)...)
+	cmd := exec.CommandContext(ctx, child[0], append(slices.Clone(child[1:]), args...)...)
 	said := &said{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = in, out, said, []string{}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -83,6 +88,29 @@ type said struct{ bytes.Buffer }
 func (s *said) Write(p []byte) (int, error) {
 	s.Buffer.Write(p[:min(len(p), maxSaid-s.Len())])
 	return len(p), nil
+}
+
+// Try makes a thumbnail with the vipsthumbnail at path. It fails where libvips needs what the child's confinement refuses, or where the kernel cannot confine it.
+func Try(child []string, path string, spool func() (*os.File, error)) error {
+	in, err := spool()
+	if err != nil {
+		return fmt.Errorf("try libvips: %w", err)
+	}
+	defer in.Close()
+	out, err := spool()
+	if err != nil {
+		return fmt.Errorf("try libvips: %w", err)
+	}
+	defer out.Close()
+	if err := png.Encode(in, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		return fmt.Errorf("try libvips: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := run(ctx, child, []string{picture.Command, strconv.Itoa(Edges[0]), path}, in, out); err != nil {
+		return fmt.Errorf("try libvips: %w", err)
+	}
+	return bare(out)
 }
 
 var vipsVersion = regexp.MustCompile(`\b8\.(\d+)\.\d+`)

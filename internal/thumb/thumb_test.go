@@ -21,6 +21,7 @@ import (
 	"larder/internal/blob"
 	"larder/internal/fault"
 	"larder/internal/thumb"
+	"larder/internal/thumb/picture"
 	"larder/internal/thumb/thumbtest"
 )
 
@@ -294,6 +295,41 @@ func TestOutput(t *testing.T) {
 		if files, err := filepath.Glob(filepath.Join(k.dir, "*")); err != nil || len(files) != 0 {
 			t.Errorf("%s: left behind: %v, %v", name, files, err)
 		}
+	}
+}
+
+// A child that the machine can't confine is no property of the picture either: it is an error each time, and remembered of no picture.
+func TestUnconfinedChild(t *testing.T) {
+	t.Parallel()
+	k := newKitchen(t, fmt.Sprintf("exit %d", picture.Unconfined))
+	for range 2 {
+		if _, err := k.Get(t.Context(), "somebody", source("content", photo), 160); err == nil || fault.Is(err, fault.NotFound) {
+			t.Errorf("%v", err)
+		}
+	}
+	k.started(t, 2)
+}
+
+// Try tells whether libvips works as it is confined.
+func TestTry(t *testing.T) {
+	t.Parallel()
+	spool := func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") }
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := thumb.Try([]string{self}, thumb.FindVips(), spool); err != nil {
+		t.Error(err)
+	}
+	if err := thumb.Try([]string{self}, "/bin/true", spool); err == nil {
+		t.Error("a program that writes nothing works")
+	}
+	script := filepath.Join(t.TempDir(), "vipsthumbnail")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec "+thumb.FindVips()+` "$@"`), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := thumb.Try([]string{self}, script, spool); err == nil {
+		t.Error("a script that executes another program works")
 	}
 }
 

@@ -1,12 +1,16 @@
 package picture
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -17,33 +21,56 @@ const (
 	MaxOutput = 20 << 20
 	// aim is from what on Go collects garbage rather than take more memory.
 	aim = maxMemory * 4 / 5
-
-	noNewPrivileges = 38 // PR_SET_NO_NEW_PRIVS of prctl(2)
 )
 
-// confine puts limits on this process, and on what it turns into.
-func confine() error {
-	own, err := mapped()
-	if err != nil {
-		return err
+// ErrUnconfined is the error of Main when it cannot confine the process. It has read nothing then.
+var ErrUnconfined = errors.New("thumb: the child cannot be confined")
+
+// Unconfined is the exit code of a child whose Main returned ErrUnconfined: the cause is the machine and not the picture.
+const Unconfined = 3
+
+// confine limits this process for good. With vips, the path of vipsthumbnail, it confines this thread alone, for becomeVips to execute that program in it: then
+// listener decides about execve(2).
+func confine(vips string) (listener int, err error) {
+	most, processors := uint64(maxMemory+vipsItself), 2 // the second one for allowAsked
+	if vips == "" {
+		own, err := mapped()
+		if err != nil {
+			return 0, err
+		}
+		most, processors = own+maxMemory, 1
 	}
 	for _, limit := range []struct {
 		resource int
 		most     uint64
 	}{
-		{syscall.RLIMIT_DATA, own + maxMemory}, {syscall.RLIMIT_CPU, maxSeconds}, {syscall.RLIMIT_FSIZE, MaxOutput}, {syscall.RLIMIT_CORE, 0},
+		{unix.RLIMIT_DATA, most}, {unix.RLIMIT_CPU, maxSeconds}, {unix.RLIMIT_FSIZE, MaxOutput}, {unix.RLIMIT_CORE, 0},
 	} {
-		if err := syscall.Setrlimit(limit.resource, &syscall.Rlimit{Cur: limit.most, Max: limit.most}); err != nil {
-			return fmt.Errorf("thumb: set a limit: %w", err)
+		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: limit.most, Max: limit.most}); err != nil {
+			return 0, fmt.Errorf("set a limit: %w", err)
 		}
 	}
-	runtime.LockOSThread() // the next is a matter of a thread
-	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, noNewPrivileges, 1, 0, 0, 0, 0); errno != 0 {
-		return fmt.Errorf("thumb: give up privileges: %w", errno)
-	}
 	debug.SetMemoryLimit(aim)
-	runtime.GOMAXPROCS(1)
-	return nil
+	runtime.GOMAXPROCS(processors)
+	runtime.LockOSThread() // what follows applies to a thread
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("give up privileges: %w", err)
+	}
+	if vips == "" {
+		return filterCalls(goFilter(os.Getpid()), unix.SECCOMP_FILTER_FLAG_TSYNC)
+	}
+	// The server set this signal for the first thread. The thread that executes vipsthumbnail may be another one.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("end with the parent: %w", err)
+	}
+	rules, err := vipsRules(vips)
+	if err != nil {
+		return 0, err
+	}
+	if err := restrict(rules); err != nil {
+		return 0, err
+	}
+	return filterCalls(vipsFilter(os.Getpid()), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 }
 
 // mapped returns how many bytes this process may write to already, as proc(5) tells: Go sets 32 MiB aside for the maps of its heap, and how much more it is
@@ -51,27 +78,23 @@ func confine() error {
 func mapped() (uint64, error) {
 	told, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return 0, fmt.Errorf("thumb: ask for the own size: %w", err)
+		return 0, fmt.Errorf("ask for the own size: %w", err)
 	}
 	var total, resident, shared, text, lib, data uint64 // pages
 	if _, err := fmt.Sscan(string(told), &total, &resident, &shared, &text, &lib, &data); err != nil {
-		return 0, fmt.Errorf("thumb: ask for the own size: %w", err)
+		return 0, fmt.Errorf("ask for the own size: %w", err)
 	}
 	return data * uint64(os.Getpagesize()), nil
 }
 
 // becomeVips has libvips do the rest. Loaders that it does not trust itself stay closed, and of the others only those are reached whose pictures were told by
 // their first bytes: nothing that is drawn rather than decoded (SVG, PDF), no scripts of ImageMagick's.
-func becomeVips(program string, edge int, is kind, gray bool, in *os.File) error {
+func becomeVips(program string, edge int, is kind, gray bool, in *os.File, listener int) error {
 	if is == isBMP {
 		return fmt.Errorf("thumb: libvips does not decode %s by itself", is)
 	}
 	if _, err := in.Seek(0, 0); err != nil {
 		return fmt.Errorf("thumb: %w", err)
-	}
-	const most = maxMemory + vipsItself // lower than this process has it
-	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
-		return fmt.Errorf("thumb: set a limit: %w", err)
 	}
 	side := strconv.Itoa(edge)
 	args := []string{
@@ -81,5 +104,29 @@ func becomeVips(program string, edge int, is kind, gray bool, in *os.File) error
 		args = append(args, "--import-profile", "srgb")
 	}
 	environ := []string{"VIPS_BLOCK_UNTRUSTED=1", "VIPS_CONCURRENCY=1", "VIPS_DISC_THRESHOLD=1g", "LC_ALL=C"} // what doesn't fit into memory isn't put on a disk either
+	if err := answerInTime(listener); err != nil {
+		return err
+	}
 	return fmt.Errorf("thumb: run vipsthumbnail: %w", syscall.Exec(program, args, environ))
+}
+
+// answerInTime lets this thread execute vipsthumbnail, which it waits for within the call of execve(2) as if it ran: nothing in this process may wait for this
+// thread meanwhile, or interrupt it.
+func answerInTime(listener int) error {
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(math.MaxInt64)
+	runtime.GC() // ends the collection that may be under way, which stops all threads
+	var urgent unix.Sigset_t
+	urgent.Val[0] = 1 << (unix.SIGURG - 1) // by which the runtime interrupts threads; libvips does not use it
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &urgent, nil); err != nil {
+		return fmt.Errorf("thumb: block a signal: %w", err)
+	}
+	ready := make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // while execve(2) is under way no thread can be started
+		close(ready)
+		allowAsked(listener)
+	}()
+	<-ready
+	return nil
 }

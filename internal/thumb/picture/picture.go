@@ -49,8 +49,13 @@ func Main(args []string, in, out *os.File) error {
 	if err != nil || edge < 1 || edge > Edges[len(Edges)-1] {
 		return fmt.Errorf("thumb: %q is no edge", args[0])
 	}
-	if err := confine(); err != nil {
-		return err
+	vips := ""
+	if len(args) == 2 {
+		vips = args[1]
+	}
+	listener, err := confine(vips)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnconfined, err)
 	}
 	kind, err := kindOf(in)
 	if err != nil {
@@ -60,8 +65,8 @@ func Main(args []string, in, out *os.File) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 2 {
-		return becomeVips(args[1], edge, kind, gray, in)
+	if vips != "" {
+		return becomeVips(vips, edge, kind, gray, in, listener)
 	}
 	return thumbnail(in, kind, edge, out)
 }

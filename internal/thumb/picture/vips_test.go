@@ -179,6 +179,16 @@ func TestConfined(t *testing.T) {
 		if name == "vipsthumbnail" && (!strings.Contains(of("status"), "NoNewPrivs:\t1") || !strings.Contains(of("environ"), "VIPS_BLOCK_UNTRUSTED=1") || !strings.Contains(of("comm"), "vipsthumbnail")) {
 			t.Errorf("%s: %s %s", of("comm"), of("environ"), of("status"))
 		}
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", cmd.Process.Pid))
+		if err != nil || len(threads) < 2 {
+			t.Errorf("%s: %d threads, %v", name, len(threads), err)
+		}
+		for _, thread := range threads {
+			status, err := os.ReadFile(thread)
+			if err == nil && (!strings.Contains(string(status), "NoNewPrivs:\t1\n") || !strings.Contains(string(status), "Seccomp:\t2\n")) {
+				t.Errorf("%s: a thread is not confined: %s", name, status)
+			}
+		}
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

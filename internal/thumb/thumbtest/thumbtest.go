@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"image"
@@ -25,6 +26,9 @@ func init() {
 	}
 	if err := picture.Main(os.Args[2:], os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		if errors.Is(err, picture.ErrUnconfined) {
+			os.Exit(picture.Unconfined)
+		}
 		os.Exit(1)
 	}
 	os.Exit(0)

@@ -1,0 +1,134 @@
+package picture
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Landlock returns the version of the kernel's Landlock, from 1. It fails where the kernel has none or does not use it.
+func Landlock() (version int, err error) {
+	got, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0, os.NewSyscallError("landlock_create_ruleset", errno)
+	}
+	return int(got), nil
+}
+
+const (
+	toRead    = unix.LANDLOCK_ACCESS_FS_READ_FILE
+	toExecute = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	toSearch  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+)
+
+// ruleset returns the rights that are refused unless a rule grants them: all that the version of Landlock knows, up to 6. A kernel answers EINVAL to one that it
+// does not know.
+func ruleset(version int) unix.LandlockRulesetAttr {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1} // the last one of version 1, and those before
+	if version >= 2 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if version >= 3 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if version >= 4 {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	if version >= 5 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	if version >= 6 {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	return attr
+}
+
+// rule grants rights to a file, or to all files below a directory.
+type rule struct {
+	path   string
+	rights uint64
+}
+
+// vipsRules are what vipsthumbnail needs: itself, its loader and its libraries. The picture and the thumbnail are open already.
+func vipsRules(program string) ([]rule, error) {
+	rules := []rule{{program, toExecute}, {"/etc/ld.so.cache", toRead}, {"/dev/null", toRead}, {"/dev/urandom", toRead}}
+	loader, err := loaderOf(program)
+	if err != nil {
+		return nil, err
+	}
+	if loader != "" {
+		rules = append(rules, rule{loader, toExecute})
+	}
+	for _, dir := range []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64"} {
+		rules = append(rules, rule{dir, toSearch})
+	}
+	real, err := filepath.EvalSymlinks(program)
+	if err != nil {
+		return nil, err
+	}
+	if prefix, name := filepath.Split(filepath.Dir(real)); name == "bin" { // where it was installed with libraries of its own
+		rules = append(rules, rule{filepath.Join(prefix, "lib"), toSearch})
+	}
+	return rules, nil
+}
+
+// loaderOf returns the path of the loader that a program asks for, "" when it is linked statically.
+func loaderOf(program string) (string, error) {
+	file, err := elf.Open(program)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	for _, segment := range file.Progs {
+		if segment.Type == elf.PT_INTERP {
+			path, err := io.ReadAll(segment.Open())
+			return strings.TrimRight(string(path), "\x00"), err
+		}
+	}
+	return "", nil
+}
+
+// restrict refuses this thread, and the program that it turns into, everything that rules do not grant. Without Landlock it does nothing; the server's log says
+// so.
+func restrict(rules []rule) error {
+	version, err := Landlock()
+	if err != nil {
+		return nil
+	}
+	attr := ruleset(version)
+	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Offsetof(attr.Quiet_access_fs), 0)
+	if errno != 0 {
+		return os.NewSyscallError("landlock_create_ruleset", errno)
+	}
+	defer unix.Close(int(set))
+	for _, rule := range rules {
+		if err := grant(int(set), rule); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", rule.path, err)
+		}
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0); errno != 0 {
+		return os.NewSyscallError("landlock_restrict_self", errno)
+	}
+	return nil
+}
+
+func grant(set int, rule rule) error {
+	file, err := unix.Open(rule.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(file)
+	below := unix.LandlockPathBeneathAttr{Allowed_access: rule.rights, Parent_fd: int32(file)}
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&below)), 0, 0, 0); errno != 0 {
+		return os.NewSyscallError("landlock_add_rule", errno)
+	}
+	return nil
+}

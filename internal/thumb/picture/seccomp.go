@@ -1,0 +1,138 @@
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The filter of system calls is a list of those that are allowed. A list of forbidden ones would let every call through that a later kernel adds. A call that is
+// not on the list fails with ENOSYS, as on a kernel that does not have it, so that the C library falls back to an older one (clone3 to clone, for one). A call
+// that is on the list with other arguments fails with EPERM.
+
+// limitedCall is a call that is allowed when all conditions hold.
+type limitedCall struct {
+	number     uint32
+	conditions []condition
+}
+
+// condition holds when the bits of mask (all for 0) of half an argument have one of the values.
+type condition struct {
+	argument int
+	high     bool // the upper 32 bits, else the lower
+	mask     uint32
+	values   []uint32
+}
+
+// goFilter allows what Go's decoders need. They open nothing, so that they need no Landlock.
+func goFilter(pid int) []unix.SockFilter {
+	return assemble(slices.Concat(ownCalls, olderCalls), limitedCalls(uint32(pid)))
+}
+
+// vipsFilter allows what libvips needs. Whether execve(2) is allowed is asked of the listener of the filter.
+func vipsFilter(pid int) []unix.SockFilter {
+	return assemble(slices.Concat(ownCalls, olderCalls, fileCalls, olderFileCalls), slices.Concat(limitedCalls(uint32(pid)), readOnlyCalls()), unix.SYS_EXECVE)
+}
+
+// Offsets in struct seccomp_data (seccomp(2)).
+const (
+	numberAt    = 0
+	archAt      = 4
+	argumentsAt = 16
+)
+
+// assemble writes a filter: calls of another architecture end the process, asked ones are for the listener of the filter to decide.
+func assemble(allowed []uint32, limited []limitedCall, asked ...uint32) []unix.SockFilter {
+	const refused = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	filter := []unix.SockFilter{load(archAt), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS), load(numberAt)}
+	if foreignCalls != 0 {
+		filter = append(filter, jump(unix.BPF_JGE, foreignCalls, 0, 1), ret(unix.SECCOMP_RET_KILL_PROCESS))
+	}
+	for _, number := range allowed {
+		filter = append(filter, jump(unix.BPF_JEQ, number, 0, 1), ret(unix.SECCOMP_RET_ALLOW))
+	}
+	for _, number := range asked {
+		filter = append(filter, jump(unix.BPF_JEQ, number, 0, 1), ret(unix.SECCOMP_RET_USER_NOTIF))
+	}
+	for _, call := range limited {
+		var block []unix.SockFilter
+		for _, c := range call.conditions {
+			at := uint32(argumentsAt + 8*c.argument)
+			if c.high {
+				at += 4
+			}
+			block = append(block, load(at))
+			if c.mask != 0 {
+				block = append(block, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: c.mask})
+			}
+			for i, value := range c.values {
+				block = append(block, jump(unix.BPF_JEQ, value, uint8(len(c.values)-i), 0)) // to behind the refusal
+			}
+			block = append(block, ret(refused))
+		}
+		block = append(block, ret(unix.SECCOMP_RET_ALLOW))
+		filter = append(append(filter, jump(unix.BPF_JEQ, call.number, 0, uint8(len(block)))), block...)
+	}
+	return append(filter, ret(unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS)))
+}
+
+func load(offset uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+}
+
+func jump(test uint16, value uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | test, K: value, Jt: yes, Jf: no}
+}
+
+func ret(action uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
+}
+
+// filterCalls puts a filter on this thread, with SECCOMP_FILTER_FLAG_TSYNC on all threads, for good. With SECCOMP_FILTER_FLAG_NEW_LISTENER it returns the
+// descriptor of the filter's listener, which is closed by execve(2).
+func filterCalls(filter []unix.SockFilter, flags uintptr) (listener int, err error) {
+	if auditArch == 0 {
+		return 0, errors.New("filter system calls: there is no filter for this architecture")
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	got, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return 0, os.NewSyscallError("seccomp", errno)
+	}
+	if flags&unix.SECCOMP_FILTER_FLAG_TSYNC != 0 && got != 0 {
+		return 0, fmt.Errorf("seccomp: thread %d has a filter of its own", got)
+	}
+	return int(got), nil
+}
+
+// Sizes of struct seccomp_notif and struct seccomp_notif_resp, as the numbers of their ioctls say them.
+const (
+	questionSize = 80
+	answerSize   = 24
+)
+
+// allowAsked lets the calls through that the filter asks about, until execve(2) ends this thread and closes the listener. A filter without a listener answers
+// ENOSYS, so that the program which this process has turned into executes nothing any more, not even itself: by that it could shed the signal at its parent's
+// death, which belongs to a thread.
+func allowAsked(listener int) {
+	for {
+		var question [questionSize / 8]uint64 // zero, as the kernel demands
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&question))); errno != 0 {
+			if errno == unix.EINTR || errno == unix.ENOENT {
+				continue
+			}
+			return
+		}
+		answer := struct {
+			id    uint64
+			value int64
+			errno int32
+			flags uint32
+		}{id: question[0], flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer))) // else it is asked again
+	}
+}

@@ -1,0 +1,11 @@
+//go:build !amd64
+
+package thumbtest
+
+// Other architectures have no such calls.
+const (
+	fork  = 1001
+	vfork = 1002
+)
+
+func foreignCall() {}
