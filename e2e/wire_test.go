@@ -67,7 +67,8 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// abuse case C121: of two readings of one request, neither gets an answer to what is hidden in its body.
+// abuse case C121: of two readings of one request, neither gets an answer to what is hidden in its
+// body.
 func TestHiddenRequestsAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	p := newSite(t).start(t)

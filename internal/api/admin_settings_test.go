@@ -282,8 +282,9 @@ func TestTestEmail(t *testing.T) {
 	})
 }
 
-// The mail server may lie at a public address, or in the ranges that are set for it: no mail goes elsewhere, whoever it is for, and the test of the settings tells no
-// more of an address that may not be reached than of one where nothing listens.
+// The mail server may lie at a public address, or in the ranges that are set for it: no mail goes
+// elsewhere, whoever it is for, and the test of the settings tells no more of an address that may
+// not be reached than of one where nothing listens.
 func TestMailServersMayNotBeAnywhere(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

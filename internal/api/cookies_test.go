@@ -6,7 +6,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Two session cookies that differ are no credential : another service of this host could put one beside a person's own.
+// Two session cookies that differ are no credential: another service of this host could put one
+// beside a person's own.
 func TestTwoSessionCookies(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")

@@ -80,13 +80,15 @@ func (c *call) identify() error {
 	return nil
 }
 
-// sessionToken returns the value of the session cookie, "" for none. Whoever can set cookies for this host, as another service of the machine, can put a
-// second one beside it, and which comes first is for the browser to say: two that differ are no credential. Fault: InvalidToken.
+// sessionToken returns the value of the session cookie, "" for none. Whoever can set cookies for
+// this host, as another service of the machine, can put a second one beside it, and which comes
+// first is for the browser to say: two that differ are no credential. Fault: InvalidToken.
 func (c *call) sessionToken() (string, error) {
 	value := ""
 	for i, cookie := range c.r.CookiesNamed(SessionCookie) {
 		if i > 0 && cookie.Value != value {
-			return "", fault.New(fault.InvalidToken, "The request has two different session cookies. Please sign in again.")
+			return "", fault.New(fault.InvalidToken,
+				"The request has two different session cookies. Please sign in again.")
 		}
 		value = cookie.Value
 	}

@@ -280,7 +280,8 @@ func TestDAVDestinationBehindAProxy(t *testing.T) {
 	same(t, "the home", members(t, key, "/home/alice"), "a", "b", "c", "file")
 }
 
-// A proxy that ends TLS in front of a service whose base_url, as the requests that reach it, says http: the client says https.
+// A proxy that ends TLS in front of a service whose base_url, as the requests that reach it, says
+// http: the client says https.
 func TestDAVDestinationBehindAProxyThatEndsTLS(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "http://files.example" }, apptest.TrustLoopback)

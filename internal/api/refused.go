@@ -1,16 +1,19 @@
 package api
 
 import (
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
 )
 
-// maxRefused is how many addresses a minute have lines of their own in the log for requests that were refused for their number.
+// maxRefused is how many addresses a minute have lines of their own in the log for requests that
+// were refused for their number.
 const maxRefused = 1000
 
-// refusals keeps answers of 429 from flooding the log. Of those to one address in a minute the first stands in the log, like any request; the others
-// are counted, and one line says how many they were once the minute is over.
+// refusals keeps answers of 429 from flooding the log. Of those to one address in a minute the
+// first stands in the log, like any request; the others are counted, and one line says how many
+// they were once the minute is over.
 type refusals struct {
 	mu       sync.Mutex
 	minute   time.Time
@@ -18,7 +21,8 @@ type refusals struct {
 	nameless int            // from addresses beyond maxRefused
 }
 
-// count takes one refusal and reports whether it stands in the log by itself. Refusals of a minute before are told first.
+// count takes one refusal and reports whether it stands in the log by itself. Refusals of a minute
+// before are told first.
 func (r *refusals) count(ip netip.Addr, now time.Time, tell func(minute time.Time, ip string, count int)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,9 +66,11 @@ func (r *refusals) finish(now time.Time, tell func(minute time.Time, ip string, 
 	r.counts, r.nameless = nil, 0
 }
 
-// LogRefusals logs the counts of requests that were refused for their number in a minute that is over by now.
+// LogRefusals logs the counts of requests that were refused for their number in a minute that is
+// over by now.
 func (a *API) LogRefusals(now time.Time) { a.refusals.tell(now, a.logRefusals) }
 
 func (a *API) logRefusals(minute time.Time, ip string, count int) {
-	a.Log.Info("further requests refused", "status", 429, "ip", ip, "count", count, "minute", minute.UTC().Format(time.RFC3339))
+	a.Log.Info("further requests refused", "status", http.StatusTooManyRequests, "ip", ip, "count", count,
+		"minute", minute.UTC().Format(time.RFC3339))
 }

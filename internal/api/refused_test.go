@@ -26,7 +26,8 @@ func logLines(t *testing.T, l *apptest.Larder, message string, status float64) (
 	return lines
 }
 
-// Requests that are refused for their number don't fill the log: the first of an address and minute has a line, the others have one together.
+// Requests that are refused for their number don't fill the log: the first of an address and minute
+// has a line, the others have one together.
 func TestRefusedRequestsAreLoggedTogether(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.AuthRateLimit = 2 }, apptest.TrustLoopback)

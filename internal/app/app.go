@@ -153,7 +153,8 @@ func (a *App) build() {
 	a.Letters = letter.New(letter.Config{
 		DB: d, Site: a.Site, BaseURL: func() string { return a.BaseURL },
 		Sender: &mail.Sender{
-			Roots: a.deps.MailRoots, Now: now, IDs: a.ids, Limits: a.deps.MailLimits, Dial: a.egress(a.Config.SMTPAllowPrivate).DialContext,
+			Roots: a.deps.MailRoots, Now: now, IDs: a.ids, Limits: a.deps.MailLimits,
+			Dial: a.egress(a.Config.SMTPAllowPrivate).DialContext,
 		},
 	})
 	a.Mails = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})

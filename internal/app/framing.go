@@ -11,20 +11,24 @@ import (
 )
 
 const (
-	// lineLimit is how many bytes of a line are kept: the names and values that framing reads are shorter.
+	// lineLimit is how many bytes of a line are kept: the names and values that framing reads are
+	// shorter.
 	lineLimit = 64
 	// lingerTime and lingerBytes bound how long a refused connection reads on after the answer.
 	lingerTime  = 500 * time.Millisecond
 	lingerBytes = 256 << 10
 )
 
-// noHeader is a line that no head and no chunked body may hold: net/http answers 400 and closes the connection.
+// noHeader is a line that no head and no chunked body may hold: net/http answers 400 and closes the
+// connection.
 const noHeader = "\x00\n"
 
-// framedListener accepts connections that refuse a request whose end is in doubt (RFC 9112, sections 5.2, 6.1 and 6.3; abuse case C121): one with
-// both Transfer-Encoding and Content-Length, one with Transfer-Encoding in HTTP/1.0, and one with a folded header line. A proxy in front may
-// end such a request elsewhere than this server does, and take what follows for a part of its body. net/http decides for one of the two
-// lengths, removes both headers before a handler sees them, and keeps the connection. So the connection itself reads along.
+// framedListener accepts connections that refuse a request whose end is in doubt (RFC 9112,
+// sections 5.2, 6.1 and 6.3; abuse case C121): one with both Transfer-Encoding and Content-Length,
+// one with Transfer-Encoding in HTTP/1.0, and one with a folded header line. A proxy in front may
+// end such a request elsewhere than this server does, and take what follows for a part of its body.
+// net/http decides for one of the two lengths, removes both headers before a handler sees them, and
+// keeps the connection. So the connection itself reads along.
 type framedListener struct{ net.Listener }
 
 // Accept implements net.Listener.
@@ -36,8 +40,8 @@ func (l framedListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// framedConn is a connection of the public listener. It embeds the TCP connection, so that files still go out by sendfile. It must not be hijacked:
-// whatever passes is taken for HTTP.
+// framedConn is a connection of the public listener. It embeds the TCP connection, so that files
+// still go out by sendfile. It must not be hijacked: whatever passes is taken for HTTP.
 type framedConn struct {
 	*net.TCPConn
 	framing framing
@@ -46,8 +50,9 @@ type framedConn struct {
 	closing atomic.Bool
 }
 
-// Read implements net.Conn. A faulty head ends in noHeader instead of its own last line. Only that head is lost: requests before it on the connection are
-// answered as ever, even those that the server has not begun yet.
+// Read implements net.Conn. A faulty head ends in noHeader instead of its own last line. Only that
+// head is lost: requests before it on the connection are answered as ever, even those that the
+// server has not begun yet.
 func (c *framedConn) Read(p []byte) (int, error) {
 	if c.faulty.Load() {
 		return c.refuse(p)
@@ -74,8 +79,9 @@ func (c *framedConn) refuse(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements net.Conn. A refused client may still be sending: bytes that nobody has read would have the kernel reset the connection, and the
-// client lose the answer. So they are read for a moment. A second Close, as of a server that is stopped, ends that.
+// Close implements net.Conn. A refused client may still be sending: bytes that nobody has read
+// would have the kernel reset the connection, and the client lose the answer. So they are read for
+// a moment. A second Close, as of a server that is stopped, ends that.
 func (c *framedConn) Close() error {
 	if c.faulty.Load() && !c.closing.Swap(true) {
 		_ = c.CloseWrite()
@@ -85,7 +91,8 @@ func (c *framedConn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// closeHTTP10 ends the connection after each answer to a client of HTTP/1.0, which has no chunked bodies and keeps connections only by an extension.
+// closeHTTP10 ends the connection after each answer to a client of HTTP/1.0, which has no chunked
+// bodies and keeps connections only by an extension.
 func closeHTTP10(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !r.ProtoAtLeast(1, 1) {
@@ -106,8 +113,8 @@ const (
 	trailerLine
 )
 
-// framing follows the requests on a connection: where each head ends, and each body. It is as strict as net/http or stricter: where the two
-// could disagree, the request is refused.
+// framing follows the requests on a connection: where each head ends, and each body. It is as
+// strict as net/http or stricter: where the two could disagree, the request is refused.
 type framing struct {
 	part   linePart
 	buffer [lineLimit]byte
@@ -119,7 +126,8 @@ type framing struct {
 	length int64 // its Content-Length, -1 for none
 }
 
-// scan follows p. It returns how many bytes are good, and whether all are; if not, the next one is the end of a faulty line.
+// scan follows p. It returns how many bytes are good, and whether all are; if not, the next one is
+// the end of a faulty line.
 func (f *framing) scan(p []byte) (good int, ok bool) {
 	for i := 0; i < len(p); {
 		if f.skip > 0 {

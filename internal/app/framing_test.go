@@ -17,7 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// framed serves on a loopback port as the public listener does; every request is answered by its path and body.
+// framed serves on a loopback port as the public listener does; every request is answered by its
+// path and body.
 func framed(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(closeHTTP10(handler))
@@ -36,7 +37,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s=%s", r.URL.Path, body)
 }
 
-// answers reads what comes back until the server hangs up: statuses, and the bodies of what was served.
+// answers reads what comes back until the server hangs up: statuses, and the bodies of what was
+// served.
 func answers(t *testing.T, conn net.Conn) string {
 	t.Helper()
 	var all []string
@@ -57,8 +59,9 @@ func answers(t *testing.T, conn net.Conn) string {
 	}
 }
 
-// Abuse case C121, RFC 9112 section 6.1: a request with two lengths, or with Transfer-Encoding in HTTP/1.0, is answered by 400 and ends the
-// connection; what follows, which may be its body or another request, is never answered. Each row is followed by a request for /last.
+// Abuse case C121, RFC 9112 section 6.1: a request with two lengths, or with Transfer-Encoding in
+// HTTP/1.0, is answered by 400 and ends the connection; what follows, which may be its body or
+// another request, is never answered. Each row is followed by a request for /last.
 func TestARequestWhoseEndIsInDoubtEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	const (
@@ -144,7 +147,8 @@ func TestARequestWhoseEndIsInDoubtEndsTheConnection(t *testing.T) {
 	}
 }
 
-// A client that still sends a body gets the answer all the same: the connection is not reset, which has some systems forget what came before.
+// A client that still sends a body gets the answer all the same: the connection is not reset, which
+// has some systems forget what came before.
 func TestARefusedClientGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	server := framed(t, echo)
@@ -202,7 +206,8 @@ func TestAFramedConnectionIsATCPConnection(t *testing.T) {
 	}
 }
 
-// heads returns where net/http ends the heads of the requests in a stream, and for each whether it names a coding and a length.
+// heads returns where net/http ends the heads of the requests in a stream, and for each whether it
+// names a coding and a length.
 func heads(stream []byte) (ends []int, both []bool) {
 	source := bytes.NewReader(stream)
 	reader := bufio.NewReader(source)
@@ -222,7 +227,8 @@ func heads(stream []byte) (ends []int, both []bool) {
 	}
 }
 
-// Whatever is sent, in whichever pieces: what passes is split into requests as net/http splits it, and none of these has a coding and a length.
+// Whatever is sent, in whichever pieces: what passes is split into requests as net/http splits it,
+// and none of these has a coding and a length.
 func TestFramingSplitsRequestsAsTheServerDoes(t *testing.T) {
 	t.Parallel()
 	pieces := []string{

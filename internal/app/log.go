@@ -9,8 +9,9 @@ import (
 // logLimit is how many bytes of one value stand in the log.
 const logLimit = 1 << 10
 
-// LogOptions are those of the handler that writes the log. Clients choose paths, names and the texts of errors, and choose them long: whatever is longer than
-// logLimit is cut, says so, and is valid UTF-8 up to there. Only the stack of a panic, which no client writes, is whole.
+// LogOptions are those of the handler that writes the log. Clients choose paths, names and the
+// texts of errors, and choose them long: whatever is longer than logLimit is cut, says so, and is
+// valid UTF-8 up to there. Only the stack of a panic, which no client writes, is whole.
 func LogOptions(level slog.Leveler) *slog.HandlerOptions {
 	return &slog.HandlerOptions{Level: level, ReplaceAttr: cutAttr}
 }

@@ -125,8 +125,9 @@ var settings = []setting{
 		rule: prefixes(func(c *Config) *prefixList { return &c.FreeModeAllowPrivateEndpoints }),
 	},
 	{
-		flag: "smtp-allow-private", def: "127.0.0.0/8,::1/128", meaning: "CIDRs that the mail server may lie in although they are not public; this replaces the default",
-		rule: prefixes(func(c *Config) *prefixList { return &c.SMTPAllowPrivate }),
+		flag: "smtp-allow-private", def: "127.0.0.0/8,::1/128",
+		meaning: "CIDRs that the mail server may lie in although they are not public; this replaces the default",
+		rule:    prefixes(func(c *Config) *prefixList { return &c.SMTPAllowPrivate }),
 	},
 
 	{

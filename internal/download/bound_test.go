@@ -12,7 +12,8 @@ import (
 	"larder/internal/share"
 )
 
-// stored adds n tokens of a purpose that end after lasting and, each a millisecond later, behind it.
+// stored adds n tokens of a purpose that end after lasting and, each a millisecond later, behind
+// it.
 func (w *world) stored(n int, name, userID, shareID, entryID, purpose string, lasting time.Duration) {
 	w.t.Helper()
 	const rows = `
@@ -77,7 +78,8 @@ func TestTokensOfAnAccountAreBounded(t *testing.T) {
 	})
 }
 
-// However many are issued at the same moment, over all connections, no more than 1,000 stay, and the new ones are among them.
+// However many are issued at the same moment, over all connections, no more than 1,000 stay, and
+// the new ones are among them.
 func TestTheBoundOfTokensIsExact(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.stored(995, "old", w.ann.UserID, "", "e", "download", time.Minute)

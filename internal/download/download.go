@@ -3,7 +3,8 @@
 // A token lasts 15 minutes and serves once, or as often as one likes when it was made for a preview; a signed link is one that lasts as long as was
 // asked for and is bound to the content, see signed.go. Only its SHA-256 is stored. It carries no right of its own: each look judges anew, with what
 // the account and the key it was issued to may do at that moment, so that a disabled account, a revoked key or a changed rule ends it.
-// What is shared comes by tokens of no account, see shared.go. Of an account's tokens at most 1,000 are valid: the oldest end when more are issued.
+// What is shared comes by tokens of no account, see shared.go. Of an account's tokens at most 1,000
+// are valid: the oldest end when more are issued.
 // Looking and using up are two steps, since a token must survive what sends no body: HEAD, 304, 416, a store that fails.
 // Specification: Download token, Download gateway.
 package download
@@ -42,8 +43,9 @@ const (
 // Lifetime is how long a token is valid.
 const Lifetime = 15 * time.Minute
 
-// maxTokens is how many tokens of an account, or of a share, may be valid at a time; signed links have a bound of their own. Visitors of a public file share its
-// bound. A token is followed at once by whoever asked for it, so that those who ask for very many lose none that is waited for.
+// maxTokens is how many tokens of an account, or of a share, may be valid at a time; signed links
+// have a bound of their own. Visitors of a public file share its bound. A token is followed at once
+// by whoever asked for it, so that those who ask for very many lose none that is waited for.
 const maxTokens = 1000
 
 // clockSlack is how far the clocks of replicas may differ. A token with longer to live than its lifetime and that was made by a clock that has
@@ -100,7 +102,8 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string, pur
 	if a.Key != nil {
 		r.keyID = a.Key.ID
 	}
-	if err := s.db.Write(ctx, func(tx *db.Tx) error { return insertBounded(tx, hash(token), r, s.now().UnixMilli()) }); err != nil {
+	now := s.now().UnixMilli()
+	if err := s.db.Write(ctx, func(tx *db.Tx) error { return insertBounded(tx, hash(token), r, now) }); err != nil {
 		return "", time.Time{}, fmt.Errorf("issue a download token: %w", err)
 	}
 	return token, expiresAt, nil

@@ -34,7 +34,8 @@ func (s *Service) IssueShared(ctx context.Context, v share.Visit, given []string
 		}
 	}
 	token = s.ids.Base62(length)
-	if err := s.db.Write(ctx, func(tx *db.Tx) error { return insertBounded(tx, hash(token), r, s.now().UnixMilli()) }); err != nil {
+	now := s.now().UnixMilli()
+	if err := s.db.Write(ctx, func(tx *db.Tx) error { return insertBounded(tx, hash(token), r, now) }); err != nil {
 		return "", fmt.Errorf("issue a download token of a share: %w", err)
 	}
 	return token, nil

@@ -30,7 +30,8 @@ func insert(tx *db.Tx, hash string, r row) error {
 	return err
 }
 
-// owner is whose tokens are counted together with r: those of its account, its share, or for a visitor its file or folder.
+// owner is whose tokens are counted together with r: those of its account, its share, or for a
+// visitor its file or folder.
 func (r row) owner() (condition, id string) {
 	switch {
 	case r.userID != "":
@@ -41,8 +42,9 @@ func (r row) owner() (condition, id string) {
 	return "entry_id = $1 AND user_id IS NULL AND share_id IS NULL", r.entryID
 }
 
-// insertBounded is insert for a token that lasts no longer than Lifetime. Of those of its owner that are valid, signed links aside, the newest stay, so that there are
-// at most maxTokens: the new one always does, and those that end soonest go.
+// insertBounded is insert for a token that lasts no longer than Lifetime. Of those of its owner
+// that are valid, signed links aside, the newest stay, so that there are at most maxTokens: the new
+// one always does, and those that end soonest go.
 func insertBounded(tx *db.Tx, hash string, r row, now int64) error {
 	condition, id := r.owner()
 	if err := tx.LockTokens(id); err != nil {
@@ -56,7 +58,8 @@ func insertBounded(tx *db.Tx, hash string, r row, now int64) error {
 		WHERE hash IN (
 			SELECT hash
 			FROM download_tokens
-			WHERE `+condition+` AND purpose <> 'signed' AND consumed_at IS NULL AND expires_at > $2 AND expires_at <= $3 AND hash <> $4
+			WHERE `+condition+` AND purpose <> 'signed' AND consumed_at IS NULL
+				AND expires_at > $2 AND expires_at <= $3 AND hash <> $4
 			ORDER BY expires_at DESC, hash
 			LIMIT 1000000 OFFSET $5)`,
 		id, now, latest(now, r.purpose), hash, maxTokens-1)

@@ -1,4 +1,5 @@
-// Package egress is the one way out of the service: HTTP clients, and connections to mail servers, that reach only addresses which a Policy allows.
+// Package egress is the one way out of the service: HTTP clients, and connections to mail servers,
+// that reach only addresses which a Policy allows.
 //
 // Where a client is sent is often for somebody else to say: an administrator names an endpoint, in free mode anybody does. So an address is
 // judged twice: when it is given (Check), for a clear answer, and at each connection on the address that is really dialled, since a name can
@@ -71,8 +72,9 @@ func (p *Policy) Transport() *http.Transport {
 	}
 }
 
-// DialContext connects to the first of a name's addresses that p allows and that answers; what it does not allow is never tried. It is for protocols other
-// than HTTP; Client and Transport use it, too.
+// DialContext connects to the first of a name's addresses that p allows and that answers; what it
+// does not allow is never tried. It is for protocols other than HTTP; Client and Transport use it,
+// too.
 func (p *Policy) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

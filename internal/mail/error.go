@@ -19,10 +19,11 @@ import (
 // maxReply is how much of what a server said is told, in characters.
 const maxReply = 300
 
-// Error says why a message was not handed in. It is on one line, and holds neither the user nor the password that the service signs in with.
+// Error says why a message was not handed in. It is on one line, and holds neither the user nor the
+// password that the service signs in with.
 type Error struct {
 	Sentence  string // for an administrator; it holds what the server said, once that has spoken SMTP
-	Detail    string // for the log alone: why there was no mail server, or what it said before it spoke SMTP; "" where the sentence says all
+	Detail    string // for the log alone: why the connection failed, or what it said before SMTP; "" for nothing more
 	Code      int    // what the server answered, 0 where that is not the reason
 	Temporary bool   // another try may succeed as things are: the server said so, or could not be spoken to
 }
@@ -36,7 +37,8 @@ func (e *Error) Error() string {
 }
 
 // unreached is told of whatever keeps a connection from becoming one to a mail server.
-const unreached = "No mail server can be reached there. Check smtpHost, smtpPort and smtpSecure; an address that is not public must lie in LARDER_SMTP_ALLOW_PRIVATE."
+const unreached = "No mail server can be reached there. Check smtpHost, smtpPort and smtpSecure; " +
+	"an address that is not public must lie in LARDER_SMTP_ALLOW_PRIVATE."
 
 // step is a part of handing a message in, as it stands in "The mail server refused …".
 type step string
@@ -67,7 +69,8 @@ func explain(at step, to Server, err error) *Error {
 	case errors.Is(err, context.Canceled), errors.As(err, &untrusted): // told below
 	case refused:
 		return &Error{
-			Sentence: fmt.Sprintf("The mail server refused %s: %d.", at, reply.Code), Detail: quotable(reply.Msg, to), Code: reply.Code, Temporary: reply.Code < 500,
+			Sentence: fmt.Sprintf("The mail server refused %s: %d.", at, reply.Code), Detail: quotable(reply.Msg, to),
+			Code: reply.Code, Temporary: reply.Code < 500,
 		}
 	default:
 		return &Error{Sentence: unreached, Detail: quotable(err.Error(), to), Temporary: true}

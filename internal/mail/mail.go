@@ -4,9 +4,11 @@
 // password goes out under TLS alone, except to a loopback address. Every step has its time, and so has the whole: a server that hangs holds nobody up for long.
 // Nothing goes out that tells of the machine: the host of the sender's address stands in the greeting and in the Message-ID.
 //
-// Send fails with an *Error. Whoever names the server learns what it said only once it has spoken SMTP: until it has accepted a greeting, an address where
-// nothing listens, where something else does, and that may not be reached are told in one sentence, so that no network can be explored by it. A message that was taken counts as sent, whatever the server does afterwards; one whose end the server doesn't acknowledge may come
-// twice when it is tried again.
+// Send fails with an *Error. Whoever names the server learns what it said only once it has spoken
+// SMTP: until it has accepted a greeting, an address where nothing listens, where something else
+// does, and that may not be reached are told in one sentence, so that no network can be explored by
+// it. A message that was taken counts as sent, whatever the server does afterwards; one whose end
+// the server doesn't acknowledge may come twice when it is tried again.
 //
 // Specification: Site settings (smtp…), Authentication rule 10 (outgoing emails).
 package mail
@@ -57,7 +59,7 @@ type Sender struct {
 	Now    func() time.Time
 	IDs    *ident.Source
 	Limits Limits
-	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // see egress.Policy; nil for any address, in tests
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil: any address, in tests
 }
 
 // Send hands a message in and returns once the server has taken it. Every error is an *Error.

@@ -196,8 +196,9 @@ func TestTheCallerMayGiveUp(t *testing.T) {
 	fails(t, sender().Send(ctx, server, message()), true, 0, "broken off")
 }
 
-// A port that is closed, one that something else listens at, a name that nobody knows and an address that may not be reached are told in one sentence, so that
-// whoever may name the mail server explores no network by it. The log says which it is.
+// A port that is closed, one that something else listens at, a name that nobody knows and an
+// address that may not be reached are told in one sentence, so that whoever may name the mail
+// server explores no network by it. The log says which it is.
 func TestWhatIsNoMailServerIsToldInOneSentence(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")

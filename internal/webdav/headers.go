@@ -85,10 +85,12 @@ const mountedAt = "webdav"
 // errForeign says that an address names what another server has (502: RFC 4918 section 9.8.5).
 var errForeign = errors.New("the address is on another server")
 
-// parseDestination reads a Destination header or a tag of an If header (RFC 4918 sections 10.3 and 8.3): an absolute path, or an http or https URI on the
-// server of base, which is the service's own address, or of host, which is the request's own; see sameServer. It returns the path below /webdav and
-// whether a slash ended it. Segments are decoded once, one by one. Fault: Invalid for what is malformed, relative, not below /webdav, has a query, a
-// fragment or user information, or names what no entry can be called; errForeign.
+// parseDestination reads a Destination header or a tag of an If header (RFC 4918 sections 10.3 and
+// 8.3): an absolute path, or an http or https URI on the server of base, which is the service's own
+// address, or of host, which is the request's own; see sameServer. It returns the path below
+// /webdav and whether a slash ended it. Segments are decoded once, one by one. Fault: Invalid for
+// what is malformed, relative, not below /webdav, has a query, a fragment or user information, or
+// names what no entry can be called; errForeign.
 func parseDestination(header, base, host string) (vpath.Path, bool, error) {
 	target, ok := splitAddress(trim(header))
 	if !ok {
@@ -141,8 +143,9 @@ func splitAddress(s string) (address, bool) {
 	return a, !strings.Contains(a.authority, "@") && (!isWeb(a.scheme) || bareHost(a.scheme, a.authority) != "")
 }
 
-// sameServer reports whether a is reached by scheme at authority. http and https at their default ports are the same server: a proxy in front may end TLS,
-// and then the client, the proxy and this service each know another scheme and another of these ports.
+// sameServer reports whether a is reached by scheme at authority. http and https at their default
+// ports are the same server: a proxy in front may end TLS, and then the client, the proxy and this
+// service each know another scheme and another of these ports.
 func (a address) sameServer(scheme, authority string) bool {
 	host := bareHost(a.scheme, a.authority)
 	if host != bareHost(scheme, authority) {
@@ -153,7 +156,8 @@ func (a address) sameServer(scheme, authority string) bool {
 
 func isWeb(scheme string) bool { return scheme == "http" || scheme == "https" }
 
-// hasPort reports whether an authority names a port; the colons of an IPv6 address are inside brackets.
+// hasPort reports whether an authority names a port; the colons of an IPv6 address are inside
+// brackets.
 func hasPort(authority string) bool {
 	return strings.Contains(authority[strings.LastIndexByte(authority, ']')+1:], ":")
 }
