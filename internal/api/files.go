@@ -350,7 +350,7 @@ func (a *API) fileDownload(c *call) error {
 		c.answer(http.StatusOK, nil)
 		return nil
 	case signedIn:
-		token, expires, err := a.Downloads.Issue(c.ctx(), c.actor, id, download.Save)
+		token, expires, err := a.Downloads.Issue(c.ctx(), c.actor, c.session, id, download.Save)
 		if err != nil {
 			c.auditEntry(audit.Download, id)
 			return err

@@ -181,7 +181,7 @@ func (c *call) open(door files.Door, given []string, purpose *string) (unlockedR
 		}
 		return unlockedReply{c.url(listing + url.QueryEscape(door.Path.String())), seconds}, nil
 	}
-	token, _, err := c.a.Downloads.Issue(c.ctx(), c.having(given), door.ID, download.Purpose(or(purpose, string(download.Save))))
+	token, _, err := c.a.Downloads.Issue(c.ctx(), c.having(given), c.session, door.ID, download.Purpose(or(purpose, string(download.Save))))
 	if err != nil {
 		return unlockedReply{}, err
 	}

@@ -329,7 +329,7 @@ func (w *guardedWorld) remember(g guarded, door, caller, address string) {
 
 func (w *guardedWorld) issue(t *testing.T, a access.Actor, id string, purpose download.Purpose) string {
 	t.Helper()
-	token, _, err := w.l.Apps[0].Downloads.Issue(context.Background(), a, id, purpose)
+	token, _, err := w.l.Apps[0].Downloads.Issue(context.Background(), a, nil, id, purpose)
 	if err != nil {
 		t.Fatal(err)
 	}

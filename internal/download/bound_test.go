@@ -61,7 +61,7 @@ func TestTokensOfAnAccountAreBounded(t *testing.T) {
 		for _, token := range []string{first, second, third} {
 			w.works(token, "new")
 		}
-		preview, _, err := w.tokens.Issue(ctx, w.ann, w.file.ID, download.Preview)
+		preview, _, err := w.tokens.Issue(ctx, w.ann, nil, w.file.ID, download.Preview)
 		if _, missing := w.look(preview); err != nil || missing != nil {
 			t.Errorf("a preview: %v, %v", err, missing)
 		}
@@ -86,7 +86,7 @@ func TestTheBoundOfTokensIsExact(t *testing.T) {
 		tokens, errs := make([]string, 24), make([]error, 24)
 		var running sync.WaitGroup
 		for i := range tokens {
-			running.Go(func() { tokens[i], _, errs[i] = w.tokens.Issue(ctx, w.ann, w.file.ID, download.Save) })
+			running.Go(func() { tokens[i], _, errs[i] = w.tokens.Issue(ctx, w.ann, nil, w.file.ID, download.Save) })
 		}
 		running.Wait()
 		for i, token := range tokens {

@@ -2,7 +2,8 @@
 //
 // A token lasts 15 minutes and serves once, or as often as one likes when it was made for a preview; a signed link is one that lasts as long as was
 // asked for and is bound to the content, see signed.go. Only its SHA-256 is stored. It carries no right of its own: each look judges anew, with what
-// the account and the key it was issued to may do at that moment, so that a disabled account, a revoked key or a changed rule ends it.
+// the account and the key it was issued to may do at that moment, so that a disabled account, a revoked key or a changed rule ends it. One that a
+// session made ends with the session too; a signed link does not.
 // What is shared comes by tokens of no account, see shared.go. Of an account's tokens at most 1,000
 // are valid: the oldest end when more are issued.
 // Looking and using up are two steps, since a token must survive what sends no body: HEAD, 304, 416, a store that fails.
@@ -92,8 +93,10 @@ func New(cfg Config) *Service {
 }
 
 // Issue makes a token for a file that the actor may download, or to save a folder that they may download; what passwords they have given goes along
-// as its proof. Faults: NotFound, Forbidden, PasswordRequired.
-func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string, purpose Purpose) (token string, expiresAt time.Time, err error) {
+// as its proof. session is the actor's, nil for a key or a visitor: the token ends with it. Faults: NotFound, Forbidden, PasswordRequired.
+func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Session, entryID string, purpose Purpose) (
+	token string, expiresAt time.Time, err error,
+) {
 	if err := s.May(ctx, a, entryID, purpose); err != nil {
 		return "", time.Time{}, err
 	}
@@ -101,6 +104,9 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, entryID string, pur
 	r := row{entryID: entryID, userID: a.UserID, purpose: purpose, proof: a.Unlocked, expiresAt: expiresAt.UnixMilli()}
 	if a.Key != nil {
 		r.keyID = a.Key.ID
+	}
+	if session != nil {
+		r.session = &versions{session: session.User.SessionVersion, role: session.User.RoleVersion}
 	}
 	now := s.now().UnixMilli()
 	if err := s.db.Write(ctx, func(tx *db.Tx) error { return insertBounded(tx, hash(token), r, now) }); err != nil {
@@ -189,8 +195,8 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given .
 	return redemption, nil
 }
 
-// actor returns whom a token was issued to, as they are now. Fault: InvalidToken for an account that is not active and for a key that is
-// revoked or expired. From where a key may be used is not asked: what fetches the bytes is often another machine than the key's.
+// actor returns whom a token was issued to, as they are now. Fault: InvalidToken for an account that is not active, for a key that is
+// revoked or expired, and when the session that made the token has ended. From where a key may be used is not asked: what fetches the bytes is often another machine than the key's.
 func (s *Service) actor(ctx context.Context, r row, ip netip.Addr) (access.Actor, error) {
 	if r.userID == "" {
 		return s.actorAt(ctx, r, ip, 0)
@@ -199,10 +205,19 @@ func (s *Service) actor(ctx context.Context, r row, ip netip.Addr) (access.Actor
 	if err != nil {
 		return access.Actor{}, fmt.Errorf("read the config version: %w", err)
 	}
+	if r.session != nil {
+		user, err := s.accounts.Cached(ctx, version, r.userID)
+		if err != nil {
+			return access.Actor{}, ended(err)
+		}
+		if *r.session != (versions{session: user.SessionVersion, role: user.RoleVersion}) {
+			return access.Actor{}, invalid()
+		}
+	}
 	return s.actorAt(ctx, r, ip, version)
 }
 
-// actorAt is actor by a config version.
+// actorAt is actor by a config version, for what is under way: the end of a session stops no download.
 func (s *Service) actorAt(ctx context.Context, r row, ip netip.Addr, version int64) (access.Actor, error) {
 	a := access.Actor{Role: access.Guest, IP: ip, Unlocked: r.proof}
 	if r.userID == "" {

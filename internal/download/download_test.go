@@ -122,7 +122,7 @@ func (w *world) put(a access.Actor, dir, name string) files.Entry {
 
 func (w *world) issue(a access.Actor, id string) string {
 	w.t.Helper()
-	token, expiresAt, err := w.tokens.Issue(ctx, a, id, download.Save)
+	token, expiresAt, err := w.tokens.Issue(ctx, a, nil, id, download.Save)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestOneOfManyUsesIt(t *testing.T) {
 func TestIssueAsksForTheRightToDownload(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		issue := func(a access.Actor, id string) error {
-			_, _, err := w.tokens.Issue(ctx, a, id, download.Save)
+			_, _, err := w.tokens.Issue(ctx, a, nil, id, download.Save)
 			return err
 		}
 		w.want(issue(w.ann, "no-such-id"), fault.NotFound, "no such file")
@@ -318,7 +318,7 @@ func TestTokenCarriesProofOfPasswords(t *testing.T) {
 		given := w.ann
 		for _, unlocked := range [][]string{nil, {rules[0].PasswordID}, {"another-entry"}} {
 			given.Unlocked = unlocked
-			_, _, err := w.tokens.Issue(ctx, given, w.file.ID, download.Save)
+			_, _, err := w.tokens.Issue(ctx, given, nil, w.file.ID, download.Save)
 			w.want(err, fault.PasswordRequired, "not the file's password")
 		}
 		given.Unlocked = []string{rules[0].PasswordID, w.file.ID}

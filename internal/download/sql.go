@@ -18,15 +18,24 @@ type row struct {
 	proof         []string // ids of the passwords that were given
 	expiresAt     int64    // ms
 	consumed      bool
+	session       *versions // that made it; nil for none, for a signed link, and for a token of an older Larder
 }
+
+// versions are those of the account that a session has: it ends when one of them changes.
+type versions struct{ session, role int64 }
 
 func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
 func insert(tx *db.Tx, hash string, r row) error {
+	var session, role sql.NullInt64
+	if r.session != nil {
+		session, role = sql.NullInt64{Int64: r.session.session, Valid: true}, sql.NullInt64{Int64: r.session.role, Valid: true}
+	}
 	_, err := tx.Exec(`
-		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		hash, r.entryID, null(r.userID), null(r.keyID), null(r.shareID), string(r.purpose), null(r.content), null(strings.Join(r.proof, ",")), r.expiresAt)
+		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, session_version, role_version)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		hash, r.entryID, null(r.userID), null(r.keyID), null(r.shareID), string(r.purpose), null(r.content), null(strings.Join(r.proof, ",")), r.expiresAt,
+		session, role)
 	return err
 }
 
@@ -70,15 +79,19 @@ func find(q db.Querier, hash string) (row, error) {
 	var (
 		r                                      row
 		userID, keyID, shareID, content, proof sql.NullString
+		session, role                          sql.NullInt64
 	)
 	err := q.QueryRow(`
-		SELECT entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, consumed_at IS NOT NULL
+		SELECT entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, consumed_at IS NOT NULL, session_version, role_version
 		FROM download_tokens
 		WHERE hash = $1`, hash).
-		Scan(&r.entryID, &userID, &keyID, &shareID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed)
+		Scan(&r.entryID, &userID, &keyID, &shareID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed, &session, &role)
 	r.userID, r.keyID, r.shareID, r.content = userID.String, keyID.String, shareID.String, content.String
 	if proof.Valid {
 		r.proof = strings.Split(proof.String, ",")
+	}
+	if session.Valid {
+		r.session = &versions{session: session.Int64, role: role.Int64}
 	}
 	return r, err
 }

@@ -623,6 +623,32 @@ func TestRowsOfJobs(t *testing.T) {
 	})
 }
 
+// One sweep takes all that ended a month ago, however many they are, and none that has not ended.
+func TestSweepTakesAllOldJobs(t *testing.T) {
+	each(t, func(t *testing.T, f *floor) {
+		for _, status := range []string{"pending", "running", "completed", "failed"} {
+			ended := "NULL"
+			if status == "completed" || status == "failed" {
+				ended = "1"
+			}
+			f.change(`
+				INSERT INTO jobs (id, type, owner_id, status, progress, created_at, completed_at)
+				WITH RECURSIVE numbers (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < 1500)
+				SELECT '` + status + `' || i, 'move', 'ann', '` + status + `', 0, 1, ` + ended + ` FROM numbers`)
+		}
+		if err := f.runner(nil).Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var left, open int
+		if err := f.db.Read(t.Context()).QueryRow("SELECT COUNT(*), COUNT(CASE WHEN completed_at IS NULL THEN 1 END) FROM jobs").Scan(&left, &open); err != nil {
+			t.Fatal(err)
+		}
+		if left != 3000 || open != 3000 {
+			t.Errorf("%d are left, of which %d have not ended", left, open)
+		}
+	})
+}
+
 func TestListIsTheOwnersNewest(t *testing.T) {
 	each(t, func(t *testing.T, f *floor) {
 		for _, id := range []string{"a", "b", "c"} {

@@ -195,7 +195,7 @@ func dropChore(tx *db.Tx, run *Run) error {
 // forget deletes a piece of the jobs that ended before a time, and reports whether there may be more.
 func forget(tx *db.Tx, before int64) (more bool, err error) {
 	const piece = 1000
-	n, err := tx.Exec("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE completed_at < $1 LIMIT $2)", before, piece)
+	n, err := tx.Exec("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE status IN ('completed', 'failed') AND completed_at < $1 LIMIT $2)", before, piece)
 	return n == piece, err
 }
 
