@@ -101,20 +101,21 @@ type App struct {
 	Thumbs    *thumb.Maker // nil where they are switched off
 	Audit     *audit.Log   // nil after Open: only the server writes it
 
-	deps      Deps
-	auditDB   *db.DB
-	masterKey *secret.Keyring
-	ids       *ident.Source
-	counters  kv.Store
-	guesses   kv.Store
-	seeded    atomic.Bool
-	listener  net.Listener
-	ops       net.Listener
-	api       *api.API
-	server    *http.Server
-	serving   sync.RWMutex // held by each request that is served
-	unlock    func() error
-	crowded   chan struct{} // holds one while an account may have too much garbage
+	deps       Deps
+	auditDB    *db.DB
+	auditAside string // where a malformed access log was found at this start: the name that it has now; "" else
+	masterKey  *secret.Keyring
+	ids        *ident.Source
+	counters   kv.Store
+	guesses    kv.Store
+	seeded     atomic.Bool
+	listener   net.Listener
+	ops        net.Listener
+	api        *api.API
+	server     *http.Server
+	serving    sync.RWMutex // held by each request that is served
+	unlock     func() error
+	crowded    chan struct{} // holds one while an account may have too much garbage
 }
 
 // Open builds everything that speaks to the database, without listening: what the commands beside `serve` need. The schema is left alone.
@@ -301,19 +302,6 @@ func (a *App) ui() fs.FS {
 		return a.deps.UI
 	}
 	return web.Dist()
-}
-
-// openAudit opens the access log, which lies apart from the metadata.
-func (a *App) openAudit(ctx context.Context) (err error) {
-	a.auditDB, err = db.Open(ctx, db.Config{URL: a.Config.DatabaseURL.Reveal(), Path: a.Config.AuditFile(), Schema: audit.Schema, Aside: true, Log: a.deps.Log})
-	if err == nil {
-		err = a.auditDB.Migrate(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("open the access log: %w", err)
-	}
-	a.Audit = audit.New(audit.Config{DB: a.auditDB, Now: a.deps.Now, Log: a.deps.Log, Retention: a.Config.LogRetention})
-	return nil
 }
 
 // Close frees what Open and New took, for an App that is not running.

@@ -163,7 +163,11 @@ func (a *App) ready(r *http.Request) (bool, string) {
 		a.deps.Log.Error("the database can't be reached", "error", err)
 		return false, "the database can't be reached"
 	}
-	return a.storesReady(ctx)
+	ready, detail := a.storesReady(ctx)
+	if detail == "" && a.auditAside != "" {
+		detail = "degraded: the access log was damaged, and a new one was begun"
+	}
+	return ready, detail
 }
 
 // storesReady says whether the stores let requests be served: without a disk of ours they do not, since it may only be missing here, and other

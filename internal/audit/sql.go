@@ -2,6 +2,7 @@ package audit
 
 import (
 	"database/sql"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -67,6 +68,22 @@ func insert(tx *db.Tx, entries []Entry) error {
 func grow(tx *db.Tx, rows int64) error {
 	_, err := tx.Exec("UPDATE access_log_size SET size = size + $1", rows)
 	return err
+}
+
+// Check reads what each table holds of the oldest and the newest, which finds a damaged file out in most cases. Error: db.ErrMalformed.
+func Check(q db.Querier) error {
+	for _, query := range []string{
+		"SELECT COUNT(*) FROM access_log_size",
+		"SELECT COUNT(path) FROM (SELECT path FROM access_log ORDER BY created_at, id LIMIT 1) oldest",
+		"SELECT COUNT(path) FROM (SELECT path FROM access_log ORDER BY created_at DESC, id DESC LIMIT 1) newest",
+		"SELECT COUNT(*) FROM (SELECT minute FROM request_minutes ORDER BY minute DESC LIMIT 1) newest",
+	} {
+		var n int64
+		if err := q.QueryRow(query).Scan(&n); err != nil {
+			return fmt.Errorf("look into the access log: %w", err)
+		}
+	}
+	return nil
 }
 
 // where is the condition of a query, with its arguments.

@@ -4,7 +4,7 @@
 // each, so that many small commits share one sync of the log (group commit); on PostgreSQL callers commit side by side. In both, Write
 // returns nil only when the change is durable (SQLite: WAL with synchronous=FULL).
 //
-// Errors of the drivers become ErrNoRows, ErrUnique and ErrBusy; nothing above this package knows a driver.
+// Errors of the drivers become ErrNoRows, ErrUnique, ErrBusy and ErrMalformed; nothing above this package knows a driver.
 package db
 
 import (

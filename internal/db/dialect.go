@@ -25,6 +25,9 @@ var ErrNoRows = sql.ErrNoRows
 // ErrBusy means that the database was locked for longer than a caller should wait.
 var ErrBusy = errors.New("the database is busy")
 
+// ErrMalformed means that a SQLite file is not a database, or is damaged.
+var ErrMalformed = errors.New("the database is malformed")
+
 // errRetry marks transactions that PostgreSQL ended to resolve a deadlock or a serialisation conflict, or whose connection died before their COMMIT.
 var errRetry = errors.New("transaction to be retried")
 
@@ -67,8 +70,11 @@ func translate(err error) error {
 		case 2067, 1555: // SQLITE_CONSTRAINT_UNIQUE, SQLITE_CONSTRAINT_PRIMARYKEY
 			return &ErrUnique{Name: uniqueName(lite.Error())}
 		}
-		if lite.Code()&0xff == 5 { // SQLITE_BUSY
+		switch lite.Code() & 0xff {
+		case 5: // SQLITE_BUSY
 			return fmt.Errorf("%w: %w", ErrBusy, err)
+		case 11, 26: // SQLITE_CORRUPT, SQLITE_NOTADB
+			return fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
 	}
 	return err

@@ -485,6 +485,12 @@ var mutations = []mutation{
 		`if c.Conn.Conn().PgConn().TxStatus() == 'I' {`, `if c.Conn.Conn().PgConn().TxStatus() == 0 {`, "internal/db", "^TestStatementOutsideATransactionIsRefused$"},
 	{"log-last-try", "the end of the access log is tried twice", "internal/audit/write.go",
 		`if err != nil { // the connection may have died`, `if err != nil && l == nil { // the connection may have died`, "internal/audit", "^TestFinishTriesOnceMore$"},
+	{"log-aside", "a malformed access log keeps no service from starting", "internal/app/auditdb.go",
+		`	if errors.Is(err, db.ErrMalformed) {`, `	if errors.Is(err, db.ErrMalformed) && a == nil {`, "internal/app", "^TestMalformedAccessLogIsSetAside$"},
+	{"log-aside-malformed", "only a malformed access log is set aside", "internal/app/auditdb.go",
+		`	if errors.Is(err, db.ErrMalformed) {`, `	if err != nil {`, "internal/app", "^TestOtherDatabasesAreNotSetAside$"},
+	{"log-aside-told", "that the access log was set aside is told by the readiness probe", "internal/app/run.go",
+		`if detail == "" && a.auditAside != "" {`, `if detail != "" && a.auditAside != "" {`, "internal/app", "^TestMalformedAccessLogIsSetAside$"},
 	{"log-crowds", "nobody pushes out of the access log what others did (C113)", "internal/audit/crowd.go",
 		`if c.alone[who] < l.Alone {`, `if c.alone[who] < l.Alone || l.Alone > 0 {`, "internal/audit", "^TestNobodyCrowdsOthersOut$/^sqlite$"},
 

@@ -1,0 +1,65 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"larder/internal/audit"
+	"larder/internal/db"
+)
+
+// openAudit opens the access log, which lies apart from the metadata. A malformed audit.db is set aside, since the service is worth more than its log, and
+// a new one begins. Neither happens to one that a newer Larder has migrated, nor to a file that can't be read.
+func (a *App) openAudit(ctx context.Context) error {
+	err := a.openAuditDB(ctx)
+	if errors.Is(err, db.ErrMalformed) {
+		cause := err
+		if a.auditAside, err = a.setAuditAside(); err == nil {
+			a.deps.Log.Error("the access log was malformed and has been set aside; a new one begins", "file", a.auditAside, "error", cause)
+			err = a.openAuditDB(ctx)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("open the access log: %w", err)
+	}
+	a.Audit = audit.New(audit.Config{DB: a.auditDB, Now: a.deps.Now, Log: a.deps.Log, Retention: a.Config.LogRetention})
+	return nil
+}
+
+// openAuditDB opens the database of the access log as far as a start can tell whether it is whole: what is written and listed first is read.
+func (a *App) openAuditDB(ctx context.Context) error {
+	d, err := db.Open(ctx, db.Config{URL: a.Config.DatabaseURL.Reveal(), Path: a.Config.AuditFile(), Schema: audit.Schema, Aside: true, Log: a.deps.Log})
+	if err != nil {
+		return err
+	}
+	err = d.Migrate(ctx)
+	if err == nil {
+		if damage := audit.Check(d.Read(ctx)); errors.Is(damage, db.ErrMalformed) { // else it is like a failure while running, which is no reason not to start
+			err = damage
+		}
+	}
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
+	a.auditDB = d
+	return nil
+}
+
+// setAuditAside renames audit.db and the files beside it, and returns the new name of the first. That one is renamed last: a crash in between leaves
+// no journal of the old file for the new one to be filled from.
+func (a *App) setAuditAside() (name string, err error) {
+	path := a.Config.AuditFile()
+	name = path + ".malformed-" + a.deps.Now().UTC().Format("20060102T150405.000Z")
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return "", errors.Join(fmt.Errorf("set %s aside: %s is there already", path, name), err)
+	}
+	for _, part := range []string{"-wal", "-shm", ""} {
+		if err := os.Rename(path+part, name+part); err != nil && !(part != "" && errors.Is(err, fs.ErrNotExist)) {
+			return "", fmt.Errorf("set a malformed access log aside: %w", err)
+		}
+	}
+	return name, nil
+}
