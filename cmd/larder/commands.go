@@ -26,7 +26,7 @@ func deps(cfg config.Config, out, errs io.Writer) app.Deps {
 	if cfg.LogFormat == config.LogText || cfg.LogFormat == config.LogAuto && terminal(errs) {
 		handler = slog.NewTextHandler(errs, options)
 	}
-	return app.Deps{Now: time.Now, Random: rand.Reader, Log: slog.New(handler), Out: out}
+	return app.Deps{Version: version, Now: time.Now, Random: rand.Reader, Log: slog.New(handler), Out: out}
 }
 
 func terminal(w io.Writer) bool {

@@ -33,6 +33,7 @@ import (
 	"larder/internal/letter"
 	"larder/internal/lifecycle"
 	"larder/internal/mount"
+	"larder/internal/provider"
 	"larder/internal/secret"
 	"larder/internal/share"
 	"larder/internal/site"
@@ -88,6 +89,14 @@ type Config struct {
 	Started func() bool
 	// Ready says whether the service can work, and in a sentence why not. It tells no versions, paths or errors (abuse case C122).
 	Ready func(r *http.Request) (ready bool, detail string)
+
+	// What follows is for administrators.
+	Version string // of this binary
+	MinFree int64  // bytes of free space below which nothing is taken in
+	// Standings are how the stores stand, see provider.Registry.
+	Standings func(ctx context.Context, patience time.Duration) ([]provider.Standing, error)
+	// Warnings are what is wrong with this process, in sentences; that of stores is known by Standings.
+	Warnings func() []string
 }
 
 // API is the HTTP handler of the public listener.

@@ -92,6 +92,7 @@ func (a *API) table() []route {
 		get("/api/admin/dashboard", op(200, a.dashboard)).by(byAdmin).says("How much there is of everything, requests of a day, what happened last"),
 		get("/api/admin/stats", op(200, a.stats)).by(byAdmin).says("How much there is of everything, and what happened last"),
 		get("/api/admin/stats/series", op(200, a.series)).by(byAdmin).says("A number over time, for charts").extra(),
+		get("/api/admin/system", op(200, a.system)).by(byAdmin).says("The state of this installation, and warnings").extra(),
 		post("/api/admin/users", op(201, a.createUser)).by(byAdmin).says("Create an account").may(fault.AlreadyExists).extra(),
 		get("/api/admin/users", op(200, a.listUsers)).by(byAdmin).says("Accounts, by username"),
 		put("/api/admin/users/{id}", op(200, a.updateUser)).by(byAdmin).says("Change an account's role, status, home or quota").may(fault.NotFound),

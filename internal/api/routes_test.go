@@ -160,6 +160,7 @@ var matrix = []line{
 	{"GET", "/api/admin/dashboard", adminOnly, at("/api/admin/dashboard", nil), admins, false},
 	{"GET", "/api/admin/stats", adminOnly, at("/api/admin/stats", nil), admins, false},
 	{"GET", "/api/admin/stats/series", adminOnly, at("/api/admin/stats/series?metric=logins", nil), admins, true},
+	{"GET", "/api/admin/system", adminOnly, at("/api/admin/system", nil), admins, true},
 	{"POST", "/api/admin/users", adminOnly, func(f fixture) (string, any) {
 		return "/api/admin/users", M{"username": "u_" + f.name, "email": f.name + "@example.org", "password": "a good password"}
 	}, created(admins), true},

@@ -58,6 +58,8 @@ type Deps struct {
 	Out    io.Writer     // the address and, on first start, the administrator's password are printed here
 	Drain  time.Duration // how long requests in flight may take to finish at a stop, 0 for 30 s
 
+	Version string // of this binary, for administrators
+
 	Resolver egress.Resolver // of the names of stores, nil for the system's
 	Limits   s3.Limits       // of time, of stores in buckets
 
@@ -280,6 +282,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		Audit: a.Audit, Announcements: a.News, Thumbs: a.Thumbs, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
 		LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, CaptchaReady: a.Config.CaptchaVerifyURL != "", Development: a.Config.Development,
 		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, SpoolRoom: a.spoolRoom, UI: a.ui(), StoreAddresses: a.Providers.Outside, Started: a.seeded.Load, Ready: a.ready,
+		Version: a.deps.Version, MinFree: a.Config.MinFree, Standings: a.Providers.Standings, Warnings: a.warnings,
 	})
 	if err != nil {
 		return err

@@ -124,6 +124,7 @@ func (l *Larder) startReplica(t testing.TB) {
 		RedisPatience: time.Minute, // a busy machine is no outage
 		OwnClock:      true,
 		UI:            UI,
+		Version:       "1.2.3-test",
 		Unswept:       true,
 	})
 	if err != nil {

@@ -85,6 +85,9 @@ type Summary struct {
 	Spared         int64  // snapshots that stay because their databases are newer
 }
 
+// Command is the name under which Run records its outcome, see db.LastOutcome.
+const Command = "backup"
+
 // run is one backup.
 type run struct {
 	*Service
@@ -132,6 +135,12 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	}
 	if err = errors.Join(err, held.release()); err != nil {
 		return r.sum, err
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		return tx.SetOutcome(Command, db.Outcome{EndedAt: s.Now().UnixMilli(), Problems: r.sum.Wrong})
+	})
+	if err != nil {
+		return r.sum, fmt.Errorf("the new backup is complete: %w", err)
 	}
 	if err := r.prune(ctx); err != nil {
 		return r.sum, fmt.Errorf("the new backup is complete, but what is old could not be removed: %w", err)

@@ -57,6 +57,12 @@ func (d *DB) Current(ctx context.Context) error {
 	return nil
 }
 
+// SchemaVersion reads the version of the schema that the database has.
+func (d *DB) SchemaVersion(ctx context.Context) (version int, err error) {
+	err = d.Read(ctx).QueryRow("SELECT version FROM " + d.schema.Table).Scan(&version)
+	return version, err
+}
+
 // migrateTo stops after version last, 0 for the newest.
 func (d *DB) migrateTo(ctx context.Context, last int) error {
 	if d.dialect == sqlite {

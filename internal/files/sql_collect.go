@@ -130,6 +130,18 @@ func deleteFolders(tx *db.Tx, ids []string) error {
 	})
 }
 
+// Garbage counts the objects that wait to be removed from the stores, as far as most, and sums the bytes of those that
+// were the content of files.
+func Garbage(q db.Querier, most int64) (objects, bytes int64, err error) {
+	err = q.QueryRow(`
+		SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT)
+		FROM (SELECT size FROM garbage WHERE NOT collected LIMIT $1) g`, most).Scan(&objects, &bytes)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count garbage: %w", err)
+	}
+	return objects, bytes, nil
+}
+
 // releaseAll takes one reference away from each object; those that nothing refers to any more become garbage of that owner after the grace period.
 func (t *Tree) releaseAll(tx *db.Tx, objects []string, owner string) error {
 	after := t.now() + t.Grace.Milliseconds()

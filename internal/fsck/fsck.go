@@ -129,6 +129,9 @@ type check struct {
 	named  int               // objects whose files were looked for
 }
 
+// Command is the name under which Check records its outcome, see db.LastOutcome.
+const Command = "fsck"
+
 // Check looks at everything and reports what it finds. An error means that it could not go on; what a store does not do is a finding.
 func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	c := &check{Service: s, Options: o, ctx: ctx, stores: map[string]*shelf{}}
@@ -159,7 +162,9 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 			return c.Summary, fmt.Errorf("look for leftovers: %w", err)
 		}
 	}
-	return c.Summary, nil
+	return c.Summary, s.DB.Write(ctx, func(tx *db.Tx) error {
+		return tx.SetOutcome(Command, db.Outcome{EndedAt: s.Now().UnixMilli(), Problems: int64(c.Findings)})
+	})
 }
 
 // found reports a finding, and mends it first when mend is not nil.

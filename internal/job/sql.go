@@ -208,6 +208,21 @@ func CountOpen(q db.Querier, ownerID string) (n int, err error) {
 	return n, nil
 }
 
+// Counts are how many jobs there are of each status.
+type Counts struct{ Pending, Running, Completed, Failed int64 }
+
+// Count counts the jobs of each status, as far as most.
+func Count(q db.Querier, most int64) (c Counts, err error) {
+	part := func(status string) string {
+		return "(SELECT COUNT(*) FROM (SELECT 1 FROM jobs WHERE status = '" + status + "' LIMIT $1) " + status + ")"
+	}
+	err = q.QueryRow("SELECT "+part(Pending)+", "+part(Running)+", "+part(Completed)+", "+part(Failed), most).Scan(&c.Pending, &c.Running, &c.Completed, &c.Failed)
+	if err != nil {
+		return Counts{}, fmt.Errorf("count jobs by status: %w", err)
+	}
+	return c, nil
+}
+
 // CountOpenOf counts the jobs of a type that have not ended, as far as most.
 func CountOpenOf(q db.Querier, jobType string, most int) (n int, err error) {
 	err = q.QueryRow(`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"larder/internal/blob"
@@ -19,7 +20,9 @@ const (
 // Standing is how a provider's store stands at the moment.
 type Standing struct {
 	Provider Provider
-	Err      error // why it cannot be used, nil when it can
+	Err      error         // why it cannot be used, nil when it can
+	Latency  time.Duration // of its answer, where Err is nil
+	Free     int64         // bytes free on the disk; -1 where that isn't known
 }
 
 // look is one question to a store, for all who ask at the same time.
@@ -28,6 +31,8 @@ type look struct {
 	done chan struct{} // closed when what follows is there
 	err  error
 	at   time.Time // when it was answered
+	took time.Duration
+	free int64 // see Standing
 }
 
 // waitForLooks waits for those who are asking a store, though for no longer than they should take: a disk that hangs is not to hold up a stop.
@@ -67,7 +72,7 @@ func (r *Registry) Standings(ctx context.Context, patience time.Duration) ([]Sta
 		if p.Type == BuiltIn {
 			until = ctx
 		}
-		list[i] = Standing{p, looks[i].outcome(until)}
+		list[i] = looks[i].standing(p, until)
 	}
 	return list, nil
 }
@@ -77,6 +82,16 @@ func (r *Registry) Stand(ctx context.Context, p Provider) error {
 	ctx, cancel := context.WithTimeout(ctx, LookTime)
 	defer cancel()
 	return r.look(p).outcome(ctx)
+}
+
+func (l *look) standing(p Provider, until context.Context) Standing {
+	err := l.outcome(until)
+	select {
+	case <-l.done:
+		return Standing{Provider: p, Err: err, Latency: l.took, Free: l.free}
+	default:
+		return Standing{Provider: p, Err: err, Free: -1}
+	}
 }
 
 func (l *look) outcome(ctx context.Context) error {
@@ -95,7 +110,7 @@ func (r *Registry) look(p Provider) *look {
 	if l := r.looks[p.ID]; l != nil && l.by == p && !r.stale(l) {
 		return l
 	}
-	l := &look{by: p, done: make(chan struct{})}
+	l := &look{by: p, done: make(chan struct{}), free: -1}
 	if r.ctx.Err() != nil {
 		l.err = blob.Unavailable("ask a store", r.ctx.Err())
 		close(l.done)
@@ -106,8 +121,13 @@ func (r *Registry) look(p Provider) *look {
 		defer close(l.done)
 		ctx, cancel := context.WithTimeout(r.ctx, LookTime)
 		defer cancel()
+		begin := r.cfg.Now()
 		l.err = r.ask(ctx, p)
+		if l.err == nil && p.Type == BuiltIn {
+			l.free = r.free(p)
+		}
 		l.at = r.cfg.Now()
+		l.took = l.at.Sub(begin)
 	})
 	return l
 }
@@ -141,6 +161,19 @@ func (r *Registry) ask(ctx context.Context, p Provider) error {
 		return nil
 	}
 	return err
+}
+
+// free returns how many bytes are free on the disk of a provider, -1 when that can't be told.
+func (r *Registry) free(p Provider) int64 {
+	dir, err := r.dir(p.Bucket)
+	if err != nil {
+		return -1
+	}
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return -1
+	}
+	return int64(disk.Bavail) * int64(disk.Bsize)
 }
 
 // forget drops what was known of providers that are gone.

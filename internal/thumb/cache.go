@@ -307,6 +307,13 @@ func (c *cache) contents() ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
+// size tells how many thumbnails are kept, as far as is known, and their bytes.
+func (c *cache) size() (files int, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.known), c.bytes
+}
+
 // drop removes all thumbnails of a content.
 func (c *cache) drop(content string) {
 	c.mu.Lock()

@@ -79,6 +79,9 @@ func New(cfg Config) *Maker {
 	return m
 }
 
+// Kept tells how many thumbnails this process knows to be in the cache, and how many bytes they take.
+func (m *Maker) Kept() (files int, bytes int64) { return m.cache.size() }
+
 // Close stops what is under way and waits for its end. Later calls of Get fail.
 func (m *Maker) Close() {
 	m.mu.Lock()

@@ -491,6 +491,12 @@ var mutations = []mutation{
 		`	if errors.Is(err, db.ErrMalformed) {`, `	if err != nil {`, "internal/app", "^TestOtherDatabasesAreNotSetAside$"},
 	{"log-aside-told", "that the access log was set aside is told by the readiness probe", "internal/app/run.go",
 		`if detail == "" && a.auditAside != "" {`, `if detail != "" && a.auditAside != "" {`, "internal/app", "^TestMalformedAccessLogIsSetAside$"},
+	{"system-store", "administrators are warned of a store that is away", api + "/admin_system.go",
+		`reply.Warnings = append(reply.Warnings, warning)`, `_ = warning`, api, "^TestSystemWithAStoreThatHangs$/^sqlite$"},
+	{"system-space", "administrators are warned of a disk that is nearly full", api + "/admin_system.go",
+		`case s.Free >= 0 && s.Free-a.MinFree < a.MinFree:`, `case s.Free < 0:`, api, "^TestSystemWarnsOfLittleSpace$"},
+	{"system-redis", "administrators are warned of rate limits that are not shared", "internal/app/system.go",
+		`!is || !shared.Down()`, `!is || shared.Down()`, api, "^TestSystemWarnsOfLimitsThatAreNotShared$"},
 	{"log-crowds", "nobody pushes out of the access log what others did (C113)", "internal/audit/crowd.go",
 		`if c.alone[who] < l.Alone {`, `if c.alone[who] < l.Alone || l.Alone > 0 {`, "internal/audit", "^TestNobodyCrowdsOthersOut$/^sqlite$"},
 

@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"larder/internal/backup"
+	"larder/internal/db"
+	"larder/internal/files"
+	"larder/internal/fsck"
+	"larder/internal/job"
+	"larder/internal/provider"
+)
+
+const (
+	// systemTime bounds what the page waits for disks, and systemBucketTime what it waits for buckets.
+	systemTime       = 2 * time.Second
+	systemBucketTime = 1500 * time.Millisecond
+	// maxCounted is how far rows are counted.
+	maxCounted = 100_000
+)
+
+type systemDatabaseReply struct {
+	Engine        string `json:"engine" required:"true" enum:"sqlite,postgres"`
+	SchemaVersion int    `json:"schemaVersion" required:"true"`
+	Reachable     bool   `json:"reachable" required:"true"`
+}
+
+type systemStoreReply struct {
+	ProviderID string `json:"providerId" required:"true"`
+	Name       string `json:"name" required:"true"`
+	Type       string `json:"type" required:"true" enum:"store_a,store_b,store_c"`
+	Status     string `json:"status" required:"true" enum:"ok,unavailable"`
+	LatencyMS  *int64 `json:"latencyMs" required:"true" description:"Of its answer, at most some seconds old; null when it is unavailable."`
+	FreeSpace  *int64 `json:"freeSpace" required:"true" description:"Bytes free on the disk; null for buckets and for a disk that is not available."`
+}
+
+type systemJobsReply struct {
+	Pending   int64 `json:"pending" required:"true"`
+	Running   int64 `json:"running" required:"true"`
+	Completed int64 `json:"completed" required:"true" description:"In the last 30 days."`
+	Failed    int64 `json:"failed" required:"true" description:"In the last 30 days."`
+}
+
+type systemGarbageReply struct {
+	Objects int64 `json:"objects" required:"true" description:"That wait to be removed from the stores."`
+	Bytes   int64 `json:"bytes" required:"true" description:"Of those that were the content of files."`
+}
+
+type systemThumbnailsReply struct {
+	Files int   `json:"files" required:"true"`
+	Bytes int64 `json:"bytes" required:"true"`
+}
+
+type systemCachesReply struct {
+	Thumbnails *systemThumbnailsReply `json:"thumbnails" required:"true" description:"Of the replica that answers; null when they are switched off."`
+}
+
+type systemOutcomeReply struct {
+	EndedAt  int64 `json:"endedAt" required:"true" description:"ms."`
+	Problems int64 `json:"problems" required:"true" description:"That it told of."`
+}
+
+type systemReply struct {
+	Version    string              `json:"version" required:"true"`
+	Database   systemDatabaseReply `json:"database" required:"true"`
+	Stores     []systemStoreReply  `json:"stores" required:"true" description:"All providers, the oldest first."`
+	Jobs       systemJobsReply     `json:"jobs" required:"true" description:"Counted as far as 100000 of each status."`
+	Garbage    systemGarbageReply  `json:"garbage" required:"true" description:"Counted as far as 100000."`
+	Caches     systemCachesReply   `json:"caches" required:"true"`
+	LastBackup *systemOutcomeReply `json:"lastBackup" required:"true" description:"The last one that was completed; null when there was none."`
+	LastFsck   *systemOutcomeReply `json:"lastFsck" required:"true" description:"The last one that came to its end; null when there was none."`
+	Warnings   []string            `json:"warnings" required:"true" description:"What an administrator should look after, in sentences; some concern the replica that answers alone."`
+}
+
+// system tells the state of the installation. It waits for no store beyond systemTime, and counts no further than maxCounted.
+func (a *API) system(c *call, _ struct{}) (systemReply, error) {
+	reply := systemReply{Version: a.Version, Stores: []systemStoreReply{}, Warnings: []string{}}
+	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemRows, a.systemStores} {
+		if err := part(c.ctx(), &reply); err != nil {
+			return systemReply{}, err
+		}
+	}
+	if a.Thumbs != nil {
+		files, bytes := a.Thumbs.Kept()
+		reply.Caches.Thumbnails = &systemThumbnailsReply{files, bytes}
+	}
+	reply.Warnings = append(reply.Warnings, a.Warnings()...)
+	return reply, nil
+}
+
+func (a *API) systemDatabase(ctx context.Context, reply *systemReply) (err error) {
+	reply.Database = systemDatabaseReply{Engine: string(a.DB.Dialect()), Reachable: true}
+	reply.Database.SchemaVersion, err = a.DB.SchemaVersion(ctx)
+	return err
+}
+
+// systemRows fills in what the database knows.
+func (a *API) systemRows(ctx context.Context, reply *systemReply) error {
+	q := a.DB.Read(ctx)
+	jobs, err := job.Count(q, maxCounted)
+	if err != nil {
+		return err
+	}
+	reply.Jobs = systemJobsReply(jobs)
+	if reply.Garbage.Objects, reply.Garbage.Bytes, err = files.Garbage(q, maxCounted); err != nil {
+		return err
+	}
+	for command, to := range map[string]**systemOutcomeReply{backup.Command: &reply.LastBackup, fsck.Command: &reply.LastFsck} {
+		last, err := db.LastOutcome(q, command)
+		switch {
+		case err == nil:
+			*to = &systemOutcomeReply{last.EndedAt, last.Problems}
+		case !errors.Is(err, db.ErrNoRows):
+			return err
+		}
+	}
+	return nil
+}
+
+// systemStores fills in how the stores stand, with a warning for each that is away or nearly full.
+func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
+	ctx, cancel := context.WithTimeout(ctx, systemTime)
+	defer cancel()
+	standings, err := a.Standings(ctx, systemBucketTime)
+	if err != nil {
+		return err
+	}
+	for _, s := range standings {
+		store := systemStoreReply{ProviderID: s.Provider.ID, Name: s.Provider.Name, Type: s.Provider.Type, Status: "ok"}
+		if s.Err == nil {
+			latency := s.Latency.Milliseconds()
+			store.LatencyMS = &latency
+		} else {
+			store.Status = "unavailable"
+		}
+		if s.Free >= 0 {
+			store.FreeSpace = &s.Free
+		}
+		reply.Stores = append(reply.Stores, store)
+		if warning := a.storeWarning(s); warning != "" {
+			reply.Warnings = append(reply.Warnings, warning)
+		}
+	}
+	return nil
+}
+
+// storeWarning is what is wrong with a store, "" for nothing.
+func (a *API) storeWarning(s provider.Standing) string {
+	switch {
+	case s.Err != nil:
+		return fmt.Sprintf("The store of the provider %q does not answer, or can't be used. The log says why.", s.Provider.Name)
+	case s.Free >= 0 && s.Free < a.MinFree:
+		return fmt.Sprintf("The disk of the provider %q is full: %d MiB are free, and below %d MiB (LARDER_MIN_FREE) nothing is taken in.", s.Provider.Name, s.Free>>20, a.MinFree>>20)
+	case s.Free >= 0 && s.Free-a.MinFree < a.MinFree:
+		return fmt.Sprintf("The disk of the provider %q is nearly full: %d MiB are free, and below %d MiB (LARDER_MIN_FREE) nothing is taken in.", s.Provider.Name, s.Free>>20, a.MinFree>>20)
+	}
+	return ""
+}

@@ -1,0 +1,147 @@
+package api_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/backup"
+	"larder/internal/blob/s3/s3test"
+	"larder/internal/config"
+	"larder/internal/db"
+	"larder/internal/fsck"
+	"larder/internal/kv/kvtest"
+	"larder/internal/secret"
+)
+
+// warnings are what the page of the system warns of.
+func warnings(c *apptest.Client) string {
+	return fmt.Sprint(c.Get("/api/admin/system").OK(200).Value("warnings"))
+}
+
+// Addition: GET /api/admin/system.
+func TestSystem(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		status(t, "a user", alice.Get("/api/admin/system"), 403, "FORBIDDEN")
+		system := func() *apptest.Reply { return admin.Get("/api/admin/system").OK(200) }
+
+		reply := system()
+		fields(t, "data", object(t, reply.Body)["data"], "version", "database", "stores", "jobs", "garbage", "caches", "lastBackup", "lastFsck", "warnings")
+		newest, err := db.SchemaVersion()
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine := "sqlite"
+		if len(l.Apps) > 1 {
+			engine = "postgres"
+		}
+		equal(t, "version", reply.Value("version"), "1.2.3-test")
+		equal(t, "database", reply.Value("database"), m{"engine": engine, "schemaVersion": newest, "reachable": true})
+		equal(t, "jobs", reply.Value("jobs"), m{"pending": 0, "running": 0, "completed": 0, "failed": 0})
+		equal(t, "garbage", reply.Value("garbage"), m{"objects": 0, "bytes": 0})
+		equal(t, "caches", reply.Value("caches"), m{"thumbnails": m{"files": 0, "bytes": 0}})
+		equal(t, "the last backup", reply.Value("lastBackup"), nil)
+		equal(t, "the last check", reply.Value("lastFsck"), nil)
+		equal(t, "warnings", reply.Value("warnings"), []string{})
+		equal(t, "stores", len(reply.Value("stores").([]any)), 1)
+		store := reply.Value("stores").([]any)[0]
+		fields(t, "a store", store, "providerId", "name", "type", "status", "latencyMs", "freeSpace")
+		if s := store.(map[string]any); s["name"] != "local" || s["type"] != "store_a" || s["status"] != "ok" || s["latencyMs"] == nil || s["freeSpace"] == nil {
+			t.Errorf("the store of the first start: %v", s)
+		}
+
+		mkdir(alice, "/home/alice", "d")
+		moved, gone := alice.Upload("/home/alice", "a.txt", []byte("a")), alice.Upload("/home/alice", "b.txt", []byte("b"))
+		alice.Post("/api/files/"+moved+"/move", m{"targetPath": "/home/alice/d"}).OK(200)
+		alice.Delete("/api/files/" + gone).OK(200)
+		l.Sweep()
+		if _, err := l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Report: func(f fsck.Finding) { t.Error(f.Text) }}); err != nil {
+			t.Fatal(err)
+		}
+		now := l.Clock.Now().UnixMilli()
+		options := backup.Options{Dir: filepath.Join(t.TempDir(), "backup"), Keep: 1}
+		if _, err := l.Apps[0].Backup(t.Context(), "", options); err != nil {
+			t.Fatal(err)
+		}
+		reply = system()
+		equal(t, "jobs", reply.Value("jobs"), m{"pending": 0, "running": 0, "completed": 1, "failed": 0})
+		equal(t, "garbage", reply.Value("garbage"), m{"objects": 1, "bytes": 1})
+		equal(t, "the last backup", reply.Value("lastBackup"), m{"endedAt": now, "problems": 0})
+		equal(t, "the last check", reply.Value("lastFsck"), m{"endedAt": now, "problems": 0})
+	})
+}
+
+// A store that hangs holds the page up for a moment only, and is warned of.
+func TestSystemWithAStoreThatHangs(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, store, bucket := l.Admin(t), &traffic{}, s3test.New(t)
+		address := standBefore(t, bucket, store.before, nil)
+		t.Cleanup(func() { store.hang(false) })
+		store.hang(true)
+		admin.Post(providers, M{"name": "far away", "type": "store_b", "endpoint": address, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
+		reply := admin.Get("/api/admin/system").OK(200)
+		for _, value := range reply.Value("stores").([]any) {
+			s := value.(map[string]any)
+			if s["name"] == "far away" && (s["status"] != "unavailable" || s["latencyMs"] != nil || s["freeSpace"] != nil) || s["name"] == "local" && s["status"] != "ok" {
+				t.Error(s)
+			}
+		}
+		if w := fmt.Sprint(reply.Value("warnings")); strings.Count(w, "does not answer") != 1 || !strings.Contains(w, `"far away"`) {
+			t.Errorf("warnings: %s", w)
+		}
+		store.hang(false)
+		for warnings(admin) != "[]" { // a question that still hangs fails first
+			<-time.After(time.Millisecond)
+		}
+	}, apptest.ReachLoopback)
+}
+
+func TestSystemWarnsOfLittleSpace(t *testing.T) {
+	t.Parallel()
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(t.TempDir(), &disk); err != nil {
+		t.Fatal(err)
+	}
+	free := int64(disk.Bavail) * int64(disk.Bsize)
+	for words, least := range map[string]int64{"is full": 1 << 60, "is nearly full": free / 4 * 3, "[]": 1} {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.MinFree = least })
+			if w := warnings(l.Admin(t)); !strings.Contains(w, words) {
+				t.Errorf("with a floor of %d of %d: %s", least, free, w)
+			}
+		})
+	}
+}
+
+func TestSystemWarnsOfAnAccessLogThatWasSetAside(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", func(cfg *config.Config) {
+		if err := os.WriteFile(cfg.AuditFile(), []byte(strings.Repeat("no database", 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if w := warnings(l.Admin(t)); !strings.Contains(w, "audit.db.malformed-") {
+		t.Errorf("warnings: %s", w)
+	}
+}
+
+func TestSystemWarnsOfLimitsThatAreNotShared(t *testing.T) {
+	t.Parallel()
+	server := kvtest.StartServer(t)
+	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.RedisURL = secret.Text(server.URL) })
+	admin := l.Admin(t)
+	equal(t, "warnings while Redis answers", warnings(admin), "[]")
+	server.Stop()
+	if w := warnings(admin); !strings.Contains(w, "Redis does not answer") {
+		t.Errorf("warnings: %s", w)
+	}
+}

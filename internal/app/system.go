@@ -1,0 +1,31 @@
+package app
+
+import "larder/internal/kv/redis"
+
+// warnings are what an administrator should know about this process, a sentence each. To add one, add a function that returns it, or "".
+func (a *App) warnings() []string {
+	var sentences []string
+	for _, warn := range []func() string{
+		a.warnOfAudit,
+		a.warnOfRedis,
+	} {
+		if sentence := warn(); sentence != "" {
+			sentences = append(sentences, sentence)
+		}
+	}
+	return sentences
+}
+
+func (a *App) warnOfAudit() string {
+	if a.auditAside == "" {
+		return ""
+	}
+	return "The access log was damaged when the service started, so it was set aside as " + a.auditAside + " and a new one was begun. Check the disk."
+}
+
+func (a *App) warnOfRedis() string {
+	if shared, is := a.counters.(*redis.Store); !is || !shared.State().Down {
+		return ""
+	}
+	return "Redis does not answer, so each replica counts rate limits by itself. They are shared again as soon as it answers."
+}
