@@ -96,10 +96,10 @@ func (s server) refused(opened, written string) map[string]string {
 	want := map[string]string{
 		"change the picture": written, "change /dev/mem": written, "nameless file": written, "mode of the picture": none, "owner of the picture": none, "lock the picture": none,
 		"tcp": none, "udp": none, "unix socket": none, "abstract socket": none, "socketpair": none,
-		"clone": no, "clone into a namespace": no, "fork": none, "vfork": none, "clone3": none, "unshare": none, "setns": none,
+		"clone": no, "clone into a namespace": no, "clone a thread into a namespace": no, "fork": none, "vfork": none, "clone3": none, "unshare": none, "setns": none,
 		"setsid": none, "setpgid": none, "outlive the parent": no, "ptrace": none, "process_vm_readv": none, "process_vm_writev": none,
 		"kill": no, "kill a group": no, "kill its group": no, "kill all": no, "kill itself": "", "tkill": none, "tgkill": no, "rt_sigqueueinfo": none, "pidfd_open": none, "pidfd_send_signal": none,
-		"signal by a file": no, "signal of a file": no, "ioctl": no, "more memory": no, "more time": none, "the parent's limits": no,
+		"signal by a file": no, "signal of a file": no, "ioctl": no, "more memory": no, "another limit": no, "more time": none, "the parent's limits": no,
 		"execve /bin/sh": none, "execveat /bin/sh": none, "execve itself": none, "execve in a thread": none,
 	}
 	for _, call := range []string{

@@ -162,6 +162,7 @@ func (o Orders) Attempt() map[string]string {
 	}
 	call("clone", unix.SYS_CLONE, uintptr(unix.SIGCHLD))
 	call("clone into a namespace", unix.SYS_CLONE, unix.CLONE_NEWNET|uintptr(unix.SIGCHLD))
+	call("clone a thread into a namespace", unix.SYS_CLONE, unix.CLONE_THREAD|unix.CLONE_NEWNET) // makes no sense to the kernel otherwise either
 	clone3 := [8]uint64{4: uint64(unix.SIGCHLD)}
 	call("clone3", unix.SYS_CLONE3, uintptr(unsafe.Pointer(&clone3)), unsafe.Sizeof(clone3))
 	call("unshare", unix.SYS_UNSHARE, unix.CLONE_FILES)
@@ -193,6 +194,8 @@ func (o Orders) Attempt() map[string]string {
 
 	limit := unix.Rlimit{Cur: maxLimit, Max: maxLimit}
 	call("more memory", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_DATA, uintptr(unsafe.Pointer(&limit)))
+	var zero unix.Rlimit
+	call("another limit", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, uintptr(unsafe.Pointer(&zero))) // which takes no privilege
 	call("more time", unix.SYS_SETRLIMIT, unix.RLIMIT_CPU, uintptr(unsafe.Pointer(&limit)))
 	call("the parent's limits", unix.SYS_PRLIMIT64, parent, unix.RLIMIT_NOFILE, 0, uintptr(unsafe.Pointer(&limit)))
 
