@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -10,6 +11,7 @@ import (
 
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/vpath"
 )
 
 const (
@@ -48,6 +50,8 @@ func (n NewInvite) check() error {
 		return fault.New(fault.Invalid, "An invite lasts for a minute at least, and ten years at most.")
 	case utf8.RuneCountInString(n.Note) > maxNoteRunes:
 		return fault.Newf(fault.Invalid, "A note has at most %d characters.", maxNoteRunes)
+	case strings.ContainsFunc(n.Note, func(r rune) bool { return vpath.Unprintable(r) && r != '\n' && r != '\t' }):
+		return fault.New(fault.Invalid, "A note must not contain control characters or text-direction overrides.")
 	}
 	return nil
 }

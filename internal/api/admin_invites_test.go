@@ -64,12 +64,14 @@ func TestInvites(t *testing.T) {
 			"0 uses": {"maxUses": 0}, "-1 uses": {"maxUses": -1}, "10001 uses": {"maxUses": 10001}, "1.5 uses": {"maxUses": 1.5}, "59 seconds": {"expiresIn": 59}, "0 seconds": {"expiresIn": 0},
 			"beyond ten years": {"expiresIn": 315360001}, "a note of 201": {"note": strings.Repeat("ü", 201)}, "a note that is a number": {"note": 1},
 			"201 characters, decomposed": {"note": strings.Repeat("u\u0308", 201)},
+			"an override":                {"note": "a\u202eb"}, "an isolate": {"note": "a\u2066b"}, "a control character": {"note": "a\x07"}, "a return": {"note": "a\rb"},
 		} {
 			status(t, name, admin.Post(path, body), 400, "VALIDATION_ERROR")
 		}
 		for name, body := range map[string]M{
 			"10000 uses": {"maxUses": 10000}, "60 seconds": {"expiresIn": 60}, "ten years": {"expiresIn": 315360000}, "a note of 200": {"note": strings.Repeat("ü", 200)},
 			"200 characters, decomposed": {"note": strings.Repeat("u\u0308", 200)}, "nulls": {"maxUses": nil, "expiresIn": nil, "note": nil},
+			"two lines": {"note": "for Lee\n\tand Max"}, "from right to left": {"note": "לי"},
 		} {
 			status(t, name, admin.Post(path, body), 201, "")
 		}

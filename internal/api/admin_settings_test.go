@@ -75,7 +75,7 @@ func TestBadSettings(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		bad := map[string][]any{
-			"siteTitle":                  {1, true, []string{}, strings.Repeat("ü", 201), "a\r\nBcc: eve@example.org", "a\nb", "a\tb", "a\u2028b", "a\x7f"},
+			"siteTitle":                  {1, true, []string{}, strings.Repeat("ü", 201), "a\r\nBcc: eve@example.org", "a\nb", "a\tb", "a\u2028b", "a\x7f", "a\u202eb", "\u202aa", "a\u2066b", "a\u2069"},
 			"siteLogo":                   {1, "javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)", "java\tscript:alert(1)", "data:image/png;base64,AAAA", "DATA:text/html,x", "vbscript:x", "file:///etc/passwd", "ftp://example.org/a", "//example.org/a.png", "/\\example.org", "\\\\example.org", "logo.png", "http://", "https:example.org", "https://user:pass@example.org/a", "https://example.org/a b", "https://example.org/" + strings.Repeat("x", 1981)},
 			"siteFavicon":                {"javascript:alert(1)", "data:image/png;base64,AAAA", "//example.org/a.png", "favicon.ico", false},
 			"captchaSiteKey":             {1, strings.Repeat("x", 501), "a\nb"},

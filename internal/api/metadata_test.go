@@ -96,6 +96,8 @@ func TestMetadataLimits(t *testing.T) {
 		{"customTitle", strings.Repeat(decomposed, 201), nil},
 		{"customTitle", strings.Repeat("\u0958", 101), nil}, // becomes two characters each in NFC
 		{"customTitle", " a \"<b>\" & 中文 ", " a \"<b>\" & 中文 "},
+		{"customTitle", " ", nil},
+		{"customTitle", " \u00a0\u3000", nil}, // blank in any script
 		{"customTitle", "a\nb", nil},
 		{"customTitle", "a\u007f", nil},
 		{"customTitle", "a\u0085", nil},

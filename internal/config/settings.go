@@ -152,7 +152,7 @@ var settings = []setting{
 		rule: duration(time.Second, func(c *Config) *time.Duration { return &c.LogRetention }),
 	},
 	{
-		flag: "garbage-grace", def: "1h", meaning: "how long the bytes of a deleted file stay in the store; they are gone within a minute after",
+		flag: "garbage-grace", def: "1h", meaning: "how long the bytes of a deleted file stay in the store; they are gone within a minute after, and sooner where an account would have more than twice its quota there",
 		rule: duration(0, func(c *Config) *time.Duration { return &c.GarbageGrace }),
 	},
 

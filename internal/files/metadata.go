@@ -165,6 +165,9 @@ func (c *Change) check() (err error) {
 	if c.Title, err = cleanText(c.Title, "customTitle", maxTitle); err != nil {
 		return err
 	}
+	if c.Title.Value != nil && strings.TrimSpace(*c.Title.Value) == "" {
+		return fault.New(fault.Invalid, "customTitle must not be blank. Give null for none.")
+	}
 	if c.Emoji, err = cleanText(c.Emoji, "iconEmoji", maxEmoji); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"larder/internal/fault"
 	"larder/internal/mail"
+	"larder/internal/vpath"
 )
 
 const (
@@ -40,6 +41,11 @@ func (s Settings) Check() error {
 		}
 		if !utf8.ValidString(text.value) || strings.ContainsFunc(text.value, breaks) {
 			return fault.Newf(fault.Invalid, "%s is a single line without control characters.", text.name)
+		}
+	}
+	for name, shown := range map[string]string{"siteTitle": s.SiteTitle, "smtpFromName": s.SMTPFromName} {
+		if strings.ContainsFunc(shown, vpath.Unprintable) { // it would turn around the text that it stands in
+			return fault.Newf(fault.Invalid, "%s must not contain text-direction overrides.", name)
 		}
 	}
 	switch {

@@ -496,7 +496,7 @@ var mutations = []mutation{
 	{"system-space", "administrators are warned of a disk that is nearly full", api + "/admin_system.go",
 		`case s.Free >= 0 && s.Free-a.MinFree < a.MinFree:`, `case s.Free < 0:`, api, "^TestSystemWarnsOfLittleSpace$"},
 	{"system-redis", "administrators are warned of rate limits that are not shared", "internal/app/system.go",
-		`!is || !shared.Down()`, `!is || shared.Down()`, api, "^TestSystemWarnsOfLimitsThatAreNotShared$"},
+		`!is || !shared.State().Down`, `!is || shared.State().Down`, api, "^TestSystemWarnsOfLimitsThatAreNotShared$"},
 	{"log-crowds", "nobody pushes out of the access log what others did (C113)", "internal/audit/crowd.go",
 		`if c.alone[who] < l.Alone {`, `if c.alone[who] < l.Alone || l.Alone > 0 {`, "internal/audit", "^TestNobodyCrowdsOthersOut$/^sqlite$"},
 
@@ -622,6 +622,14 @@ var mutations = []mutation{
 		`Most: searchesAtOnce}`, `Most: searchesInAll}`, api, "^TestSearchesOfVisitorsShareFourPlaces$"},
 	{"search-places", "searches of visitors wait for a place before they read anything", api + "/publicfiles.go",
 		`return acquireSearch(c.ctx(), c.a.searches, address)`, `return func() {}, nil`, api, "^TestSearchesWaitBeforeTheDatabase$"},
+
+	// texts that are shown beside others
+	{"text-blank-title", "a title is not blank", files + "/metadata.go",
+		`strings.TrimSpace(*c.Title.Value) == ""`, `strings.TrimSpace(*c.Title.Value) == "\n"`, api, "^TestMetadataLimits$"},
+	{"text-site-title", "the site's title does not turn texts around", "internal/site/check.go",
+		`if strings.ContainsFunc(shown, vpath.Unprintable) {`, `if shown == "\u202e" {`, api, "^TestBadSettings$/^sqlite$"},
+	{"text-invite-note", "a note does not turn texts around", account + "/invites.go",
+		`return vpath.Unprintable(r) && r != '\n' && r != '\t'`, `return r == 0`, api, "^TestInvites$/^sqlite$"},
 
 	// the page of the web UI (C78)
 	{"ui-nonce", "no answer's nonce lets anything into another", api + "/ui.go",
