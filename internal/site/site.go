@@ -104,6 +104,7 @@ func (s *Store) Save(tx *db.Tx, settings Settings) error {
 	if err := s.save(tx, settings.fields()); err != nil {
 		return fmt.Errorf("save site settings: %w", err)
 	}
+	tx.AfterCommit(s.recent.forget)
 	return tx.BumpConfig()
 }
 
@@ -154,6 +155,7 @@ func (s *Store) Current(ctx context.Context, version int64) (Settings, error) {
 		if err := s.load(s.db.Read(ctx), &settings); err != nil {
 			return Settings{}, fmt.Errorf("load site settings: %w", err)
 		}
+		s.recent.forget() // there is a new version: Recent has an older one
 		return settings, nil
 	})
 }
@@ -166,7 +168,7 @@ type recent struct {
 	changes  uint64    // made by this process
 }
 
-// forget ends what is kept, and what a reader under way would keep.
+// forget drops what is kept, and what a reader under way would keep.
 func (r *recent) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
