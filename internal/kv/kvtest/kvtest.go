@@ -195,6 +195,11 @@ func clockBack(b *bench) { // abuse case C129
 	b.take("k", 5, time.Minute, 0) // a look is enough to notice
 	b.clock.Advance(time.Minute)
 	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
+
+	b.take("returned", 5, time.Minute, 1) // and given back: a full bucket stays full
+	b.take("returned", 5, time.Minute, -1)
+	b.clock.Advance(-2 * time.Hour)
+	b.want(b.take("returned", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
 }
 
 func changes(b *bench) {

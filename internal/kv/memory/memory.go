@@ -72,7 +72,9 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	b := element.Value.(*bucket)
 	b.class.MoveToFront(element)
 	level, result := spend.Take(spend.Level(b.full, now))
-	b.full = now + level
+	if b.full = now + level; level == 0 { // full: a clock that is put back would make it look empty
+		s.remove(element)
+	}
 	return result, nil
 }
 

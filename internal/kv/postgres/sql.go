@@ -45,7 +45,8 @@ func (b bucket) take(tx *db.Tx) (after int64, taken bool, err error) {
 	return after, err == nil, err
 }
 
-// giveBack returns a negative cost to the bucket, up to full, and returns the level afterwards.
+// giveBack returns a negative cost to the bucket, up to full, and returns the level afterwards. A full
+// bucket is deleted: it is worth nothing, and a clock that is put back would make it look empty.
 func (b bucket) giveBack(tx *db.Tx) (after int64, err error) {
 	err = tx.QueryRow(`
 		UPDATE guesses
@@ -54,6 +55,9 @@ func (b bucket) giveBack(tx *db.Tx) (after int64, err error) {
 		RETURNING full_at - `+clock, b.now, b.key, b.spend.Need, b.spend.Burst).Scan(&after)
 	if errors.Is(err, db.ErrNoRows) {
 		return 0, nil
+	}
+	if err == nil && after <= 0 {
+		_, err = tx.Exec("DELETE FROM guesses WHERE full_at <= "+clock+" AND target = $2", b.now, b.key)
 	}
 	return after, err
 }
