@@ -117,12 +117,12 @@ type App struct {
 	server     *http.Server
 	serving    sync.RWMutex // held by each request that is served
 	unlock     func() error
-	crowded    chan struct{} // holds one while an account may have too much garbage
+	trimSoon   chan struct{} // holds one while an account may have too much garbage
 }
 
 // Open builds everything that speaks to the database, without listening: what the commands beside `serve` need. The schema is left alone.
 func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
-	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random), crowded: make(chan struct{}, 1)}
+	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random), trimSoon: make(chan struct{}, 1)}
 	if err := privateDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
@@ -183,9 +183,9 @@ func (a *App) build() {
 		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, IDs: a.ids, Now: now, Grace: a.Config.GarbageGrace, Log: a.deps.Log,
 		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake, Active: a.Accounts.Active,
 		Heir: func(q db.Querier, userID string) (files.Heir, error) { return a.Lifecycle.Heir(q, userID) },
-		Crowded: func() {
+		TrimSoon: func() {
 			select {
-			case a.crowded <- struct{}{}:
+			case a.trimSoon <- struct{}{}:
 			default: // it is noted already
 			}
 		},

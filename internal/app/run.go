@@ -233,7 +233,7 @@ func (a *App) trim(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.crowded:
+		case <-a.trimSoon:
 		}
 		began := time.Now()
 		found, err := a.Tree.Trim(ctx)

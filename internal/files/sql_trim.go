@@ -6,13 +6,27 @@ import (
 	"larder/internal/db"
 )
 
-// garbageOwners lists the accounts that have garbage.
-func garbageOwners(q db.Querier) ([]string, error) {
-	owners, err := texts(q.Query("SELECT DISTINCT owner_id FROM garbage WHERE owner_id IS NOT NULL"))
+// garbageByOwner sums the garbage of every account that has some.
+func garbageByOwner(q db.Querier) (map[string]int64, error) {
+	rows, err := q.Query(`
+		SELECT owner_id, CAST(SUM(size) AS BIGINT)
+		FROM garbage
+		WHERE owner_id IS NOT NULL
+		GROUP BY owner_id`)
 	if err != nil {
-		return nil, fmt.Errorf("list the owners of garbage: %w", err)
+		return nil, fmt.Errorf("sum the garbage of accounts: %w", err)
 	}
-	return owners, nil
+	defer rows.Close()
+	sums := map[string]int64{}
+	for rows.Next() {
+		var owner string
+		var bytes int64
+		if err := rows.Scan(&owner, &bytes); err != nil {
+			return nil, fmt.Errorf("sum the garbage of accounts: %w", err)
+		}
+		sums[owner] = bytes
+	}
+	return sums, rows.Err()
 }
 
 // garbageOf sums the garbage of an account, whether or not the collector has begun with it.

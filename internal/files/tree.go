@@ -54,8 +54,8 @@ type Config struct {
 	Heir func(q db.Querier, userID string) (Heir, error)
 	// Wake is called when a job has been inserted; nil for nobody.
 	Wake func()
-	// Crowded is called when an account may have too much garbage, so that Trim is to be called soon; nil for nobody. It must not block.
-	Crowded func()
+	// TrimSoon is called when an account may have too much garbage, so that Trim is to be called soon; nil for nobody. It must not block.
+	TrimSoon func()
 	// Unreserved returns how many bytes of a user's uploads under way are not reserved, since they are to replace others; nil for none.
 	Unreserved func(q db.Querier, userID string) (bytes int64, err error)
 }
@@ -71,7 +71,7 @@ type Tree struct {
 	patience time.Duration // how long a deletion may take
 	budget   time.Duration // how long a piece of them may take at one store
 	resting  rests
-	crowds   crowds
+	watched  watched
 	counted  counted
 	sample   int64 // how many deleted files Usage looks at
 }

@@ -3,7 +3,9 @@ package files
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	"larder/internal/db"
@@ -22,15 +24,15 @@ import (
 // noBound is the room of an account that has no bound.
 const noBound = math.MaxInt64
 
-// crowds are the accounts whose garbage this process has to look at. Safe for concurrent use.
-type crowds struct {
+// watched is what this process knows of the garbage of accounts. Safe for concurrent use.
+type watched struct {
 	mu   sync.Mutex
 	room map[string]int64 // bytes that an account may still add before it is looked at again; absent: it was not looked at yet
 	due  map[string]bool  // to be looked at
 }
 
 // grow counts bytes that an account has added, and reports whether it is to be looked at.
-func (c *crowds) grow(owner string, bytes int64) bool {
+func (c *watched) grow(owner string, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	room, known := c.room[owner]
@@ -48,7 +50,7 @@ func (c *crowds) grow(owner string, bytes int64) bool {
 }
 
 // takeDue returns the accounts to be looked at and forgets them.
-func (c *crowds) takeDue() (owners []string) {
+func (c *watched) takeDue() (owners []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for owner := range c.due {
@@ -58,7 +60,7 @@ func (c *crowds) takeDue() (owners []string) {
 	return owners
 }
 
-func (c *crowds) setRoom(owner string, bytes int64) {
+func (c *watched) setRoom(owner string, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.room == nil {
@@ -69,7 +71,7 @@ func (c *crowds) setRoom(owner string, bytes int64) {
 
 // forgetRoom has every account looked at again when it adds something: limits may have changed, and
 // other replicas know of other garbage.
-func (c *crowds) forgetRoom() {
+func (c *watched) forgetRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.room = nil
@@ -79,17 +81,17 @@ func (c *crowds) forgetRoom() {
 // garbage.
 func (t *Tree) grows(tx *db.Tx, owner string, bytes int64) {
 	tx.AfterCommit(func() {
-		if t.crowds.grow(owner, bytes) && t.Crowded != nil {
-			t.Crowded()
+		if t.watched.grow(owner, bytes) && t.TrimSoon != nil {
+			t.TrimSoon()
 		}
 	})
 }
 
 // Trim makes the oldest garbage due of those accounts that have too much of it, as far as this
-// process has seen something change; it reports whether there is any. It is what Config.Crowded
+// process has seen something change; it reports whether there is any. It is what Config.TrimSoon
 // asks for.
 func (t *Tree) Trim(ctx context.Context) (found bool, err error) {
-	for _, owner := range t.crowds.takeDue() {
+	for _, owner := range t.watched.takeDue() {
 		some, err := t.trim(ctx, owner)
 		if err != nil {
 			return found, err
@@ -99,20 +101,38 @@ func (t *Tree) Trim(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// TrimAll is Trim for all accounts, to be called each time before the collector begins.
+// TrimAll is Trim for all accounts, to be called each time before the collector begins. It reads the
+// sums of all accounts at once, and looks closer at those that may be over the bound.
 func (t *Tree) TrimAll(ctx context.Context) error {
-	t.crowds.forgetRoom()
-	owners, err := garbageOwners(t.DB.Read(ctx))
+	t.watched.forgetRoom()
+	q := t.DB.Read(ctx)
+	garbage, err := garbageByOwner(q)
 	if err != nil {
 		return err
 	}
-	for _, owner := range owners {
-		if _, err := t.trim(ctx, owner); err != nil {
+	for owners := range slices.Chunk(slices.Sorted(maps.Keys(garbage)), accountsAtOnce) {
+		accounts, err := quota.Accounts(q, owners)
+		if err != nil {
 			return err
+		}
+		for owner, a := range accounts {
+			// Bytes that are not reserved are those of files that are to be replaced: never more than a.Taken.
+			if !bounded(a) || 2*a.Taken+garbage[owner] <= 2*a.MaxStorage {
+				continue
+			}
+			if _, err := t.trim(ctx, owner); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
+
+// accountsAtOnce is how many accounts one query asks for.
+const accountsAtOnce = 1000
+
+// bounded reports whether an account has a bound.
+func bounded(a quota.Account) bool { return a.MaxStorage >= 0 && a.MaxStorage <= math.MaxInt64/4 }
 
 // trim makes so much of an account's oldest garbage due that the rest is within the bound.
 func (t *Tree) trim(ctx context.Context, owner string) (found bool, err error) {
@@ -121,10 +141,10 @@ func (t *Tree) trim(ctx context.Context, owner string) (found bool, err error) {
 		return false, err
 	}
 	if excess <= 0 {
-		t.crowds.setRoom(owner, -excess)
+		t.watched.setRoom(owner, -excess)
 		return false, nil
 	}
-	t.crowds.setRoom(owner, 0)
+	t.watched.setRoom(owner, 0)
 	err = t.DB.Write(ctx, func(tx *db.Tx) error {
 		excess, err := t.excess(tx, owner)
 		if err != nil || excess <= 0 {
@@ -146,7 +166,7 @@ func (t *Tree) excess(q db.Querier, owner string) (bytes int64, err error) {
 		return 0, err
 	}
 	a, there := accounts[owner]
-	if !there || a.MaxStorage < 0 || a.MaxStorage > math.MaxInt64/2 {
+	if !there || !bounded(a) {
 		return -noBound, nil
 	}
 	garbage, err := garbageOf(q, owner)

@@ -61,8 +61,8 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newHouse(t, d)
-		crowded := 0
-		h.tree.Crowded = func() { crowded++ }
+		asked := 0
+		h.tree.TrimSoon = func() { asked++ }
 		h.limit("ann", 20)
 		keys := h.replaced("/home/ann/f", 2)
 		if _, err := h.tree.Trim(t.Context()); err != nil {
@@ -71,9 +71,9 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 		h.collect()
 		h.wantLeft("within the bound, in the grace period", keys, 0, 1)
 
-		crowded = 0
+		asked = 0
 		keys = append(keys, h.replaced("/home/ann/f", 8)...) // 0 is collected before: it has the same name
-		if crowded == 0 {
+		if asked == 0 {
 			t.Error("nobody is told that there is too much")
 		}
 		if found, err := h.tree.Trim(t.Context()); err != nil || !found {
