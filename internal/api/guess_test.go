@@ -343,3 +343,57 @@ func TestRefusedAnswersUseUpNoOtherTarget(t *testing.T) {
 		status(t, "the 21st", r, 429, "RATE_LIMIT_EXCEEDED")
 	}, apptest.TrustLoopback)
 }
+
+// Strangers who use up the answers of a file's password do not hold up its owner, who has a count
+// apart of the same size.
+func TestStrangersDoNotHoldUpTheOwnerOfAPassword(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, bob := l.User(t, "alice"), l.User(t, "bob")
+		rule := m{"pathPattern": "/home/alice/open/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"}}
+		mkdir(alice, "/home/alice", "open")
+		addRule(l.Admin(t), rule)
+		file := alice.Upload("/home/alice/open", "f.txt", []byte("x"))
+		guard(alice, file, "open sesame")
+		n := 0
+		give := func(c *apptest.Client, password string) *apptest.Reply {
+			n++
+			return c.Post("/api/files/"+file+"/verify-password", m{"password": password}, elsewhere(n)...)
+		}
+		for range 20 {
+			status(t, "a stranger's guess", give(bob, "wrong"), 401, "INVALID_PASSWORD")
+		}
+		status(t, "a stranger", give(bob, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+		status(t, "the owner", give(alice, "open sesame"), 200, "")
+		for range 20 {
+			status(t, "the owner's mistake", give(alice, "wrong"), 401, "INVALID_PASSWORD")
+		}
+		status(t, "the owner after 20 mistakes", give(alice, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+		l.Clock.Advance(time.Minute)
+		status(t, "the owner a minute later", give(alice, "open sesame"), 200, "")
+		status(t, "a stranger a minute later", give(bob, "open sesame"), 200, "")
+	}, apptest.TrustLoopback)
+}
+
+// A right answer to a password that the caller has set makes no guess at another one free.
+func TestOwnPasswordMakesNoGuessFree(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.TrustLoopback)
+	admin, alice := l.Admin(t), l.User(t, "alice")
+	mkdir(admin, "/uploads", "vault")
+	file := alice.Upload("/uploads/vault", "own.txt", []byte("x"))
+	addRule(admin, m{
+		"pathPattern": "/uploads/vault/**", "effect": "allow", "role": "user", "permissions": []string{"download"},
+		"requirePassword": true, "password": "1234", "priority": 1000,
+	})
+	addRule(admin, m{"pathPattern": "/uploads/vault/**", "effect": "deny", "role": "user", "permissions": []string{"download"}, "priority": 900})
+	for i := range 20 {
+		guess := fmt.Sprint("guess ", i)
+		guard(alice, file, guess)
+		r := alice.Post("/api/files/"+file+"/verify-password", m{"password": guess}, elsewhere(i)...)
+		status(t, guess, r, 403, "PASSWORD_REQUIRED")
+	}
+	guard(alice, file, "1234")
+	r := alice.Post("/api/files/"+file+"/verify-password", m{"password": "1234"}, elsewhere(20)...)
+	status(t, "the 21st guess", r, 429, "RATE_LIMIT_EXCEEDED")
+}

@@ -174,22 +174,21 @@ func (c *call) guessKey(id string, remembered bool, check func() error) error {
 	return err
 }
 
-// guessPassword limits wrong passwords: ten a minute for an IP and each of named and passwords, and
-// for each of passwords whatever the IP (see guess). It takes a place of every one of them before
-// it calls check, and gives the places back unless the password is wrong. So of any number at once,
-// on any number of replicas, no more are checked than there are places.
-func (c *call) guessPassword(named string, passwords []string, check func() error) error {
-	targets := append([]string{named}, passwords...)
-	for i, target := range targets {
+// guessPassword limits wrong passwords: ten a minute for an IP and each of byAddress, and for each of
+// everywhere whatever the IP (see guess). It takes a place of every one of them before it calls
+// check, and gives the places back unless the password is wrong. So of any number at once, on any
+// number of replicas, no more are checked than there are places.
+func (c *call) guessPassword(byAddress, everywhere []string, check func() error) error {
+	for i, target := range byAddress {
 		if err := c.takeGuess(target, 1); err != nil {
-			return errors.Join(err, c.giveBack(targets[:i]))
+			return errors.Join(err, c.giveBack(byAddress[:i]))
 		}
 	}
-	err := c.guess(passwords, fault.InvalidPassword, check)
+	err := c.guess(everywhere, fault.InvalidPassword, check)
 	if fault.Is(err, fault.InvalidPassword) {
 		return err
 	}
-	return errors.Join(err, c.giveBack(targets))
+	return errors.Join(err, c.giveBack(byAddress))
 }
 
 // giveBack takes back what was counted for answers that were not wrong, also where the client has gone meanwhile.

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"net/url"
+	"slices"
 
 	"larder/internal/access"
 	"larder/internal/audit"
@@ -40,10 +42,14 @@ func (a *API) verifyPassword(c *call, in verifyPasswordInput) (unlockedReply, er
 		return unlockedReply{}, fault.New(fault.Invalid, "There is no password to be given here.")
 	}
 	var given []string
-	err = c.guessPassword("entry:"+in.ID, passwords(door.Locks), func() (err error) {
+	byAddress, everywhere := c.targets("entry:"+in.ID, door.Locks)
+	err = c.guessPassword(byAddress, everywhere, func() (err error) {
 		given, err = c.try(door.Locks, secret.Text(*in.Password))
 		return err
 	})
+	if err == nil {
+		err = c.countOthers(door.Locks, given)
+	}
 	c.auditGuess(err, audit.Download, door.Path)
 	if err != nil {
 		return unlockedReply{}, err
@@ -84,8 +90,12 @@ func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 		door.Locks = nil // that somebody guesses there tells nobody anything
 	}
 	var given []string
-	err = c.guessPassword("path:"+path.String(), passwords(door.Locks), func() (err error) {
+	byAddress, everywhere := c.targets("path:"+path.String(), door.Locks)
+	err = c.guessPassword(byAddress, everywhere, func() (err error) {
 		if given, err = c.try(door.Locks, secret.Text(*in.Password)); err != nil {
+			return err
+		}
+		if err := c.countOthers(door.Locks, given); err != nil {
 			return err
 		}
 		door, err = a.Tree.DoorAt(c.ctx(), c.having(given), path)
@@ -125,14 +135,47 @@ func (c *call) noKey() error {
 	return nil
 }
 
-// passwords returns the targets of wrong answers besides the name that was called: each password
-// itself, since many names can lead to one. A new password has a new id, and so a new count.
-func passwords(locks []files.Lock) []string {
-	all := make([]string, len(locks))
-	for i, lock := range locks {
-		all[i] = "password:" + lock.ID
+// targets are what wrong answers count for: by address the name that was called, and each password
+// itself, since many names can lead to one; over all addresses each password. A new password has a
+// new id, and so a new count. Who may set a password is no stranger to it, and has a count over all
+// addresses that strangers can't use up.
+func (c *call) targets(named string, locks []files.Lock) (byAddress, everywhere []string) {
+	byAddress = []string{named}
+	for _, lock := range locks {
+		target := "password:" + lock.ID
+		byAddress = append(byAddress, target)
+		if lock.Own {
+			target += ":" + c.user.ID
+		}
+		everywhere = append(everywhere, target)
 	}
-	return all
+	return byAddress, everywhere
+}
+
+// countOthers counts a wrong answer for each password that was asked for and not given, when the
+// caller could have set all that were given: else a right answer to a password of their own would
+// make guesses at the others free.
+func (c *call) countOthers(locks []files.Lock, given []string) error {
+	var others []files.Lock
+	for _, lock := range locks {
+		switch is := slices.Contains(given, lock.ID); {
+		case is && !lock.Own:
+			return nil
+		case !is && !lock.Own:
+			others = append(others, lock)
+		}
+	}
+	ctx := context.WithoutCancel(c.ctx()) // a client that hangs up is counted, too
+	_, everywhere := c.targets("", others)
+	for _, target := range everywhere {
+		if _, err := c.countGuess(ctx, target, 1); err != nil {
+			return err
+		}
+		if _, err := c.takeByAddress(ctx, "wrong "+target, wrongAnswers, 1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // try holds a password against all that are asked for, and returns the ids of those that it is. Without any it takes as long as for one. Fault:

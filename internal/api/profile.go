@@ -68,7 +68,7 @@ type changeMyPasswordInput struct {
 // changeMyPassword ends all sessions, this one too: its cookie goes. Wrong present passwords have a
 // count apart from sign-ins, so that strangers do not hold up an owner who is signed in.
 func (a *API) changeMyPassword(c *call, in changeMyPasswordInput) (messageReply, error) {
-	err := c.guessPassword("account:"+c.user.ID, []string{"present:" + c.user.ID}, func() error {
+	err := c.guessPassword([]string{"account:" + c.user.ID}, []string{"present:" + c.user.ID}, func() error {
 		return a.Accounts.ChangePassword(c.ctx(), c.user, secret.Text(*in.OldPassword), secret.Text(*in.NewPassword))
 	})
 	if err != nil {

@@ -52,7 +52,7 @@ func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error
 // Fault: RateLimited.
 func (c *call) startSearch() (release func(), err error) {
 	address := addressKey(c.ip)
-	seen, err := c.a.Counters.Take(c.ctx(), "search:"+address, searchesPerMinute, time.Minute, 1)
+	seen, err := c.takeByAddress(c.ctx(), "search", searchesPerMinute, 1)
 	if err != nil {
 		return nil, err
 	}

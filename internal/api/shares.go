@@ -208,7 +208,8 @@ func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error
 		return verifyShareReply{}, err
 	}
 	var given []string
-	err = c.guessPassword("share:"+visit.ID, passwords(visit.Locks), func() (err error) {
+	byAddress, everywhere := c.targets("share:"+visit.ID, visit.Locks)
+	err = c.guessPassword(byAddress, everywhere, func() (err error) {
 		given, err = c.try(visit.Locks, secret.Text(*in.Password))
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 type Lock struct {
 	ID   string // what Actor.Unlocked names once it was given
 	Hash string
+	Own  bool // the actor may set and remove it: its entry's owner, and administrators
 }
 
 // Door is what passwords may stand before: a file about to be downloaded, or a folder about to be listed.
@@ -74,6 +75,10 @@ func (t *Tree) door(ctx context.Context, v *view, a access.Actor, n *node, facts
 	}
 	var err error
 	d.Locks, err = t.locks(ctx, v, a, n, facts, permissions[:]) // a password that opens a folder opens it for uploads, too
+	for i := range d.Locks {
+		entrys := i == 0 && facts.Guard != nil && d.Locks[i].ID == facts.Guard.ID
+		d.Locks[i].Own = entrys && a.Keeps(*facts.Guard) || a.UserID != "" && a.Role == access.Admin
+	}
 	return d, err
 }
 
