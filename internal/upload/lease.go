@@ -26,8 +26,8 @@ import (
 // or the object and goes on. If it finds neither, the store may still be at it: for assemblyTime
 // the client is asked to come back.
 const (
-	leaseTime    = 30 * time.Second // how long a lease holds unless it is renewed
-	leaseRenewal = 10 * time.Second
+	leaseTime    = 15 * time.Second // how long a lease holds unless it is renewed; less than leaseWait, so that the next completion outlasts a dead one
+	leaseRenewal = 5 * time.Second
 	leaseMost    = 10 * time.Minute // one that ends later than that is of a clock that went back
 	assemblyTime = 15 * time.Minute // a store may take as long, also without its caller; see s3.Limits
 
@@ -114,6 +114,15 @@ func (s *Service) lease(ctx context.Context, r row) (row, error) {
 func (s *Service) leased(r row) bool {
 	now := s.ms()
 	return r.completingBy != "" && now < r.completingUntil && r.completingUntil <= now+leaseMost.Milliseconds()
+}
+
+// assembling reports whether a completion holds the lease of a session, or the store may still be
+// at the object after one that broke off. Such a session does not expire: its parts may be neither
+// kept nor dropped.
+func (s *Service) assembling(r row) bool {
+	now := s.ms()
+	return r.completingUntil > 0 && now < r.completingUntil+assemblyTime.Milliseconds() &&
+		r.completingUntil <= now+leaseMost.Milliseconds()
 }
 
 // renew renews a lease until stop is called.

@@ -171,9 +171,9 @@ func TestWhileACompletionTakesLongOthersAreToldToRetry(t *testing.T) {
 			w.wantRetry(err, "another completion")
 			_, err = w.up.Parts(ctx, w.ann, id)
 			w.wantRetry(err, "which parts are there")
-			w.advance(20 * time.Second) // less than a lease, which is renewed meanwhile
+			w.advance(10 * time.Second) // less than a lease, which is renewed meanwhile
 			until(t, "the lease is renewed", func() bool {
-				return w.number("SELECT completing_until FROM upload_sessions WHERE id = $1", id) == w.clock.Load()+30_000
+				return w.number("SELECT completing_until FROM upload_sessions WHERE id = $1", id) == w.clock.Load()+15_000
 			})
 		}
 		if state.times() != 1 {
@@ -204,7 +204,7 @@ func TestALeaseIsTakenOnce(t *testing.T) {
 // dies leaves a session as a process does that dies while it holds the lease.
 func (w *world) dies(id string) {
 	w.t.Helper()
-	w.leasedUntil(id, w.clock.Load()+30_000)
+	w.leasedUntil(id, w.clock.Load()+15_000)
 }
 
 // leasedUntil gives the lease of a session to a process that is not there.
@@ -369,4 +369,32 @@ func TestAbortWhileACompletionIsUnderWay(t *testing.T) {
 			t.Errorf("%d keys are looked for again", n)
 		}
 	})
+}
+
+// A session whose time ends while its completion waits for the store does not expire: neither its
+// parts nor the object are dropped, and the completion makes the file.
+func TestSessionThatIsBeingCompletedDoesNotExpire(t *testing.T) {
+	for _, key := range []string{"", "again"} {
+		eachInPartsNamed(t, "idempotency key "+key, func(t *testing.T, w *world) {
+			id := w.begun(key, 1, 2, 3)
+			w.up.SetRenewal(time.Millisecond)
+			state, release := w.assembles()
+			w.advance(59 * time.Minute)
+			first := w.completing(ctx, id)
+			until(t, "the store assembles", state.busy)
+			w.advance(3 * time.Minute)
+			w.sweep()
+			w.wantReserved(w.ann, 2500, 1)
+			if key != "" {
+				_, err := w.up.Create(ctx, w.ann, inParts("f", 2500, key))
+				w.wantRetry(err, "a new session with the key")
+			}
+			release()
+			if err := <-first; err != nil {
+				t.Fatalf("the completion: %v", err)
+			}
+			w.wantUsed(w.ann, 2500, 1)
+			w.wantReserved(w.ann, 0, 0)
+		})
+	}
 }

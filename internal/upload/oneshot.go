@@ -321,7 +321,7 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 // keepAlive gives the row of a body under way more time, every renewEvery. Fault: UploadExpired when the row is gone, after a pause longer than its life.
 func (s *Service) keepAlive(ctx context.Context, r *row) error {
 	now := s.now()
-	if now.UnixMilli() < r.expiresAt-(Lifetime-renewEvery).Milliseconds() {
+	if now.UnixMilli() < max(r.expiresAt-(Lifetime-renewEvery).Milliseconds(), r.renewAt) {
 		return nil
 	}
 	until := now.Add(Lifetime).UnixMilli()
@@ -342,8 +342,16 @@ func (s *Service) keepAlive(ctx context.Context, r *row) error {
 		}
 		return err
 	})
-	if err == nil {
+	var refused *fault.Error
+	switch {
+	case err == nil:
 		r.expiresAt = until
+	case !errors.As(err, &refused) && ctx.Err() == nil && now.UnixMilli() < r.expiresAt-(Lifetime/2).Milliseconds():
+		// A database that does not answer now is no reason to end an upload: the row lives on, and
+		// it is tried again after renewEvery.
+		s.log.Warn("renew the row of an upload", "error", err)
+		r.renewAt = now.Add(renewEvery).UnixMilli()
+		return nil
 	}
 	return err
 }

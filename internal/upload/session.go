@@ -188,6 +188,8 @@ func (s *Service) holder(ctx context.Context, userID, idempotencyKey string) (ro
 		switch now := s.ms(); {
 		case err != nil:
 			return row{}, fmt.Errorf("find a session by its key: %w", err)
+		case r.status == pending && now >= r.expiresAt && s.assembling(r):
+			return row{}, beingCompleted()
 		case r.status == pending && now >= r.expiresAt:
 			var received int64
 			if received, err = s.toKeep(ctx, r); err == nil {

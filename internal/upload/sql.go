@@ -52,6 +52,7 @@ type row struct {
 	entryID  string
 
 	createdAt, expiresAt, completedAt int64 // ms
+	renewAt                           int64 // ms; not stored: when keepAlive tries again after a failure
 }
 
 // inParts reports whether the bytes come in parts.
@@ -205,12 +206,14 @@ func receive(tx *db.Tx, r row, former blob.Key, now int64) (bool, error) {
 	return n == 1, err
 }
 
-// complete decides who completes: one caller, while the session is pending, not expired, and has the bytes that were verified.
+// complete decides who completes: one caller, while the session is pending and has the bytes that were verified. Its time may be over only for who took
+// its lease before.
 func complete(tx *db.Tx, r row, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
 		SET status = 'completed', completed_at = $1
-		WHERE id = $2 AND status = 'pending' AND expires_at > $1 AND object_key = $3`, now, r.id, string(r.key))
+		WHERE id = $2 AND status = 'pending' AND (expires_at > $1 OR completing_by = $4) AND object_key = $3`,
+		now, r.id, string(r.key), r.completingBy)
 	return n == 1, err
 }
 
@@ -264,12 +267,12 @@ func unreserve(tx *db.Tx, userID string) (bytes, files int64, err error) {
 	return bytes, files, err
 }
 
-// expire ends a pending session whose time is over; db.ErrNoRows when it is not so.
+// expire ends a pending session whose time is over and which no completion is at; db.ErrNoRows when it is not so.
 func expire(tx *db.Tx, id string, now int64) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
 		SET status = 'expired'
-		WHERE id = $1 AND status = 'pending' AND expires_at <= $2
+		WHERE id = $1 AND status = 'pending' AND expires_at <= $2 AND `+notCompleting("$2")+`
 		RETURNING `+columns, id, now))
 }
 
@@ -278,7 +281,7 @@ func keep(tx *db.Tx, id string, until, reserved, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
 		SET status = 'expired', kept_until = $1, reserved_storage = $2, reserved_files = 0
-		WHERE id = $3 AND status = 'pending' AND expires_at <= $4`, until, reserved, id, now)
+		WHERE id = $3 AND status = 'pending' AND expires_at <= $4 AND `+notCompleting("$4"), until, reserved, id, now)
 	return n == 1, err
 }
 

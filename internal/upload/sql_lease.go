@@ -1,6 +1,17 @@
 package upload
 
-import "larder/internal/db"
+import (
+	"fmt"
+
+	"larder/internal/db"
+)
+
+// notCompleting is the condition that no completion of a session holds its lease at now, a
+// parameter, and that the store is not assembling after one that broke off; see assembling.
+func notCompleting(now string) string {
+	return fmt.Sprintf("(completing_until IS NULL OR completing_until + %d <= %s OR completing_until > %[2]s + %d)",
+		assemblyTime.Milliseconds(), now, leaseMost.Milliseconds())
+}
 
 // takeLease gives the lease of a pending session until then to the caller named by, provided that
 // nobody has changed the lease since r was read, and reports whether it did.

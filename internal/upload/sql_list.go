@@ -20,11 +20,11 @@ func listed(q db.Querier, userID, keyID string, open, kept bool, now int64) ([]r
 		LIMIT $8`, userID, keyID, open, now, kept, now-keepParts.Milliseconds(), now-adoptable.Milliseconds(), listMax))
 }
 
-// due lists pending sessions whose time is over, at most limit, those that come after the one given.
+// due lists pending sessions whose time is over and which no completion is at, at most limit, those that come after the one given.
 func due(q db.Querier, now int64, after row, limit int) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
-		WHERE status = 'pending' AND expires_at <= $1 AND (expires_at, id) > ($2, $3)
+		WHERE status = 'pending' AND expires_at <= $1 AND (expires_at, id) > ($2, $3) AND `+notCompleting("$1")+`
 		ORDER BY expires_at, id
 		LIMIT $4`, now, after.expiresAt, after.id, limit))
 }
