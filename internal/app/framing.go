@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -81,14 +82,18 @@ func (c *framedConn) refuse(p []byte) (int, error) {
 
 // Close implements net.Conn. A refused client may still be sending: bytes that nobody has read
 // would have the kernel reset the connection, and the client lose the answer. So they are read for
-// a moment. A second Close, as of a server that is stopped, ends that.
+// a moment, in the background, since a server that stops closes one connection after another. A
+// second Close ends that.
 func (c *framedConn) Close() error {
-	if c.faulty.Load() && !c.closing.Swap(true) {
-		_ = c.CloseWrite()
-		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.CopyN(io.Discard, c.TCPConn, lingerBytes)
+	if !c.faulty.Load() || c.closing.Swap(true) {
+		return c.TCPConn.Close()
 	}
-	return c.TCPConn.Close()
+	err := errors.Join(c.CloseWrite(), c.SetReadDeadline(time.Now().Add(lingerTime)))
+	go func() { // for lingerTime at most
+		_, _ = io.CopyN(io.Discard, c.TCPConn, lingerBytes)
+		_ = c.TCPConn.Close()
+	}()
+	return err
 }
 
 // closeHTTP10 ends the connection after each answer to a client of HTTP/1.0, which has no chunked
@@ -169,6 +174,8 @@ func (f *framing) endLine() bool {
 	line, long := bytes.TrimSuffix(f.line, []byte("\r")), len(f.line) == lineLimit
 	f.line = f.line[:0]
 	switch {
+	case f.part == requestLine && len(line) > 0 && len(bytes.Trim(line, "\r")) == 0: // net/http takes it for an empty line
+		return false
 	case f.part == requestLine && len(line) > 0: // net/http lets a few empty lines pass before one
 		f.part, f.coded, f.length = headerLine, false, -1
 		f.old = bytes.HasSuffix(line, []byte("HTTP/1.0"))
