@@ -136,17 +136,17 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	if err = errors.Join(err, held.release()); err != nil {
 		return r.sum, err
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+	noted := s.DB.Write(ctx, func(tx *db.Tx) error {
 		return tx.SetOutcome(Command, db.Outcome{EndedAt: s.Now().UnixMilli(), Problems: r.sum.Wrong})
 	})
-	if err != nil {
-		return r.sum, fmt.Errorf("the new backup is complete: %w", err)
+	if noted != nil {
+		noted = fmt.Errorf("the new backup is complete, but its outcome could not be noted: %w", noted)
 	}
 	if err := r.prune(ctx); err != nil {
 		return r.sum, fmt.Errorf("the new backup is complete, but what is old could not be removed: %w", err)
 	}
 	crash.Point("backup.pruned")
-	return r.sum, nil
+	return r.sum, noted
 }
 
 // apart refuses a directory inside what it is to be a copy of, and the reverse.

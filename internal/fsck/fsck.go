@@ -162,9 +162,13 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 			return c.Summary, fmt.Errorf("look for leftovers: %w", err)
 		}
 	}
-	return c.Summary, s.DB.Write(ctx, func(tx *db.Tx) error {
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		return tx.SetOutcome(Command, db.Outcome{EndedAt: s.Now().UnixMilli(), Problems: int64(c.Findings)})
 	})
+	if err != nil {
+		err = fmt.Errorf("the check is complete, but its outcome could not be noted: %w", err)
+	}
+	return c.Summary, err
 }
 
 // found reports a finding, and mends it first when mend is not nil.
