@@ -19,6 +19,9 @@ const (
 	wrongPassword  = "canary-wrong-password-4"
 )
 
+// ownToken is the name of the download address that ann's session made.
+const ownToken = "ann's own"
+
 // story is what happens to the account ann on a service, told from outside.
 type story struct {
 	*setUp
@@ -33,7 +36,7 @@ type story struct {
 	link     string              // permanent, of the first
 	guest    *client             // who knows the password of the folder's share
 	shares   map[string]string   // ids: folder, file
-	tokens   map[string]string   // download addresses that were not used
+	tokens   map[string]string   // download addresses that were not used, by name; one is ownToken
 	secrets  map[string][]string // what no log may hold
 	ended    []*process
 }
@@ -245,7 +248,7 @@ func (s *story) sharesWithVisitors(t *testing.T) {
 	s.visitor().reads(t, s.download(t, s.visitor(), single), s.pictures["beach.jpg"])
 	s.visitor().do(t, "GET", single+"?file="+s.ids["day two/ä hill.jpg"], nil).fails(t, 404, "NOT_FOUND")
 	s.tokens["of the folder's share"], s.tokens["of the file's share"] = s.download(t, visitor, address+"/download"), s.download(t, s.visitor(), single)
-	s.tokens["ann's own"] = s.download(t, s.ann, "/api/files/"+s.ids["beach.jpg"]+"/download")
+	s.tokens[ownToken] = s.download(t, s.ann, "/api/files/"+s.ids["beach.jpg"]+"/download")
 	s.guest = visitor
 }
 

@@ -60,6 +60,7 @@ func newHangs(t *testing.T, l *apptest.Larder, admin *apptest.Client, name strin
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
 		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
 		SELECT $1 || n.i, $2, 'd' || n.i, 'd' || n.i, 0, 0, '', $3, 0, 0 FROM n`, name+"-", h.copied, h.id)
+	change(t, l, "UPDATE quotas SET used_folders = used_folders + 1200 WHERE user_id = $1", h.id)
 	return h
 }
 
@@ -116,7 +117,7 @@ var some = fixture{
 }
 
 // Everything that hangs on an account stops with it, on every replica and at its next use. It goes on with an account that is active again,
-// sessions excepted.
+// sessions and what hangs on them excepted.
 func TestWhatHangsOnAnAccountStopsWithIt(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -217,6 +218,10 @@ func (h *hangs) goesOn(t *testing.T) {
 	}
 	h.l.Client(t).Get(h.shared).OK(200)
 	for address := range h.byAddress() {
+		if address == h.ticket { // of a session, which has ended
+			h.l.Client(t).Get(address).Fails(401, "INVALID_TOKEN")
+			continue
+		}
 		bodyIs(t, h.l.Client(t).Get(address).OK(200), onePixel)
 	}
 }

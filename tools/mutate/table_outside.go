@@ -85,7 +85,7 @@ var outside = []mutation{
 	{"framing-ends", "nothing behind a faulty head reaches the server (C121)", "internal/app/framing.go",
 		"if ok {\n\t\treturn n, err", "if ok || n > 0 {\n\t\treturn n, err", "internal/app", "^TestARequestWhoseEndIsInDoubtEndsTheConnection$"},
 	{"framing-linger", "a refused client gets its answer (C121)", "internal/app/framing.go",
-		`if c.faulty.Load() && !c.closing.Swap(true) {`, `if c.faulty.Load() && c.closing.Swap(true) {`, "internal/app", "^TestARefusedClientGetsItsAnswer$"},
+		`if !c.faulty.Load() || c.closing.Swap(true) {`, `if c.faulty.Load() || c.closing.Swap(true) {`, "internal/app", "^TestARefusedClientGetsItsAnswer$"},
 	{"http10-closes", "a connection of HTTP/1.0 ends with the answer (C121)", "internal/app/framing.go",
 		`if !r.ProtoAtLeast(1, 1) {`, `if !r.ProtoAtLeast(0, 9) {`, "internal/app", "^TestARequestWhoseEndIsInDoubtEndsTheConnection$"},
 	{"error-details", "causes are for development (C120)", api + "/envelope.go",
