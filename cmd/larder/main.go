@@ -42,7 +42,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// run returns the exit code: 0, 1 for what failed, 2 for what was asked wrongly, picture.Unconfined.
+// run returns the exit code: 0, 1 for a failure, 2 for wrong arguments, picture.Unconfined.
 func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	err := dispatch(ctx, args, environ, out, errs)
 	var wrong *config.Error

@@ -147,7 +147,7 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 	return nil
 }
 
-// storeWarning is what is wrong with a store, "" for nothing.
+// storeWarning describes the fault of a store, "" for none.
 func (a *API) storeWarning(s provider.Standing) string {
 	switch {
 	case s.Err != nil:

@@ -95,7 +95,7 @@ type Config struct {
 	MinFree int64  // bytes of free space below which nothing is taken in
 	// Standings are how the stores stand, see provider.Registry.
 	Standings func(ctx context.Context, patience time.Duration) ([]provider.Standing, error)
-	// Warnings are what is wrong with this process, in sentences; that of stores is known by Standings.
+	// Warnings describe faults of this process, in sentences; Standings has those of stores.
 	Warnings func() []string
 }
 

@@ -80,7 +80,7 @@ func (c *framedConn) refuse(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements net.Conn. A refused client may still be sending: bytes that nobody has read
+// Close implements net.Conn. A refused client may still be sending: bytes that were not read
 // would have the kernel reset the connection, and the client lose the answer. So they are read for
 // a moment, in the background, since a server that stops closes one connection after another. A
 // second Close ends that.

@@ -60,7 +60,7 @@ func deleteLinksOf(tx *db.Tx, owner, after, last string) error {
 	return nil
 }
 
-// unchargedAmong returns those of some entries that nobody is charged for: they lie in the graveyard or the staging root.
+// unchargedAmong returns those of some entries that no account is charged for: they lie in the graveyard or the staging root.
 func unchargedAmong(tx *db.Tx, entries []row) (map[string]bool, error) {
 	var some bool
 	err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id IN ($1, $2))", graveyard, staging).Scan(&some)

@@ -54,7 +54,7 @@ type Config struct {
 	Heir func(q db.Querier, userID string) (Heir, error)
 	// Wake is called when a job has been inserted; nil for nobody.
 	Wake func()
-	// TrimSoon is called when an account may have too much garbage, so that Trim is to be called soon; nil for nobody. It must not block.
+	// TrimSoon is called when an account may have too much garbage, so that Trim is to be called soon; nil for no call. It must not block.
 	TrimSoon func()
 	// Unreserved returns how many bytes of a user's uploads under way are not reserved, since they are to replace others; nil for none.
 	Unreserved func(q db.Querier, userID string) (bytes int64, err error)

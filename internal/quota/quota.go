@@ -69,8 +69,8 @@ func Reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	return reserve(tx, userID, bytes, files)
 }
 
-// ReserveSome sets bytes aside for a body of unknown length: most, but no more than a fourth of what is left, so that several bodies get some, unless
-// that is less than least; or else what is left. It returns how many, 0 where nothing is left and for a user without a quota. It locks the quota.
+// ReserveSome sets bytes aside for a body of unknown length: most, but no more than a fourth of the room left, so that several bodies get some, unless
+// that is less than least; or else all the room left. It returns how many, 0 where nothing is left and for a user without a quota. It locks the quota.
 func ReserveSome(tx *db.Tx, userID string, least, most int64) (bytes int64, err error) {
 	if err := Lock(tx, userID); err != nil {
 		return 0, err

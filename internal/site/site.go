@@ -168,7 +168,7 @@ type recent struct {
 	changes  uint64    // made by this process
 }
 
-// forget drops what is kept, and what a reader under way would keep.
+// forget drops the kept settings, and those that a reader under way would keep.
 func (r *recent) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *recent) forget() {
 	r.until = time.Time{}
 }
 
-// get returns what is kept and whether it is good at now, and the count of changes for keep.
+// get returns the kept settings, whether they are good at now, and the count of changes for keep.
 func (r *recent) get(now time.Time) (settings Settings, fresh bool, changes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ func notCompleting(now string) string {
 }
 
 // takeLease gives the lease of a pending session until then to the caller named by, provided that
-// nobody has changed the lease since r was read, and reports whether it did.
+// the lease has not changed since r was read, and reports whether it did.
 func takeLease(tx *db.Tx, r row, by string, until, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions

@@ -127,7 +127,7 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	return s.local.Take(ctx, key, limit, period, cost)
 }
 
-// State is what has become of the server.
+// State describes the server as the store last saw it.
 type State struct {
 	Down    bool  // at this moment
 	Outages int64 // begun so far

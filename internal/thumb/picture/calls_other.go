@@ -2,7 +2,7 @@
 
 package picture
 
-// Nobody has tried a filter on this architecture: without one the child refuses to decode.
+// The filter is untested on this architecture: without one the child refuses to decode.
 const (
 	auditArch    = 0
 	foreignCalls = 0
