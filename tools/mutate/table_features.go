@@ -235,6 +235,8 @@ var features = []mutation{
 		`{argument: 2, values: []uint32{0}}, {argument: 2, high: true, values: []uint32{0}},`, ``, pictureP, "^TestTakenOver$"},
 	{"thumb-read-only", "libvips opens files to read them", pictureP + "/calls.go",
 		`[]limitedCall{{unix.SYS_OPENAT, []condition{{argument: 2, mask: writing, values: []uint32{0}}}}}`, `[]limitedCall{{unix.SYS_OPENAT, nil}}`, pictureP, "^TestTakenOverWithoutLandlock$"},
+	{"thumb-answer", "the thread that allows libvips to be executed waits for no processor", pictureP + "/seccomp.go",
+		`unix.RawSyscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV`, `unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV`, pictureP, "^TestVipsManyAtOnce$"},
 	{"thumb-execute-once", "libvips executes nothing, not even itself", pictureP + "/seccomp.go",
 		`ret(unix.SECCOMP_RET_USER_NOTIF)`, `ret(unix.SECCOMP_RET_ALLOW)`, pictureP, "^TestTakenOver$"},
 	{"thumb-parent", "libvips ends with the server", pictureP + "/confine.go",

@@ -111,22 +111,29 @@ func becomeVips(program string, edge int, is kind, gray bool, in *os.File, liste
 }
 
 // answerInTime lets this thread execute vipsthumbnail, which it waits for within the call of execve(2) as if it ran: nothing in this process may wait for this
-// thread meanwhile, or interrupt it.
+// thread meanwhile, or interrupt it or the thread that answers.
 func answerInTime(listener int) error {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(math.MaxInt64)
 	runtime.GC() // ends the collection that may be under way, which stops all threads
+	if err := blockUrgent(); err != nil {
+		return err
+	}
+	ready := make(chan error)
+	go func() {
+		runtime.LockOSThread() // while execve(2) is under way no thread can be started
+		ready <- blockUrgent()
+		allowAsked(listener)
+	}()
+	return <-ready
+}
+
+// blockUrgent keeps the runtime from interrupting this thread by SIGURG, which libvips does not use.
+func blockUrgent() error {
 	var urgent unix.Sigset_t
-	urgent.Val[0] = 1 << (unix.SIGURG - 1) // by which the runtime interrupts threads; libvips does not use it
+	urgent.Val[0] = 1 << (unix.SIGURG - 1)
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &urgent, nil); err != nil {
 		return fmt.Errorf("thumb: block a signal: %w", err)
 	}
-	ready := make(chan struct{})
-	go func() {
-		runtime.LockOSThread() // while execve(2) is under way no thread can be started
-		close(ready)
-		allowAsked(listener)
-	}()
-	<-ready
 	return nil
 }

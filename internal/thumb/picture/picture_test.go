@@ -2,6 +2,7 @@ package picture_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"image"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
@@ -36,7 +38,9 @@ func child(t testing.TB, original []byte, edge int, more ...string) (thumbnail [
 	}
 	defer in.Close()
 	var out, said bytes.Buffer
-	cmd := exec.Command("/proc/self/exe", append([]string{picture.Command, strconv.Itoa(edge)}, more...)...)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // the limits of the child end what works, not what waits
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{picture.Command, strconv.Itoa(edge)}, more...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = in, &out, &said, []string{}
 	if err = cmd.Run(); err != nil {
 		err = fmt.Errorf("%w: %.200s", err, said.String())

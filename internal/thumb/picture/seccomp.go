@@ -118,13 +118,19 @@ const (
 // allowAsked lets the calls through that the filter asks about, until execve(2) ends this thread and closes the listener. A filter without a listener answers
 // ENOSYS, so that the program which this process has turned into executes nothing any more, not even itself: by that it could shed the signal at its parent's
 // death, which belongs to a thread.
+//
+// It never returns to Go's scheduler: its calls are raw ones, and it checks no stack. The scheduler could give the processor of this thread to another one, and
+// while execve(2) is under way it can start none, so that this thread would wait for a processor for ever.
+//
+//go:nosplit
 func allowAsked(listener int) {
 	for {
 		var question [questionSize / 8]uint64 // zero, as the kernel demands
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&question))); errno != 0 {
-			if errno == unix.EINTR || errno == unix.ENOENT {
-				continue
-			}
+		_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&question)))
+		if errno == unix.EINTR || errno == unix.ENOENT {
+			continue
+		}
+		if errno != 0 {
 			return
 		}
 		answer := struct {
@@ -133,6 +139,6 @@ func allowAsked(listener int) {
 			errno int32
 			flags uint32
 		}{id: question[0], flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer))) // else it is asked again
+		_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer))) // else it is asked again
 	}
 }

@@ -96,6 +96,20 @@ func TestVipsGray(t *testing.T) {
 	}
 }
 
+// The child turns into vipsthumbnail however long each of its threads waits for a processor.
+func TestVipsManyAtOnce(t *testing.T) {
+	t.Parallel()
+	original := thumbtest.PNG(thumbtest.Quarters(64, 48))
+	for i := range 96 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			if _, _, err := child(t, original, 160, vips(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // What is refused without libvips is refused with it, and what it would draw rather than decode never reaches it.
 func TestVipsRefusals(t *testing.T) {
 	t.Parallel()
