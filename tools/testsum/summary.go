@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +17,7 @@ type event struct {
 	ImportPath string // of the events of a build
 	Test       string // "" for events of the whole package
 	Output     string
+	Elapsed    float64 // seconds, of the result of a test: without those of its parallel subtests
 
 	Suite   string
 	Ended   bool
@@ -42,6 +45,15 @@ type run struct {
 	bad   int             // tests that failed
 }
 
+// timing is how long a test took.
+type timing struct {
+	test    string  // package and name
+	seconds float64 // without waiting for its turn
+}
+
+// slowestTests is how many of the slowest tests are printed.
+const slowestTests = 10
+
 // summary counts tests and prints results as they come.
 type summary struct {
 	out     io.Writer
@@ -49,6 +61,7 @@ type summary struct {
 	suites  []*suite
 	runs    map[string]*run
 	skipped []string
+	timings []timing
 }
 
 func newSummary(out io.Writer, strict bool) *summary {
@@ -138,6 +151,7 @@ func (s *summary) take(e event) {
 // result counts a test or subtest.
 func (s *summary) result(e event, pkg *run) {
 	delete(pkg.open, e.Test)
+	s.timings = append(s.timings, timing{e.Package + " " + e.Test, e.Elapsed})
 	switch e.Action {
 	case "pass":
 		s.current().passed++
@@ -188,6 +202,9 @@ func (s *summary) close() bool {
 			whole = false
 		}
 	}
+	for _, t := range s.slowest() {
+		fmt.Fprintf(s.out, "slow: %6.1f s   %s\n", t.seconds, t.test)
+	}
 	for _, test := range s.skipped {
 		fmt.Fprintf(s.out, "skipped: %s\n", test)
 	}
@@ -197,4 +214,19 @@ func (s *summary) close() bool {
 	}
 	fmt.Fprintf(s.out, "%d passed, %d failed\n", passed, failed)
 	return whole && failed == 0 && passed > 0
+}
+
+// slowest returns the tests that took longest, in descending order. A test that has subtests is left out: they are tests of their own.
+func (s *summary) slowest() []timing {
+	parents := map[string]bool{}
+	for _, t := range s.timings {
+		for i, r := range t.test {
+			if r == '/' {
+				parents[t.test[:i]] = true
+			}
+		}
+	}
+	leaves := slices.DeleteFunc(slices.Clone(s.timings), func(t timing) bool { return parents[t.test] })
+	slices.SortStableFunc(leaves, func(a, b timing) int { return cmp.Compare(b.seconds, a.seconds) })
+	return leaves[:min(len(leaves), slowestTests)]
 }

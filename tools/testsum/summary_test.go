@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -112,5 +113,25 @@ func TestSummary(t *testing.T) {
 				t.Logf("output:\n%s", out.String())
 			}
 		})
+	}
+}
+
+func TestSlowestTests(t *testing.T) {
+	stream := begin
+	for i := range 12 {
+		stream += fmt.Sprintf(`{"Action":"pass","Package":"larder/a","Test":"TestA/%d","Elapsed":%d.25}`+"\n", i, i)
+	}
+	stream += `{"Action":"pass","Package":"larder/a","Test":"TestA","Elapsed":99}` + "\n" + `{"Action":"pass","Package":"larder/a"}` + "\n" + good
+	var out bytes.Buffer
+	summary := newSummary(&out, true)
+	if err := summary.read(strings.NewReader(stream)); err != nil || !summary.close() {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	var want strings.Builder
+	for i := 11; i > 1; i-- {
+		fmt.Fprintf(&want, "slow: %6s s   larder/a TestA/%d\n", fmt.Sprintf("%d.2", i), i)
+	}
+	if got := out.String(); !strings.Contains(got, "\n"+want.String()+"13 passed") {
+		t.Errorf("got\n%s\nwant\n%s", got, &want)
 	}
 }

@@ -44,7 +44,7 @@ func stream(ctx context.Context, body io.Reader, send func(context.Context, io.R
 	if err != nil {
 		return "", false, err
 	}
-	w.Close()
+	_ = w.Close() // a pipe: this never fails
 	<-done
 	if sendErr == nil && early {
 		sendErr = errors.New("the server did not wait for the end of the body")
