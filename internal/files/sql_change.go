@@ -120,12 +120,12 @@ func below(q db.Querier, query, folder, userID string) error {
 
 // inside returns those of the ids that lie below a folder, however deep.
 func inside(q db.Querier, folder string, ids []string) (found []string, err error) {
-	err = eachChunk(ids, func(args []any) error {
+	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := q.Query(`
 			WITH RECURSIVE up (start, parent, n) AS (
 				SELECT e.id, e.parent_id, 0
 				FROM entries e
-				WHERE e.id `+inChunk+`
+				WHERE e.id `+db.InChunk+`
 				UNION ALL
 				SELECT u.start, e.parent_id, u.n + 1
 				FROM up u JOIN entries e ON e.id = u.parent
@@ -133,7 +133,7 @@ func inside(q db.Querier, folder string, ids []string) (found []string, err erro
 			)
 			SELECT DISTINCT u.start
 			FROM up u
-			WHERE u.parent = `+extra, args...)
+			WHERE u.parent = `+db.AfterChunk, args...)
 		more, err := texts(rows, err)
 		found = append(found, more...)
 		return err

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
-	"strings"
 
 	"larder/internal/db"
 )
@@ -45,51 +44,10 @@ func appendChildren(tx *db.Tx, found []row, folder string, limit int) ([]row, er
 	return found, rows.Err()
 }
 
-// chunk is how many ids one statement takes, as its first parameters; always the same number, so that its text is prepared once.
-const chunk = 100
-
-// inChunk is `IN ($1, …)` for one chunk.
-var inChunk = func() string {
-	var b strings.Builder
-	b.WriteString("IN (")
-	for i := range chunk {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "$%d", i+1)
-	}
-	return b.String() + ")"
-}()
-
-// extra is the parameter that comes after a chunk of ids, and extra2 the one after that.
-const (
-	extra  = "$101"
-	extra2 = "$102"
-)
-
-// eachChunk calls do with a chunk of ids, the last one filled up by repeating an id, and what more the statement takes.
-func eachChunk(ids []string, do func(args []any) error, more ...any) error {
-	for len(ids) > 0 {
-		n := min(len(ids), chunk)
-		args := make([]any, 0, chunk+len(more))
-		for _, id := range ids[:n] {
-			args = append(args, id)
-		}
-		for len(args) < chunk {
-			args = append(args, ids[n-1])
-		}
-		if err := do(append(args, more...)); err != nil {
-			return err
-		}
-		ids = ids[n:]
-	}
-	return nil
-}
-
 // deleteFiles deletes rows of files and returns, of those that another process has not deleted already, object and owner.
 func deleteFiles(tx *db.Tx, ids []string) (gone []row, err error) {
-	err = eachChunk(ids, func(args []any) error {
-		rows, err := tx.Query("DELETE FROM entries WHERE id "+inChunk+" RETURNING object_id, owner_id", args...)
+	err = db.EachChunk(ids, func(args []any) error {
+		rows, err := tx.Query("DELETE FROM entries WHERE id "+db.InChunk+" RETURNING object_id, owner_id", args...)
 		if err != nil {
 			return err
 		}
@@ -107,16 +65,16 @@ func deleteFiles(tx *db.Tx, ids []string) (gone []row, err error) {
 }
 
 func deleteLinks(tx *db.Tx, ids []string) error {
-	return eachChunk(ids, func(args []any) error {
-		_, err := tx.Exec("DELETE FROM links WHERE entry_id "+inChunk, args...)
+	return db.EachChunk(ids, func(args []any) error {
+		_, err := tx.Exec("DELETE FROM links WHERE entry_id "+db.InChunk, args...)
 		return err
 	})
 }
 
 // raise moves folders up below the graveyard.
 func raise(tx *db.Tx, ids []string) error {
-	return eachChunk(ids, func(args []any) error {
-		_, err := tx.Exec("UPDATE entries SET parent_id = "+extra+", name = id, name_fold = id WHERE id "+inChunk, args...)
+	return db.EachChunk(ids, func(args []any) error {
+		_, err := tx.Exec("UPDATE entries SET parent_id = "+db.AfterChunk+", name = id, name_fold = id WHERE id "+db.InChunk, args...)
 		return err
 	}, graveyard)
 }
@@ -124,8 +82,8 @@ func raise(tx *db.Tx, ids []string) error {
 // deleteFolders deletes folders that nothing lies in. It looks for itself: on PostgreSQL others may have come to the graveyard since contents
 // listed a piece of it, and pushed what lies in these out of the piece.
 func deleteFolders(tx *db.Tx, ids []string) error {
-	return eachChunk(ids, func(args []any) error {
-		_, err := tx.Exec("DELETE FROM entries WHERE id "+inChunk+" AND NOT EXISTS (SELECT 1 FROM entries c WHERE c.parent_id = entries.id)", args...)
+	return db.EachChunk(ids, func(args []any) error {
+		_, err := tx.Exec("DELETE FROM entries WHERE id "+db.InChunk+" AND NOT EXISTS (SELECT 1 FROM entries c WHERE c.parent_id = entries.id)", args...)
 		return err
 	})
 }
@@ -146,19 +104,19 @@ func Garbage(q db.Querier, most int64) (objects, bytes int64, err error) {
 func (t *Tree) releaseAll(tx *db.Tx, objects []string, owner string) error {
 	after := t.now() + t.Grace.Milliseconds()
 	t.grows(tx, owner, math.MaxInt64) // how much is not asked
-	return eachChunk(objects, func(args []any) error {
-		ids := args[:chunk]
-		if _, err := tx.Exec("UPDATE objects SET refs = refs - 1 WHERE id "+inChunk, ids...); err != nil {
+	return db.EachChunk(objects, func(args []any) error {
+		ids := args[:db.ChunkSize]
+		if _, err := tx.Exec("UPDATE objects SET refs = refs - 1 WHERE id "+db.InChunk, ids...); err != nil {
 			return err
 		}
 		_, err := tx.Exec(`
 			INSERT INTO garbage (provider_id, key, after, owner_id, size)
-			SELECT provider_id, key, CAST(`+extra+` AS BIGINT), CAST(`+extra2+` AS TEXT), size FROM objects WHERE refs = 0 AND id `+inChunk+`
+			SELECT provider_id, key, CAST(`+db.AfterChunk+` AS BIGINT), CAST(`+db.AfterChunk2+` AS TEXT), size FROM objects WHERE refs = 0 AND id `+db.InChunk+`
 			ON CONFLICT (provider_id, key) DO NOTHING`, args...)
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec("DELETE FROM objects WHERE refs = 0 AND id "+inChunk, ids...)
+		_, err = tx.Exec("DELETE FROM objects WHERE refs = 0 AND id "+db.InChunk, ids...)
 		return err
 	}, after, nullable(owner))
 }

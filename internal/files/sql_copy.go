@@ -169,8 +169,8 @@ func (s shares) write(tx *db.Tx) error {
 	}
 	for _, count := range slices.Sorted(maps.Keys(byCount)) {
 		var changed int64
-		err := eachChunk(byCount[count], func(args []any) error {
-			n, err := tx.Exec("UPDATE objects SET refs = refs + CAST("+extra+" AS BIGINT) WHERE id "+inChunk, args...)
+		err := db.EachChunk(byCount[count], func(args []any) error {
+			n, err := tx.Exec("UPDATE objects SET refs = refs + CAST("+db.AfterChunk+" AS BIGINT) WHERE id "+db.InChunk, args...)
 			changed += n
 			return err
 		}, count)

@@ -75,12 +75,12 @@ func unchargedAmong(tx *db.Tx, entries []row) (map[string]bool, error) {
 	for i := range entries {
 		ids[i] = entries[i].id
 	}
-	err = eachChunk(ids, func(args []any) error {
+	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := tx.Query(`
 			WITH RECURSIVE up (start, at) AS (
 				SELECT id, parent_id
 				FROM entries
-				WHERE id `+inChunk+`
+				WHERE id `+db.InChunk+`
 				UNION ALL
 				SELECT up.start, e.parent_id
 				FROM up JOIN entries e ON e.id = up.at

@@ -33,8 +33,8 @@ const onWay = 10
 // locksOn returns the locks on any of these entries. Nothing is looked at twice where there is no lock at all.
 func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err error) {
 	if len(ids) > onWay {
-		err = eachChunk(ids, func(args []any) error {
-			some, err := readLocks(q.Query("SELECT "+lockColumns+" FROM locks l WHERE l.entry_id "+inChunk+" AND l.expires_at > "+extra, args...))
+		err = db.EachChunk(ids, func(args []any) error {
+			some, err := readLocks(q.Query("SELECT "+lockColumns+" FROM locks l WHERE l.entry_id "+db.InChunk+" AND l.expires_at > "+db.AfterChunk, args...))
 			found = append(found, some...)
 			return err
 		}, now)

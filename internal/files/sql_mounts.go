@@ -58,8 +58,8 @@ func forgetKeys(tx *db.Tx, providerID string, keys []blob.Key) error {
 	for i, key := range keys {
 		texts[i] = string(key)
 	}
-	return eachChunk(texts, func(args []any) error {
-		_, err := tx.Exec("DELETE FROM garbage WHERE key "+inChunk+" AND provider_id = "+extra+" AND upload_id IS NULL", args...)
+	return db.EachChunk(texts, func(args []any) error {
+		_, err := tx.Exec("DELETE FROM garbage WHERE key "+db.InChunk+" AND provider_id = "+db.AfterChunk+" AND upload_id IS NULL", args...)
 		return err
 	}, providerID)
 }

@@ -27,8 +27,8 @@ func deleteProperty(tx *db.Tx, entryID, namespace, name string) error {
 
 func propertiesOf(q db.Querier, ids []string) (map[string][]Property, error) {
 	found := map[string][]Property{}
-	err := eachChunk(ids, func(args []any) error {
-		rows, err := q.Query("SELECT entry_id, namespace, name, lang, value FROM properties WHERE entry_id "+inChunk+" ORDER BY entry_id, namespace, name", args...)
+	err := db.EachChunk(ids, func(args []any) error {
+		rows, err := q.Query("SELECT entry_id, namespace, name, lang, value FROM properties WHERE entry_id "+db.InChunk+" ORDER BY entry_id, namespace, name", args...)
 		if err != nil {
 			return err
 		}
@@ -56,8 +56,8 @@ func copyProperties(tx *db.Tx, to map[string]string) error {
 		from = append(from, id)
 	}
 	var having []string
-	err := eachChunk(from, func(args []any) error {
-		some, err := texts(tx.Query("SELECT DISTINCT entry_id FROM properties WHERE entry_id "+inChunk, args...))
+	err := db.EachChunk(from, func(args []any) error {
+		some, err := texts(tx.Query("SELECT DISTINCT entry_id FROM properties WHERE entry_id "+db.InChunk, args...))
 		having = append(having, some...)
 		return err
 	})
@@ -87,7 +87,7 @@ func deleteProperties(tx *db.Tx, ids []string) error {
 	if len(ids) == 1 {
 		return dropProperties(tx, "= $1", ids[0])
 	}
-	return eachChunk(ids, func(args []any) error { return dropProperties(tx, inChunk, args...) })
+	return db.EachChunk(ids, func(args []any) error { return dropProperties(tx, db.InChunk, args...) })
 }
 
 func dropProperties(tx *db.Tx, which string, args ...any) error {

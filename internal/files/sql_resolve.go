@@ -224,8 +224,8 @@ func climb(q db.Querier, start, id string) (climbed, error) {
 // existing returns those of some ids that entries have.
 func existing(q db.Querier, ids []string) (map[string]bool, error) {
 	there := map[string]bool{}
-	err := eachChunk(ids, func(args []any) error {
-		rows, err := q.Query("SELECT id FROM entries WHERE id "+inChunk, args...)
+	err := db.EachChunk(ids, func(args []any) error {
+		rows, err := q.Query("SELECT id FROM entries WHERE id "+db.InChunk, args...)
 		found, err := texts(rows, err)
 		for _, id := range found {
 			there[id] = true
