@@ -91,7 +91,7 @@ func (r *run) copyObjects(ctx context.Context) (err error) {
 	}
 	text := bufio.NewWriter(file)
 	list := json.NewEncoder(text)
-	err = eachObject(ctx, r.rows, func(o object) (bool, error) {
+	err = eachObject(ctx, r.rows, func(o storedObject) (bool, error) {
 		holding, local, err := r.holding(o)
 		if err != nil {
 			return false, err
@@ -117,7 +117,7 @@ func (r *run) copyObjects(ctx context.Context) (err error) {
 }
 
 // holding finds the provider of an object in the manifest.
-func (r *run) holding(o object) (*Holding, bool, error) {
+func (r *run) holding(o storedObject) (*Holding, bool, error) {
 	for i := range r.manifest.Providers {
 		if h := &r.manifest.Providers[i]; h.ID == o.provider {
 			return h, h.Type == provider.BuiltIn, nil
@@ -127,7 +127,7 @@ func (r *run) holding(o object) (*Holding, bool, error) {
 }
 
 // passed tells how far things are. r.mu is held.
-func (r *run) passed(o object) {
+func (r *run) passed(o storedObject) {
 	r.all.Objects, r.all.Bytes = r.all.Objects+1, r.all.Bytes+o.size
 	if r.Progress != nil {
 		r.Progress(r.all)
@@ -135,7 +135,7 @@ func (r *run) passed(o object) {
 }
 
 // wrong notes an object that the backup lacks.
-func (r *run) wrong(o object, format string, args ...any) {
+func (r *run) wrong(o storedObject, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sum.Wrong++
@@ -146,7 +146,7 @@ func (r *run) wrong(o object, format string, args ...any) {
 }
 
 // copyOne has an object in its pool. An error means that the backup can't go on.
-func (r *run) copyOne(ctx context.Context, o object) error {
+func (r *run) copyOne(ctx context.Context, o storedObject) error {
 	pool := r.pools[o.provider]
 	has, err := r.kept(ctx, pool, o)
 	if errors.Is(err, errNowhere) {
@@ -194,7 +194,7 @@ func (r *run) copyOne(ctx context.Context, o object) error {
 }
 
 // unread tells an object that its store can't read from a store that can't be read at all.
-func (r *run) unread(ctx context.Context, o object, cause error) error {
+func (r *run) unread(ctx context.Context, o storedObject, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -207,7 +207,7 @@ func (r *run) unread(ctx context.Context, o object, cause error) error {
 
 // kept reports whether the pool has an object already. What is not as long as it should be, or, where that is asked for, not what it should be, is
 // taken out, once it is known that the store has it whole: until then it is the best copy that there may be.
-func (r *run) kept(ctx context.Context, pool *disk.Store, o object) (bool, error) {
+func (r *run) kept(ctx context.Context, pool *disk.Store, o storedObject) (bool, error) {
 	info, err := pool.Stat(ctx, o.key)
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
@@ -243,7 +243,7 @@ func (r *run) kept(ctx context.Context, pool *disk.Store, o object) (bool, error
 var errNowhere = errors.New("it is damaged in the backup, and the store can't give it whole")
 
 // read reads an object of a store to its end. An error says that it is not what is recorded, or can't be read.
-func read(ctx context.Context, from blob.Store, o object) error {
+func read(ctx context.Context, from blob.Store, o storedObject) error {
 	content, err := from.Open(ctx, o.key)
 	if err != nil {
 		return err
@@ -257,10 +257,10 @@ func read(ctx context.Context, from blob.Store, o object) error {
 }
 
 // eachObject calls do for every object that sort wants, several at a time.
-func eachObject(ctx context.Context, rows *db.DB, sort func(object) (bool, error), do func(context.Context, object) error) error {
+func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool, error), do func(context.Context, storedObject) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	work := make(chan object)
+	work := make(chan storedObject)
 	var busy sync.WaitGroup
 	for range hands {
 		busy.Go(func() {
@@ -314,12 +314,12 @@ var errDiffers = errors.New("its bytes are not those that were stored: the SHA-2
 // checked is content that fails at its end unless it has the SHA-256 that is recorded, where one is.
 type checked struct {
 	from io.Reader
-	want object
+	want storedObject
 	sum  hash.Hash
 	n    int64
 }
 
-func newChecked(from io.Reader, want object) *checked {
+func newChecked(from io.Reader, want storedObject) *checked {
 	return &checked{from: from, want: want, sum: sha256.New()}
 }
 

@@ -307,7 +307,7 @@ func (r *restore) bringObjects(ctx context.Context) (err error) {
 	if r.all.AllObjects, r.all.AllBytes, err = totals(r.rows.Read(ctx)); err != nil {
 		return err
 	}
-	return eachObject(ctx, r.rows, func(o object) (bool, error) {
+	return eachObject(ctx, r.rows, func(o storedObject) (bool, error) {
 		if !local[o.provider] {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -318,7 +318,7 @@ func (r *restore) bringObjects(ctx context.Context) (err error) {
 }
 
 // passed tells how far things are. r.mu is held.
-func (r *restore) passed(o object) {
+func (r *restore) passed(o storedObject) {
 	r.all.Objects, r.all.Bytes = r.all.Objects+1, r.all.Bytes+o.size
 	if r.Progress != nil {
 		r.Progress(r.all)
@@ -326,7 +326,7 @@ func (r *restore) passed(o object) {
 }
 
 // bringOne has an object in its store. An error means that the restore can't go on.
-func (r *restore) bringOne(ctx context.Context, o object) error {
+func (r *restore) bringOne(ctx context.Context, o storedObject) error {
 	store, err := r.stores.Store(ctx, o.provider)
 	if err != nil {
 		return err
@@ -359,7 +359,7 @@ func (r *restore) bringOne(ctx context.Context, o object) error {
 	return nil
 }
 
-func (r *restore) openKept(o object) (*os.File, error) {
+func (r *restore) openKept(o storedObject) (*os.File, error) {
 	root := r.pools[o.provider]
 	if root == nil {
 		return nil, errors.New("it is missing from the backup")
@@ -371,14 +371,14 @@ func (r *restore) openKept(o object) (*os.File, error) {
 	return file, err
 }
 
-func (r *restore) right(o object) {
+func (r *restore) right(o storedObject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sum.Objects, r.sum.Bytes = r.sum.Objects+1, r.sum.Bytes+o.size
 	r.passed(o)
 }
 
-func (r *restore) wrong(o object, format string, args ...any) {
+func (r *restore) wrong(o storedObject, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sum.Wrong++

@@ -15,8 +15,8 @@ import (
 // would take none anyway, and counts of wrong passwords, which are over by then.
 var secrets = []string{"csrf_tokens", "download_tokens", "free_sessions", "guesses"}
 
-// object is a row: what a backup has to hold.
-type object struct {
+// storedObject is a row: what a backup has to hold.
+type storedObject struct {
 	id, provider string
 	key          blob.Key
 	size         int64
@@ -24,10 +24,12 @@ type object struct {
 	etag         string
 }
 
-func (o object) String() string { return fmt.Sprintf("object %s of provider %s", o.key, o.provider) }
+func (o storedObject) String() string {
+	return fmt.Sprintf("object %s of provider %s", o.key, o.provider)
+}
 
 // objectsAfter lists the next objects by id.
-func objectsAfter(q db.Querier, id string, limit int) ([]object, error) {
+func objectsAfter(q db.Querier, id string, limit int) ([]storedObject, error) {
 	rows, err := q.Query(`
 		SELECT id, provider_id, key, size, COALESCE(sha256, ''), etag
 		FROM objects
@@ -38,9 +40,9 @@ func objectsAfter(q db.Querier, id string, limit int) ([]object, error) {
 		return nil, fmt.Errorf("list objects: %w", err)
 	}
 	defer rows.Close()
-	var found []object
+	var found []storedObject
 	for rows.Next() {
-		var o object
+		var o storedObject
 		var key string
 		if err := rows.Scan(&o.id, &o.provider, &key, &o.size, &o.sha256, &o.etag); err != nil {
 			return nil, fmt.Errorf("list objects: %w", err)

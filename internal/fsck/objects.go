@@ -75,8 +75,8 @@ func (c *check) reopen(providerID string) error {
 	return nil
 }
 
-// object is a row to be compared with its store.
-type object struct {
+// storedObject is a row to be compared with its store.
+type storedObject struct {
 	id, provider string
 	key          blob.Key
 	size         int64
@@ -85,7 +85,7 @@ type object struct {
 
 // doubt is what seems wrong with an object.
 type doubt struct {
-	object
+	storedObject
 	kind Kind
 	text string
 }
@@ -123,7 +123,7 @@ func (c *check) objects() error {
 }
 
 // look compares one object. An error means that the check ends.
-func (c *check) look(o object) (doubt, error) {
+func (c *check) look(o storedObject) (doubt, error) {
 	s, err := c.shelf(o.provider)
 	if err != nil {
 		return doubt{}, err
@@ -254,7 +254,7 @@ func (r contextReader) Read(p []byte) (int, error) {
 }
 
 // fill notes the SHA-256 of an object that has none, if it can be read whole; whatever is wrong with it is found by the look that follows.
-func (c *check) fill(o *object) error {
+func (c *check) fill(o *storedObject) error {
 	s, err := c.shelf(o.provider)
 	if err != nil || s.away != nil {
 		return err

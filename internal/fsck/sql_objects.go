@@ -11,16 +11,16 @@ import (
 
 const objectColumns = "SELECT id, provider_id, key, size, COALESCE(sha256, '') FROM objects "
 
-func scanObject(rows *sql.Rows) (o object, err error) {
+func scanObject(rows *sql.Rows) (o storedObject, err error) {
 	err = rows.Scan(&o.id, &o.provider, &o.key, &o.size, &o.sha256)
 	return o, err
 }
 
-func objectRows(q db.Querier, low, high string) ([]object, error) {
+func objectRows(q db.Querier, low, high string) ([]storedObject, error) {
 	return collect(q, scanObject, objectColumns+"WHERE id > $1 AND id <= $2 ORDER BY id", low, high)
 }
 
-func objectRow(q db.Querier, id string) (o object, err error) {
+func objectRow(q db.Querier, id string) (o storedObject, err error) {
 	err = q.QueryRow(objectColumns+"WHERE id = $1", id).Scan(&o.id, &o.provider, &o.key, &o.size, &o.sha256)
 	return o, err
 }
