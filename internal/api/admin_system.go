@@ -8,9 +8,9 @@ import (
 
 	"larder/internal/backup"
 	"larder/internal/db"
-	"larder/internal/files"
 	"larder/internal/fsck"
 	"larder/internal/job"
+	"larder/internal/object"
 	"larder/internal/provider"
 )
 
@@ -105,7 +105,7 @@ func (a *API) systemRows(ctx context.Context, reply *systemReply) error {
 		return err
 	}
 	reply.Jobs = systemJobsReply(jobs)
-	if reply.Garbage.Objects, reply.Garbage.Bytes, err = files.Garbage(q, maxCounted); err != nil {
+	if reply.Garbage.Objects, reply.Garbage.Bytes, err = object.CountGarbage(q, maxCounted); err != nil {
 		return err
 	}
 	for command, to := range map[string]**systemOutcomeReply{backup.Command: &reply.LastBackup, fsck.Command: &reply.LastFsck} {

@@ -41,6 +41,7 @@ import (
 	"larder/internal/lifecycle"
 	"larder/internal/mail"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/secret"
 	"larder/internal/share"
@@ -89,6 +90,7 @@ type App struct {
 	Rules     *access.Store
 	Mounts    *mount.Store
 	Providers *provider.Registry
+	Objects   *object.Registry
 	Tree      *files.Tree
 	Uploads   *upload.Service
 	Shares    *share.Service
@@ -179,10 +181,8 @@ func (a *App) build() {
 		Egress: a.egress(a.Config.AllowPrivateEndpoints), Limits: a.deps.Limits,
 	})
 	a.Jobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
-	a.Tree = files.New(files.Config{
-		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, IDs: a.ids, Now: now, Grace: a.Config.GarbageGrace, Log: a.deps.Log,
-		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake, Active: a.Accounts.Active,
-		Heir: func(q db.Querier, userID string) (files.Heir, error) { return a.Lifecycle.Heir(q, userID) },
+	a.Objects = object.New(object.Config{
+		DB: d, Providers: a.Providers, IDs: a.ids, Now: now, Grace: a.Config.GarbageGrace, Log: a.deps.Log,
 		TrimSoon: func() {
 			select {
 			case a.trimSoon <- struct{}{}:
@@ -191,16 +191,21 @@ func (a *App) build() {
 		},
 		Unreserved: upload.Unreserved,
 	})
+	a.Tree = files.New(files.Config{
+		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, Objects: a.Objects, IDs: a.ids, Now: now, Log: a.deps.Log,
+		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake, Active: a.Accounts.Active,
+		Heir: func(q db.Querier, userID string) (files.Heir, error) { return a.Lifecycle.Heir(q, userID) },
+	})
 	a.Keys.Ended = a.Tree.DropLocks
 	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
 	a.Jobs.Handle(files.CopyJob, a.Tree.RunCopy)
 	a.Jobs.Undo(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return a.Tree.DropCopy(tx, run.ID) })
-	a.Jobs.Handle(files.ChecksumJob, a.Tree.RunChecksum)
-	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Providers: a.Providers, IDs: a.ids, Now: now, Log: a.deps.Log})
+	a.Jobs.Handle(object.ChecksumJob, a.Objects.RunChecksum)
+	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Shares = share.New(share.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, IDs: a.ids, Now: now})
 	a.Downloads = download.New(download.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, Keys: a.Keys, Shares: a.Shares, IDs: a.ids, Now: now})
 	a.Lifecycle = lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: a.Accounts, Tree: a.Tree, Mounts: a.Mounts, Providers: a.Providers, Policies: a.Rules, Site: a.Site, IDs: a.ids, Now: now,
+		DB: d, Accounts: a.Accounts, Tree: a.Tree, Objects: a.Objects, Mounts: a.Mounts, Providers: a.Providers, Policies: a.Rules, Site: a.Site, IDs: a.ids, Now: now,
 		Keys: a.Keys, Uploads: a.Uploads, Wake: a.Jobs.Wake,
 		MaxStorage: a.Config.DefaultMaxStorage, MaxFiles: a.Config.DefaultMaxFiles,
 	})
@@ -209,7 +214,7 @@ func (a *App) build() {
 	visitors.Ports = freemode.Port
 	a.Free = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
 	a.Thumbs = a.thumbs()
-	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Providers: a.Providers, Now: now, Log: a.deps.Log})
+	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now, Log: a.deps.Log})
 }
 
 // owner is an account as an actor, and whether it is active.

@@ -16,7 +16,7 @@ func (a *App) Backup(ctx context.Context, larder string, o backup.Options) (back
 		return backup.Summary{}, err
 	}
 	cfg := backup.Config{
-		DB: a.DB, Tree: a.Tree, Providers: a.Providers, Now: a.deps.Now, Log: a.deps.Log, DataDir: a.Config.DataDir, ObjectDir: a.Config.ObjectDir,
+		DB: a.DB, Objects: a.Objects, Providers: a.Providers, Now: a.deps.Now, Log: a.deps.Log, DataDir: a.Config.DataDir, ObjectDir: a.Config.ObjectDir,
 		Fingerprint: a.masterKey.Fingerprint(), BaseURL: a.BaseURL, Larder: larder,
 	}
 	if a.Config.SecretKey == "" {

@@ -236,7 +236,7 @@ func (a *App) trim(ctx context.Context) {
 		case <-a.trimSoon:
 		}
 		began := time.Now()
-		found, err := a.Tree.Trim(ctx)
+		found, err := a.Objects.Trim(ctx)
 		if err == nil && found {
 			err = a.collectDue(ctx)
 		}
@@ -253,7 +253,7 @@ func (a *App) trim(ctx context.Context) {
 
 // collect takes away the rows and objects of what was deleted, until nothing is left to do now.
 func (a *App) collect(ctx context.Context) error {
-	return errors.Join(a.Tree.TrimAll(ctx), a.collectDue(ctx))
+	return errors.Join(a.Objects.TrimAll(ctx), a.collectDue(ctx))
 }
 
 func (a *App) collectDue(ctx context.Context) error {

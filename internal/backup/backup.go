@@ -28,14 +28,14 @@ import (
 	"larder/internal/blob/disk"
 	"larder/internal/crash"
 	"larder/internal/db"
-	"larder/internal/files"
+	"larder/internal/object"
 	"larder/internal/provider"
 )
 
 // Config is what a Service works with.
 type Config struct {
 	DB        *db.DB
-	Tree      *files.Tree
+	Objects   *object.Registry
 	Providers *provider.Registry
 	Now       func() time.Time
 	Log       *slog.Logger
@@ -130,7 +130,7 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	crash.Point("backup.held")
 	r := &run{Service: s, Options: o, dir: dir, held: held, sources: map[string]blob.Store{}, pools: map[string]*disk.Store{}}
 	err = r.take(held.ctx)
-	if lost := context.Cause(held.ctx); errors.Is(lost, files.ErrHoldLost) {
+	if lost := context.Cause(held.ctx); errors.Is(lost, object.ErrHoldLost) {
 		err = lost
 	}
 	if err = errors.Join(err, held.release()); err != nil {
@@ -179,15 +179,15 @@ func (s *Service) apart(ctx context.Context, dir string) error {
 
 // held is a hold that is looked after.
 type held struct {
-	*files.Hold
-	ctx    context.Context // ends with the hold, because of files.ErrHoldLost
+	*object.Hold
+	ctx    context.Context // ends with the hold, because of object.ErrHoldLost
 	end    context.CancelCauseFunc
 	beaten sync.WaitGroup
 }
 
 // hold keeps the collector back until release.
 func (s *Service) hold(ctx context.Context) (*held, error) {
-	hold, err := s.Tree.Hold(ctx)
+	hold, err := s.Objects.Hold(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (s *Service) hold(ctx context.Context) (*held, error) {
 			case <-tick.C:
 			}
 			switch err := h.Renew(h.ctx); {
-			case errors.Is(err, files.ErrHoldLost):
+			case errors.Is(err, object.ErrHoldLost):
 				h.end(err)
 			case err != nil && h.ctx.Err() == nil: // the next time will tell whether it was too late
 				s.Log.Warn("renew the hold of a backup", "error", err)

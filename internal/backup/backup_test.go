@@ -17,7 +17,7 @@ import (
 	"larder/internal/backup"
 	"larder/internal/config"
 	"larder/internal/db/dbtest"
-	"larder/internal/files"
+	"larder/internal/object"
 )
 
 // freeSession is a free-mode session that ends at $1.
@@ -192,7 +192,7 @@ func TestBackupThatLostItsHoldFails(t *testing.T) {
 				}
 			}
 		})
-		if !errors.Is(err, files.ErrHoldLost) {
+		if !errors.Is(err, object.ErrHoldLost) {
 			t.Errorf("got %v", err)
 		}
 		if !slices.Contains(s.snapshots(), before[0]) {

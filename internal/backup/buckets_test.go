@@ -130,7 +130,7 @@ func TestHoldKeepsObjectsInBuckets(t *testing.T) {
 	eachBranch(t, func(t *testing.T, s *branch) {
 		id := s.admin.Upload("/bucket", "b.txt", []byte("in the bucket"))
 		s.admin.Delete("/api/files/" + id).OK(200)
-		hold, err := s.a.Tree.Hold(t.Context())
+		hold, err := s.a.Objects.Hold(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

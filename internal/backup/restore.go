@@ -19,10 +19,10 @@ import (
 	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/download"
-	"larder/internal/files"
 	"larder/internal/freemode"
 	"larder/internal/fsck"
 	"larder/internal/job"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/quota"
 	"larder/internal/secret"
@@ -233,7 +233,7 @@ func (r *restore) load(ctx context.Context) error {
 // renewed takes out of a database what ended with the original, or speaks of what no backup holds.
 func renewed(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
-		files.Restored, upload.Restored, quota.Restored, download.Restored, freemode.Restored, fsck.Restored,
+		object.Restored, upload.Restored, quota.Restored, download.Restored, freemode.Restored, fsck.Restored,
 		func(tx *db.Tx) error { return account.Restored(tx, now) },
 		func(tx *db.Tx) error { return job.Restored(tx, now, account.MailJobs()) },
 		func(tx *db.Tx) error { return mark(tx, taken) },

@@ -27,6 +27,7 @@ import (
 	"larder/internal/ident"
 	"larder/internal/lifecycle"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/secret"
 	"larder/internal/share"
@@ -84,12 +85,13 @@ func newWorld(t *testing.T, d *db.DB) *world {
 		}
 	})
 	mounts := mount.New(d)
-	w.tree = files.New(files.Config{DB: d, Policies: w.policies, Mounts: mounts, Providers: providers, IDs: ids, Now: w.now, Grace: time.Hour, Log: log})
-	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Providers: providers, IDs: ids, Now: w.now, Log: log})
+	objects := object.New(object.Config{DB: d, Providers: providers, IDs: ids, Now: w.now, Grace: time.Hour, Log: log})
+	w.tree = files.New(files.Config{DB: d, Policies: w.policies, Mounts: mounts, Providers: providers, Objects: objects, IDs: ids, Now: w.now, Log: log})
+	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: objects, Providers: providers, IDs: ids, Now: w.now, Log: log})
 	w.shares = share.New(share.Config{DB: d, Tree: w.tree, Accounts: w.accounts, IDs: ids, Now: w.now})
 	w.tokens = download.New(download.Config{DB: d, Tree: w.tree, Accounts: w.accounts, Keys: w.keys, Shares: w.shares, IDs: ids, Now: w.now})
 	life := lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: w.accounts, Policies: w.policies, Providers: providers, Mounts: mounts, Tree: w.tree, Site: settings, IDs: ids, Now: w.now,
+		DB: d, Accounts: w.accounts, Policies: w.policies, Providers: providers, Mounts: mounts, Tree: w.tree, Objects: objects, Site: settings, IDs: ids, Now: w.now,
 		MaxStorage: -1, MaxFiles: -1,
 	})
 	first := lifecycle.First{Username: "admin", Email: "admin@localhost", Password: "correct horse", Settings: site.Defaults()}

@@ -9,6 +9,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/blob"
 	"larder/internal/fault"
+	"larder/internal/object"
 	"larder/internal/vpath"
 )
 
@@ -220,7 +221,7 @@ func (w *walk) content(ctx context.Context, c candidate) (Content, string, error
 	if err != nil || c.object == f.node.object {
 		return content, c.sum, err
 	}
-	sum, err := sumOf(w.tree.DB.Read(ctx), f.node.object)
+	sum, err := object.SHA256(w.tree.DB.Read(ctx), f.node.object)
 	return content, sum, err
 }
 

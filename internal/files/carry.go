@@ -10,6 +10,7 @@ import (
 	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/object"
 )
 
 // cargoes is how many files are looked up at once.
@@ -94,16 +95,16 @@ func (x *transfer) copyOne(ctx context.Context, c cargo) error {
 	if err != nil {
 		return err
 	}
-	source, err := x.store(ctx, c.provider)
+	source, err := x.Objects.Store(ctx, c.Provider)
 	if err != nil {
 		return err
 	}
-	key, due, err := x.Keys.Take(ctx, x.order.Provider)
+	key, due, err := x.Objects.Keys.Take(ctx, x.order.Provider)
 	if err != nil {
 		return err
 	}
 	crash.Point("move.noted")
-	target, err := x.store(ctx, x.order.Provider) // after the key is noted, see Keyring
+	target, err := x.Objects.Store(ctx, x.order.Provider) // after the key is noted, see object.Keyring
 	if err != nil {
 		return err
 	}
@@ -111,22 +112,24 @@ func (x *transfer) copyOne(ctx context.Context, c cargo) error {
 	info, err := h.bring(ctx)
 	var size blob.ErrSize
 	switch {
-	case errors.Is(err, ErrCollected):
-		x.Keys.Drop(x.order.Provider)
-		return fmt.Errorf("copy object %s: %w", c.key, err)
+	case errors.Is(err, object.ErrCollected):
+		x.Objects.Keys.Drop(x.order.Provider)
+		return fmt.Errorf("copy object %s: %w", c.Key, err)
 	case errors.As(err, &size), errors.Is(err, errDiffers):
 		x.drop(ctx, key)
 		return fault.New(fault.Unverified, "The copy of a file is not what was stored"+x.outcome()+" Tell whoever runs the service.").
-			Because(fmt.Errorf("copy object %s of provider %s: %w", c.key, c.provider, err))
+			Because(fmt.Errorf("copy object %s of provider %s: %w", c.Key, c.Provider, err))
 	case errors.Is(err, blob.ErrNotFound):
 		return x.missing(ctx, c, err)
 	case err != nil:
-		return fmt.Errorf("copy object %s: %w", c.key, err)
+		return fmt.Errorf("copy object %s: %w", c.Key, err)
 	}
 	crash.Point("move.copied")
-	err = x.switchOver(ctx, c, where{x.order.Provider, key}, Stored{Key: key, Size: c.size, SHA256: hex.EncodeToString(info.SHA256), ETag: info.ETag})
-	if errors.Is(err, ErrCollected) {
-		x.Keys.Drop(x.order.Provider)
+	err = x.switchOver(ctx, c, object.Record{
+		Location: object.Location{Provider: x.order.Provider, Key: key}, Size: c.size, SHA256: hex.EncodeToString(info.SHA256), ETag: info.ETag,
+	})
+	if errors.Is(err, object.ErrCollected) {
+		x.Objects.Keys.Drop(x.order.Provider)
 	}
 	if err == nil {
 		crash.Point("move.switched")
@@ -148,16 +151,16 @@ func (x *transfer) missing(ctx context.Context, c cargo, cause error) error {
 	if err != nil {
 		return err
 	}
-	if len(now) == 1 && now[0].where == c.where {
+	if len(now) == 1 && now[0].Location == c.Location {
 		return fault.New(fault.Unverified, "The content of a file cannot be read"+x.outcome()+" Tell whoever runs the service.").
-			Because(fmt.Errorf("open object %s of provider %s: %w", c.key, c.provider, cause))
+			Because(fmt.Errorf("open object %s of provider %s: %w", c.Key, c.Provider, cause))
 	}
 	return nil
 }
 
 // drop has a copy that nothing will refer to deleted soon. What fails here is done when the key is due.
 func (x *transfer) drop(ctx context.Context, key blob.Key) {
-	err := x.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return x.Discard(tx, x.order.Provider, key, x.now()) })
+	err := x.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return object.Discard(tx, x.order.Provider, key, x.now()) })
 	if err != nil {
 		x.Log.Warn("discard a copy", "key", key, "error", err)
 	}
@@ -166,24 +169,24 @@ func (x *transfer) drop(ctx context.Context, key blob.Key) {
 // switchOver makes the copy the file's content, in one transaction that readers don't notice: who has opened the old object reads on, and it
 // stays for the grace period. An object that other files share stays with them, and the file gets one of its own. Where the file is gone, has
 // other content, or was carried elsewhere, the copy is garbage.
-func (x *transfer) switchOver(ctx context.Context, c cargo, to where, s Stored) error {
+func (x *transfer) switchOver(ctx context.Context, c cargo, to object.Record) error {
 	return x.write(ctx, false, func(tx *db.Tx) error {
 		refs, owner, err := x.lockCargo(tx, c)
 		if err != nil {
 			return err
 		}
 		if refs == 0 {
-			return x.Discard(tx, to.provider, to.key, x.now())
+			return object.Discard(tx, to.Provider, to.Key, x.now())
 		}
-		if err := x.keep(tx, to.provider, to.key); errors.Is(err, ErrCollected) {
-			return fmt.Errorf("switch a file over: %w", ErrCollected) // no fault: the next attempt draws another key
+		if err := object.Keep(tx, to.Provider, to.Key); errors.Is(err, object.ErrCollected) {
+			return fmt.Errorf("switch a file over: %w", object.ErrCollected) // no fault: the next attempt draws another key
 		} else if err != nil {
 			return err
 		}
 		if refs > 1 {
-			err = x.separate(tx, c, to, s, owner)
-		} else if err = locate(tx, c.object, to, s); err == nil {
-			err = x.leave(tx, c.where, c.size, owner)
+			err = x.separate(tx, c, to, owner)
+		} else if err = object.Relocate(tx, c.object, to); err == nil {
+			err = x.Objects.DiscardContent(tx, c.Location, c.size, owner)
 		}
 		if err != nil {
 			return err
@@ -212,24 +215,24 @@ func (x *transfer) lockCargo(tx *db.Tx, c cargo) (refs int64, owner string, err 
 	if there, err := lockContent(tx, c.id, c.object); err != nil || !there {
 		return 0, "", err
 	}
-	at, refs, err := lockObject(tx, c.object)
-	if err != nil || at != c.where {
+	at, refs, err := object.Lock(tx, c.object)
+	if err != nil || at != c.Location {
 		return 0, "", err
 	}
 	return refs, n.owner, nil
 }
 
 // separate gives a file an object of its own and takes it off the one that it shared.
-func (x *transfer) separate(tx *db.Tx, c cargo, to where, s Stored, owner string) error {
-	object, err := x.insertObject(tx, to.provider, s)
+func (x *transfer) separate(tx *db.Tx, c cargo, to object.Record, owner string) error {
+	id, err := x.Objects.Insert(tx, to)
 	if err != nil {
 		return err
 	}
-	if err := continueContent(tx, object, c.object); err != nil {
+	if err := object.ContinueContent(tx, id, c.object); err != nil {
 		return err
 	}
-	if err := setObject(tx, c.id, object); err != nil {
+	if err := setObject(tx, c.id, id); err != nil {
 		return err
 	}
-	return x.release(tx, c.object, owner)
+	return x.Objects.Release(tx, c.object, owner)
 }

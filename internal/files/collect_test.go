@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"larder/internal/blob"
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
-	"larder/internal/provider"
 )
 
 // stored reports whether an object is in the store.
@@ -136,61 +134,6 @@ func (h *house) insertFile(tx *db.Tx, id, parent, object string) error {
 	}
 	_, err = tx.Exec("INSERT INTO links (id, entry_id, ext, created_at) VALUES ($1, $2, '', 0)", id, id)
 	return err
-}
-
-// A provider that cannot be reached holds up no other, and is asked again later.
-func TestCollectorGoesOnBesideAFailingStore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		gone := h.store("x").Key
-		h.write(func(tx *db.Tx) error {
-			away := provider.Provider{ID: "absent", Name: "absent", Type: provider.BuiltIn, Bucket: "absent", Marker: "absent"}
-			if err := h.reg.Insert(tx, away); err != nil {
-				return err
-			}
-			for i := range 500 {
-				if err := h.tree.Discard(tx, "absent", blob.Key(fmt.Sprintf("ab/%032x", i)), 0); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		h.pass(grace)
-		h.collect()
-		if h.stored(gone) {
-			t.Error("the reachable store was not tidied")
-		}
-		if n := h.count("garbage"); n != 500 {
-			t.Errorf("%d keys on the list, want those of the absent provider", n)
-		}
-		claimed := func() (after int64) {
-			h.must(d.Read(t.Context()).QueryRow("SELECT MIN(after) FROM garbage").Scan(&after))
-			return after
-		}
-		first := claimed()
-		h.collect() // within the minute: left alone
-		if claimed() != first {
-			t.Error("asked again at once")
-		}
-		h.pass(time.Minute)
-		h.collect()
-		if claimed() == first {
-			t.Error("not asked again")
-		}
-	})
-}
-
-// What an upload had noted in a provider that is deleted meanwhile is nobody's any more.
-func TestCollectorForgetsKeysOfDeletedProviders(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.write(func(tx *db.Tx) error { return h.tree.Discard(tx, "deleted", "ab/00112233445566778899aabbccddeeff", 0) })
-		h.pass(grace)
-		h.collect()
-		if n := h.count("garbage"); n != 0 {
-			t.Errorf("%d keys on the list", n)
-		}
-	})
 }
 
 // Once the collector has begun with a key nothing can be made of it any more.

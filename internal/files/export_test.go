@@ -23,8 +23,8 @@ var DeleteFolders = deleteFolders
 
 // WrapStores puts wrap around every store that t copies from or to, or collects from, from now on.
 func (t *Tree) WrapStores(wrap func(providerID string, store blob.Store) blob.Store) {
-	inner := t.store
-	t.store = func(ctx context.Context, providerID string) (blob.Store, error) {
+	inner := t.Objects.Store
+	t.Objects.Store = func(ctx context.Context, providerID string) (blob.Store, error) {
 		store, err := inner(ctx, providerID)
 		if err != nil {
 			return nil, err
@@ -43,12 +43,6 @@ var Each = each
 
 // SetBatch has copies of more than n entries made by a job, n in a transaction.
 func (t *Tree) SetBatch(n int) { t.batch = n }
-
-// SetPatience bounds how long the deletion of an object may take.
-func (t *Tree) SetPatience(d time.Duration) { t.patience = d }
-
-// SetBudget bounds how long a piece of deletions may take at one store.
-func (t *Tree) SetBudget(d time.Duration) { t.budget = d }
 
 // KeepUsage has what Usage counted last used until then, as if it had taken long.
 func (t *Tree) KeepUsage(until time.Time) { t.counted.long, t.counted.until = true, until }

@@ -13,6 +13,7 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
+	"larder/internal/object"
 )
 
 // haul is one object on its way from store to store, to a key that is on the garbage list meanwhile.
@@ -28,7 +29,7 @@ type haul struct {
 
 // bring has the object copied and verified: by the server, where one holds both stores, or else through this process. Info is complete, whichever
 // way it went. Errors: errDiffers or blob.ErrSize for a copy that is not what is recorded, blob.ErrNotFound when the source has no such object,
-// ErrCollected when the key is not ours any more.
+// object.ErrCollected when the key is not ours any more.
 func (h *haul) bring(ctx context.Context) (blob.Info, error) {
 	info, err := h.byServer(ctx)
 	if errors.Is(err, blob.ErrNoCopy) {
@@ -42,7 +43,7 @@ func (h *haul) bring(ctx context.Context) (blob.Info, error) {
 
 // through reads the object here and writes it there, hashed on the way.
 func (h *haul) through(ctx context.Context) (blob.Info, error) {
-	object, err := h.from.Open(ctx, h.cargo.key)
+	object, err := h.from.Open(ctx, h.cargo.Key)
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("open what is to be copied: %w", err)
 	}
@@ -58,7 +59,7 @@ func (h *haul) byServer(ctx context.Context) (info blob.Info, err error) {
 		return blob.Info{}, fmt.Errorf("copy on the server: %w", blob.ErrNoCopy)
 	}
 	err = h.holding(ctx, func(ctx context.Context) (err error) {
-		info, err = copier.CopyFrom(ctx, h.key, h.from, h.cargo.key, h.cargo.mimeType, "")
+		info, err = copier.CopyFrom(ctx, h.key, h.from, h.cargo.Key, h.cargo.mimeType, "")
 		return err
 	})
 	if err != nil {
@@ -151,7 +152,7 @@ func (h *haul) holding(ctx context.Context, do func(ctx context.Context) error) 
 	err := do(ctx)
 	end(nil)
 	watch.Wait()
-	if lost := context.Cause(ctx); errors.Is(lost, ErrCollected) {
+	if lost := context.Cause(ctx); errors.Is(lost, object.ErrCollected) {
 		return lost
 	}
 	return err
@@ -161,17 +162,17 @@ func (h *haul) holding(ctx context.Context, do func(ctx context.Context) error) 
 func (h *haul) postpone(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.now() < h.due-(collectsIn/2).Milliseconds() {
+	if h.now() < h.due-(object.KeyLifetime/2).Milliseconds() {
 		return nil
 	}
-	until := h.Now().Add(collectsIn).UnixMilli()
+	until := h.Now().Add(object.KeyLifetime).UnixMilli()
 	var held bool
 	err := h.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		held, err = h.Postpone(tx, h.order.Provider, h.key, until)
+		held, err = object.Postpone(tx, h.order.Provider, h.key, until)
 		return err
 	})
 	if err == nil && !held {
-		err = ErrCollected
+		err = object.ErrCollected
 	}
 	if err == nil {
 		h.due = until

@@ -19,6 +19,7 @@ import (
 	"larder/internal/files"
 	"larder/internal/ident"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/quota"
 	"larder/internal/vpath"
@@ -76,8 +77,10 @@ func newHouse(t testing.TB, d *db.DB) *house {
 		}
 	})
 	mounts := mount.New(d)
+	log := slog.New(slog.DiscardHandler)
 	h.tree = files.New(files.Config{
-		DB: d, Policies: h.rules, Mounts: mounts, Providers: h.reg, IDs: h.ids, Now: h.clock, Grace: grace, Log: slog.New(slog.DiscardHandler),
+		DB: d, Policies: h.rules, Mounts: mounts, Providers: h.reg, IDs: h.ids, Now: h.clock, Log: log,
+		Objects: object.New(object.Config{DB: d, Providers: h.reg, IDs: h.ids, Now: h.clock, Grace: grace, Log: log}),
 		Owner: func(_ context.Context, _ int64, id string) (access.Actor, bool, error) {
 			if h.asked != nil {
 				h.asked()
@@ -173,7 +176,7 @@ func (h *house) store(content string) files.Stored {
 	h.must(err)
 	s := files.Stored{Key: blob.NewKey(h.ids, nil, ""), Size: int64(len(content)), MimeType: "text/plain"}
 	h.write(func(tx *db.Tx) error {
-		return h.tree.Discard(tx, "local", s.Key, h.clock().Add(grace).UnixMilli())
+		return object.Discard(tx, "local", s.Key, h.clock().Add(grace).UnixMilli())
 	})
 	info, err := store.Put(h.t.Context(), s.Key, strings.NewReader(content), blob.PutOptions{Size: s.Size})
 	h.must(err)

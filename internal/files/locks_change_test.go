@@ -69,7 +69,7 @@ func (s *scene) put(a access.Actor, in string, name vpath.Name, c files.Conflict
 	if err != nil {
 		return err
 	}
-	key, _, err := s.tree.Keys.Take(s.t.Context(), place.ProviderID)
+	key, _, err := s.tree.Objects.Keys.Take(s.t.Context(), place.ProviderID)
 	s.must(err)
 	_, err = s.commit(a, place, files.Stored{Key: key, Size: 2, SHA256: "sum", MimeType: "text/plain"})
 	return err

@@ -9,6 +9,7 @@ import (
 	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
+	"larder/internal/object"
 	"larder/internal/provider"
 )
 
@@ -49,10 +50,10 @@ func TestNotedKeysAreLetGo(t *testing.T) {
 		h := newHouse(t, d)
 		const key = blob.Key("ab/00112233445566778899aabbccddeeff")
 		letGo := func(keys []blob.Key) error {
-			return h.db.Write(t.Context(), func(tx *db.Tx) error { return h.tree.LetGo(tx, "local", keys) })
+			return h.db.Write(t.Context(), func(tx *db.Tx) error { return object.ForgetKeys(tx, "local", keys) })
 		}
-		h.write(func(tx *db.Tx) error { return h.tree.Discard(tx, "local", key, 1e15) })
-		keys, err := h.tree.OnlyNoted(t.Context(), "local")
+		h.write(func(tx *db.Tx) error { return object.Discard(tx, "local", key, 1e15) })
+		keys, err := h.tree.Objects.UnusedKeys(t.Context(), "local")
 		if h.must(err); len(keys) != 1 || keys[0] != key {
 			t.Errorf("noted %q", keys)
 		}
@@ -60,12 +61,12 @@ func TestNotedKeysAreLetGo(t *testing.T) {
 		h.must(err)
 		s := h.store("body")
 		h.wantFault("a key that came meanwhile", letGo(keys), fault.Conflict)
-		_, err = h.tree.OnlyNoted(t.Context(), "local")
+		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("an object without a file", err, fault.Conflict)
 		e, err := h.commit(h.ann, place, s)
 		h.must(err)
 		h.wantFault("a file that came meanwhile", letGo(keys), fault.Conflict)
-		_, err = h.tree.OnlyNoted(t.Context(), "local")
+		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("a file", err, fault.Conflict)
 		if n := h.count("garbage"); n != 1 {
 			t.Errorf("%d keys noted after what was refused, want 1", n)
@@ -73,30 +74,30 @@ func TestNotedKeysAreLetGo(t *testing.T) {
 
 		_, _, err = h.tree.Delete(t.Context(), h.ann, e.ID)
 		h.must(err)
-		_, err = h.tree.OnlyNoted(t.Context(), "local")
+		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("garbage", err, fault.Conflict)
 		h.pass(grace)
 		h.collect()
-		keys, err = h.tree.OnlyNoted(t.Context(), "local")
+		keys, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.must(err)
 		h.must(letGo(keys))
 		if n := h.count("garbage"); n != 0 {
 			t.Errorf("%d keys left", n)
 		}
 		_, err = h.commit(h.ann, place, files.Stored{Key: key, Size: 1})
-		if !errors.Is(err, files.ErrCollected) {
+		if !errors.Is(err, object.ErrCollected) {
 			t.Errorf("content under a key that was let go: %v", err)
 		}
 
 		// parts may lie under a key that has no object
 		h.write(func(tx *db.Tx) error {
-			if err := h.tree.Discard(tx, "local", key, 1e15); err != nil {
+			if err := object.Discard(tx, "local", key, 1e15); err != nil {
 				return err
 			}
 			_, err := tx.Exec("UPDATE garbage SET upload_id = 'x'")
 			return err
 		})
-		_, err = h.tree.OnlyNoted(t.Context(), "local")
+		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("parts", err, fault.Conflict)
 		h.wantFault("parts", letGo([]blob.Key{key}), fault.Conflict)
 	})

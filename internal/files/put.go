@@ -15,6 +15,7 @@ import (
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/job"
+	"larder/internal/object"
 	"larder/internal/quota"
 	"larder/internal/vpath"
 )
@@ -50,20 +51,20 @@ func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Place, s St
 	if err := t.stillThere(tx, p, n.mount.ProviderID); err != nil {
 		return Entry{}, err
 	}
-	if err := t.keep(tx, p.ProviderID, s.Key); err != nil {
+	if err := object.Keep(tx, p.ProviderID, s.Key); err != nil {
 		return Entry{}, err
 	}
-	object, err := t.insertObject(tx, p.ProviderID, s)
+	id, err := t.Objects.Insert(tx, object.Record{Location: object.Location{Provider: p.ProviderID, Key: s.Key}, Size: s.Size, SHA256: s.SHA256, ETag: s.ETag})
 	if err != nil {
 		return Entry{}, err
 	}
 	if s.SHA256 == "" {
-		err := job.Insert(tx, job.New{ID: t.IDs.UUID(), Type: ChecksumJob, Payload: object, TotalBytes: s.Size, CreatedAt: t.now()})
+		err := job.Insert(tx, job.New{ID: t.IDs.UUID(), Type: object.ChecksumJob, Payload: id, TotalBytes: s.Size, CreatedAt: t.now()})
 		if err != nil {
 			return Entry{}, err
 		}
 	}
-	w := put{Tree: t, tx: tx, view: v, actor: a, place: p, stored: s, object: object}
+	w := put{Tree: t, tx: tx, view: v, actor: a, place: p, stored: s, object: id}
 	return w.into(&n)
 }
 
@@ -192,7 +193,7 @@ func (w *put) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
 	if err := quota.Charge(w.tx, r.owner, r.size, 1); err != nil {
 		return Entry{}, false, err
 	}
-	w.grows(w.tx, r.owner, r.size)
+	w.Objects.NoteGrowth(w.tx, r.owner, r.size)
 	return w.view.entry(w.actor, &r, child(n.facts(w.actor), w.actor, &r)), true, nil
 }
 
@@ -212,7 +213,7 @@ func (w *put) replace(n *node, there row) (e Entry, done bool, err error) {
 	if !changed {
 		return Entry{}, false, nil
 	}
-	if err := w.release(w.tx, there.object, there.owner); err != nil {
+	if err := w.Objects.Release(w.tx, there.object, there.owner); err != nil {
 		return Entry{}, false, err
 	}
 	if err := quota.Charge(w.tx, r.owner, r.size-there.size, 0); err != nil {

@@ -108,7 +108,7 @@ func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	if err := deleteProperties(tx, []string{r.id}); err != nil {
 		return 0, 0, err
 	}
-	if err := t.release(tx, gone.object, gone.owner); err != nil {
+	if err := t.Objects.Release(tx, gone.object, gone.owner); err != nil {
 		return 0, 0, err
 	}
 	return 1, gone.size, quota.Credit(tx, gone.owner, gone.size, 1)

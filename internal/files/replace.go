@@ -134,7 +134,7 @@ func (m *move) fill() error {
 	if !changed {
 		return elsewhere()
 	}
-	if err := m.release(m.tx, m.there.object, m.there.owner); err != nil {
+	if err := m.Objects.Release(m.tx, m.there.object, m.there.owner); err != nil {
 		return err
 	}
 	return quota.Charge(m.tx, m.there.owner, r.size-m.there.size, 0)

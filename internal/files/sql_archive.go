@@ -2,7 +2,6 @@ package files
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"larder/internal/db"
@@ -41,17 +40,4 @@ func pageOfFolder(q db.Querier, folder string, kind int, after rank, limit int) 
 		return nil, fmt.Errorf("read a folder for an archive: %w", err)
 	}
 	return page, nil
-}
-
-// sumOf returns the SHA-256 of an object, "" where it is not known.
-func sumOf(q db.Querier, object string) (string, error) {
-	var sum sql.NullString
-	err := q.QueryRow("SELECT sha256 FROM objects WHERE id = $1", object).Scan(&sum)
-	if errors.Is(err, db.ErrNoRows) { // it is opened by what was read before
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("look up a checksum: %w", err)
-	}
-	return sum.String, nil
 }

@@ -3,10 +3,9 @@ package files
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"larder/internal/db"
+	"larder/internal/object"
 	"larder/internal/vpath"
 )
 
@@ -163,25 +162,11 @@ func (s shares) add(r *row) {
 
 // write adds the references. An object that is gone was replaced or deleted since its file was read: then the transaction runs again.
 func (s shares) write(tx *db.Tx) error {
-	byCount := map[int64][]string{}
-	for _, id := range slices.Sorted(maps.Keys(s)) {
-		byCount[s[id]] = append(byCount[s[id]], id)
+	all, err := object.AddReferences(tx, s)
+	if err == nil && !all {
+		err = elsewhere()
 	}
-	for _, count := range slices.Sorted(maps.Keys(byCount)) {
-		var changed int64
-		err := db.EachChunk(byCount[count], func(args []any) error {
-			n, err := tx.Exec("UPDATE objects SET refs = refs + CAST("+db.AfterChunk+" AS BIGINT) WHERE id "+db.InChunk, args...)
-			changed += n
-			return err
-		}, count)
-		if err != nil {
-			return fmt.Errorf("share objects: %w", err)
-		}
-		if changed != int64(len(byCount[count])) {
-			return elsewhere()
-		}
-	}
-	return nil
+	return err
 }
 
 // staged is a copy that a job is making.

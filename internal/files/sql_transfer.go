@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"larder/internal/blob"
 	"larder/internal/db"
+	"larder/internal/object"
 )
 
 // elsewhereBelow reports whether a file in a folder, at any depth, has its content in another provider.
@@ -31,22 +31,16 @@ type cargo struct {
 	object string
 	size   int64  // bytes, as the store must have them
 	sha256 string // "" when nobody has read it yet
-	where
+	object.Location
 	mimeType string
-}
-
-// where is where an object lies.
-type where struct {
-	provider string
-	key      blob.Key
 }
 
 const cargoColumns = "e.id, e.name_fold, e.name, o.id, o.size, COALESCE(o.sha256, ''), o.provider_id, o.key, e.mime_type"
 
 func scanCargo(row interface{ Scan(dest ...any) error }) (c cargo, err error) {
 	var key string
-	err = row.Scan(&c.id, &c.rank.fold, &c.rank.name, &c.object, &c.size, &c.sha256, &c.provider, &key, &c.mimeType)
-	c.key = keyOf(key)
+	err = row.Scan(&c.id, &c.rank.fold, &c.rank.name, &c.object, &c.size, &c.sha256, &c.Provider, &key, &c.mimeType)
+	c.Key = keyOf(key)
 	return c, err
 }
 
@@ -114,56 +108,10 @@ func lockContent(tx *db.Tx, id, object string) (there bool, err error) {
 	return n == 1, nil
 }
 
-// lockObject has whoever else changes or releases the object wait until the transaction ends, and tells where it lies and how many files have it.
-func lockObject(tx *db.Tx, id string) (at where, refs int64, err error) {
-	var key string
-	err = tx.QueryRow("UPDATE objects SET refs = refs WHERE id = $1 RETURNING provider_id, key, refs", id).Scan(&at.provider, &key, &refs)
-	if err != nil {
-		return where{}, 0, fmt.Errorf("lock object %s: %w", id, err)
-	}
-	at.key = keyOf(key)
-	return at, refs, nil
-}
-
-// locate says that an object lies elsewhere from now on. Its id stays, and with it the ETag of its file.
-func locate(tx *db.Tx, id string, at where, s Stored) error {
-	_, err := tx.Exec(`
-		UPDATE objects
-		SET provider_id = $1, key = $2, etag = $3, sha256 = COALESCE(sha256, $4)
-		WHERE id = $5`, at.provider, string(at.key), s.ETag, nullable(s.SHA256), id)
-	if err != nil {
-		return fmt.Errorf("locate object %s: %w", id, err)
-	}
-	return nil
-}
-
-// continueContent says that an object is the same content as the one that it was copied from.
-func continueContent(tx *db.Tx, id, from string) error {
-	_, err := tx.Exec("UPDATE objects SET content_id = (SELECT COALESCE(content_id, id) FROM objects WHERE id = $1) WHERE id = $2", from, id)
-	if err != nil {
-		return fmt.Errorf("say what object %s was copied from: %w", id, err)
-	}
-	return nil
-}
-
 // setObject gives a file an object of its own with the same content.
 func setObject(tx *db.Tx, id, object string) error {
 	if _, err := tx.Exec("UPDATE entries SET object_id = $1 WHERE id = $2", object, id); err != nil {
 		return fmt.Errorf("give a file its own object: %w", err)
 	}
 	return nil
-}
-
-// unread returns an object whose SHA-256 is not known, and whether there is one of that id.
-func unread(q db.Querier, object string) (c cargo, found bool, err error) {
-	var key string
-	err = q.QueryRow("SELECT size, provider_id, key FROM objects WHERE id = $1 AND sha256 IS NULL", object).Scan(&c.size, &c.provider, &key)
-	if errors.Is(err, db.ErrNoRows) {
-		return cargo{}, false, nil
-	}
-	if err != nil {
-		return cargo{}, false, fmt.Errorf("look up object %s: %w", object, err)
-	}
-	c.object, c.key = object, keyOf(key)
-	return c, true, nil
 }

@@ -7,14 +7,6 @@ import (
 	"larder/internal/db"
 )
 
-// holdsObjects reports whether objects lie with a provider, be it of files that are deleted already.
-func holdsObjects(q db.Querier, providerID string) (some bool, err error) {
-	if err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE provider_id = $1)", providerID).Scan(&some); err != nil {
-		return false, fmt.Errorf("look for objects: %w", err)
-	}
-	return some, nil
-}
-
 // referred sums by provider: for each object all that refers to it. It goes once through the objects as they lie: to group them would have them sorted or
 // looked up.
 func referred(q db.Querier, providers []string) (map[string]Amount, error) {

@@ -19,6 +19,7 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/job"
+	"larder/internal/object"
 )
 
 // A folder and a file go to another provider: until the end they can be read where they were, by every address, then where they are, with the
@@ -265,7 +266,7 @@ func TestChecksumsAreFilledIn(t *testing.T) {
 		w.house.file(w.ann, "/home/ann/f", "abc")
 		gone := w.house.file(w.ann, "/home/ann/gone", "gone")
 		w.write(func(tx *db.Tx) error {
-			return job.Insert(tx, job.New{ID: "of nothing", Type: files.ChecksumJob, Payload: "absent"})
+			return job.Insert(tx, job.New{ID: "of nothing", Type: object.ChecksumJob, Payload: "absent"})
 		})
 		w.on(func(n int, op, _ string) error { // the first attempt meets a store that is away, and one of the files is deleted meanwhile
 			if n == 1 {

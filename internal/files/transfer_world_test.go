@@ -20,6 +20,7 @@ import (
 	"larder/internal/files"
 	"larder/internal/job"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/vpath"
 )
@@ -129,7 +130,7 @@ func (w *depot) runner() *job.Runner {
 	r.Handle(files.MoveJob, w.tree.RunMove)
 	r.Handle(files.CopyJob, w.tree.RunCopy)
 	r.Undo(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return w.tree.DropCopy(tx, run.ID) })
-	r.Handle(files.ChecksumJob, w.tree.RunChecksum)
+	r.Handle(object.ChecksumJob, w.tree.Objects.RunChecksum)
 	return r
 }
 
@@ -195,7 +196,7 @@ func (w *depot) put(a access.Actor, p, content string, c files.Conflict) (files.
 	}
 	store, err := w.reg.Store(w.t.Context(), place.ProviderID)
 	w.must(err)
-	key, _, err := w.tree.Keys.Take(w.t.Context(), place.ProviderID)
+	key, _, err := w.tree.Objects.Keys.Take(w.t.Context(), place.ProviderID)
 	w.must(err)
 	_, err = store.Put(w.t.Context(), key, strings.NewReader(content), blob.PutOptions{Size: int64(len(content))})
 	w.must(err)
@@ -259,6 +260,13 @@ func (w *depot) lies(g goods, folder string, not ...string) {
 			}
 		}
 	}
+}
+
+// garbageOf counts what is on the list for a provider.
+func (w *depot) garbageOf(provider string) (n int) {
+	w.t.Helper()
+	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&n))
+	return n
 }
 
 // in counts the objects of a provider.

@@ -11,8 +11,7 @@
 //
 // On PostgreSQL transactions that change single entries share a lock on the tree, and those that move, rename or delete a folder hold it alone.
 //
-// Objects are immutable and counted; at no reference their key goes to the garbage list, and only the collector deletes it, after a grace
-// period. Specification: File endpoints, Public path serving, Limits.
+// Files refer to objects, which package object counts and collects. Specification: File endpoints, Public path serving, Limits.
 package files
 
 import (
@@ -25,11 +24,11 @@ import (
 	"time"
 
 	"larder/internal/access"
-	"larder/internal/blob"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/ident"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/vpath"
 )
@@ -41,8 +40,8 @@ type Config struct {
 	Mounts    *mount.Store
 	Providers *provider.Registry
 	IDs       *ident.Source
+	Objects   *object.Registry
 	Now       func() time.Time
-	Grace     time.Duration // how long an object that nothing refers to is kept
 	Log       *slog.Logger
 	// Owner returns an account as an actor, without key, address or passwords given, and whether it is active; permanent links and jobs ask.
 	Owner func(ctx context.Context, version int64, userID string) (access.Actor, bool, error)
@@ -54,32 +53,21 @@ type Config struct {
 	Heir func(q db.Querier, userID string) (Heir, error)
 	// Wake is called when a job has been inserted; nil for nobody.
 	Wake func()
-	// TrimSoon is called when an account may have too much garbage, so that Trim is to be called soon; nil for no call. It must not block.
-	TrimSoon func()
-	// Unreserved returns how many bytes of a user's uploads under way are not reserved, since they are to replace others; nil for none.
-	Unreserved func(q db.Querier, userID string) (bytes int64, err error)
 }
 
 // Tree is the tree of all mounts. All methods are safe for concurrent use.
 type Tree struct {
 	Config
-	Keys  *Keyring // of the objects to come
-	last  atomic.Pointer[view]
-	store func(ctx context.Context, providerID string) (blob.Store, error) // what is copied from and to, and collected from
+	last atomic.Pointer[view]
 
-	batch    int           // how many entries one transaction copies at most
-	patience time.Duration // how long a deletion may take
-	budget   time.Duration // how long a piece of them may take at one store
-	resting  rests
-	watched  watched
-	counted  counted
-	sample   int64 // how many deleted files Usage looks at
+	batch   int // how many entries one transaction copies at most
+	counted counted
+	sample  int64 // how many deleted files Usage looks at
 }
 
 // New returns the Tree in cfg.DB.
 func New(cfg Config) *Tree {
-	t := &Tree{Config: cfg, store: cfg.Providers.Store, batch: piece, patience: patience, budget: budget, sample: sample}
-	t.Keys = &Keyring{tree: t, rings: map[string]*ring{}}
+	t := &Tree{Config: cfg, batch: piece, sample: sample}
 	t.counted.counting = make(chan struct{}, 1)
 	return t
 }

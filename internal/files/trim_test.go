@@ -62,10 +62,10 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newHouse(t, d)
 		asked := 0
-		h.tree.TrimSoon = func() { asked++ }
+		h.tree.Objects.TrimSoon = func() { asked++ }
 		h.limit("ann", 20)
 		keys := h.replaced("/home/ann/f", 2)
-		if _, err := h.tree.Trim(t.Context()); err != nil {
+		if _, err := h.tree.Objects.Trim(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		h.collect()
@@ -76,7 +76,7 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 		if asked == 0 {
 			t.Error("nobody is told that there is too much")
 		}
-		if found, err := h.tree.Trim(t.Context()); err != nil || !found {
+		if found, err := h.tree.Objects.Trim(t.Context()); err != nil || !found {
 			t.Errorf("trim: %v, %v", found, err)
 		}
 		h.collect()
@@ -84,17 +84,17 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 		if got, err := h.read(h.ann, "/home/ann/f"); got != fmt.Sprintf("%019d", 7) || err != nil {
 			t.Errorf("the file: %q, %v", got, err)
 		}
-		if found, err := h.tree.Trim(t.Context()); err != nil || found {
+		if found, err := h.tree.Objects.Trim(t.Context()); err != nil || found {
 			t.Errorf("trim again: %v, %v", found, err)
 		}
 
 		h.write(func(tx *db.Tx) error { return quota.Reserve(tx, "ann", 1, 0) })
-		h.must(h.tree.TrimAll(t.Context()))
+		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
 		h.wantLeft("with a byte reserved", keys, 8, 9)
 		h.write(func(tx *db.Tx) error { return quota.Release(tx, "ann", 1, 0) })
 		h.limit("ann", 18)
-		h.must(h.tree.TrimAll(t.Context()))
+		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
 		h.wantLeft("with a lower limit", keys, 9)
 		if n := h.count("garbage"); n != 0 {
@@ -103,7 +103,7 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 
 		h.limit("ann", quota.Unlimited)
 		keys = h.replaced("/home/ann/g", 5)
-		h.must(h.tree.TrimAll(t.Context()))
+		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
 		h.wantLeft("without a limit", keys, 0, 1, 2, 3, 4)
 		h.pass(grace)
@@ -135,7 +135,7 @@ func TestGarbageIsBoundedByOwner(t *testing.T) {
 			h.collect() // the rows
 			h.pass(time.Millisecond)
 		}
-		_, err = h.tree.Trim(t.Context())
+		_, err = h.tree.Objects.Trim(t.Context())
 		h.must(err)
 		h.collect()
 		if got := len(h.left(keys)); got != 6 { // 114 of 120 bytes
@@ -153,9 +153,10 @@ func TestBoundOfGarbageWaitsForABackup(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newHouse(t, d)
 		h.limit("ann", 20)
-		hold := h.hold()
+		hold, err := h.tree.Objects.Hold(t.Context())
+		h.must(err)
 		keys := h.replaced("/home/ann/f", 4)
-		h.must(h.tree.TrimAll(t.Context()))
+		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
 		h.wantLeft("during a backup", keys, 0, 1, 2, 3)
 		h.must(hold.Release(t.Context()))
@@ -181,9 +182,9 @@ func TestTrimBesideReplacementsAndCollectors(t *testing.T) {
 						return
 					default:
 					}
-					_, err := h.tree.Trim(context.Background())
+					_, err := h.tree.Objects.Trim(context.Background())
 					if err == nil {
-						err = h.tree.TrimAll(context.Background())
+						err = h.tree.Objects.TrimAll(context.Background())
 					}
 					if err == nil {
 						_, err = h.tree.Collect(context.Background())
@@ -207,7 +208,7 @@ func TestTrimBesideReplacementsAndCollectors(t *testing.T) {
 		busy.Wait()
 		close(stop)
 		chores.Wait()
-		h.must(h.tree.TrimAll(t.Context()))
+		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
 		if n := h.number("SELECT (SELECT used_storage FROM quotas WHERE user_id = 'ann') + (SELECT COALESCE(SUM(size), 0) FROM garbage)"); n > 400 || n < 380 {
 			t.Errorf("%d bytes are left to an account of 200", n)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"larder/internal/object"
 	"larder/internal/quota"
 )
 
@@ -45,7 +46,7 @@ func (t *Tree) Usage(ctx context.Context, providers []string) (all Amount, by ma
 	}
 	var used []string
 	for _, id := range providers {
-		some, err := holdsObjects(q, id)
+		some, err := object.AnyIn(q, id)
 		if err != nil {
 			return Amount{}, nil, err
 		}

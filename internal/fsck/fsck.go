@@ -21,6 +21,7 @@ import (
 
 	"larder/internal/db"
 	"larder/internal/files"
+	"larder/internal/object"
 	"larder/internal/provider"
 )
 
@@ -102,6 +103,7 @@ type Summary struct {
 type Config struct {
 	DB        *db.DB
 	Tree      *files.Tree
+	Objects   *object.Registry
 	Providers *provider.Registry
 	Now       func() time.Time
 	Log       *slog.Logger

@@ -10,6 +10,7 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
+	"larder/internal/object"
 	"larder/internal/provider"
 )
 
@@ -201,10 +202,10 @@ func (c *check) reportStrays(place provider.Place, old []leftover) error {
 
 // discard puts what nothing refers to on the garbage list; the collector deletes it after the grace period.
 func (s *Service) discard(ctx context.Context, place provider.Place, old []leftover) error {
-	after := s.Now().Add(s.Tree.Grace).UnixMilli()
+	after := s.Now().Add(s.Objects.Grace).UnixMilli()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
 		for _, l := range old {
-			if err := s.Tree.Discard(tx, place.Owner(string(l.key)).ID, l.key, after); err != nil {
+			if err := object.Discard(tx, place.Owner(string(l.key)).ID, l.key, after); err != nil {
 				return err
 			}
 		}

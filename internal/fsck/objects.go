@@ -10,6 +10,7 @@ import (
 	"larder/internal/blob"
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/object"
 	"larder/internal/provider"
 )
 
@@ -267,7 +268,7 @@ func (c *check) fill(o *storedObject) error {
 	if err != nil {
 		return nil
 	}
-	if err := c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Tree.FillHash(tx, o.id, o.provider, o.key, sum) }); err != nil {
+	if err := c.DB.Write(c.ctx, func(tx *db.Tx) error { return object.FillHash(tx, o.id, o.provider, o.key, sum) }); err != nil {
 		return err
 	}
 	o.sha256 = sum

@@ -181,7 +181,7 @@ func TestTheCollectorPassesOverWhatAFileRefersTo(t *testing.T) {
 func TestACheckBesideUploadsFindsNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		for _, a := range s.l.Apps {
-			a.Tree.Grace = 0
+			a.Objects.Grace = 0
 		}
 		done := make(chan struct{})
 		finished := make(chan error, 2)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"larder/internal/db"
+	"larder/internal/object"
 	"larder/internal/quota"
 )
 
@@ -139,7 +140,7 @@ func (c *check) references() error {
 			var mend func() error
 			if c.Mend.Refs {
 				mend = func() error {
-					return c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Tree.Recount(tx, w.id) })
+					return c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Service.Objects.Recount(tx, w.id) })
 				}
 			}
 			if err := c.found(WrongRefs, mend, "object %s: it counts %d files, there are %d", w.id, w.refs, w.files); err != nil {
@@ -154,7 +155,7 @@ func (c *check) references() error {
 			var mend func() error
 			if c.Mend.Refs {
 				mend = func() error {
-					return c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Tree.Spare(tx, d.provider, d.key) })
+					return c.DB.Write(c.ctx, func(tx *db.Tx) error { return object.Spare(tx, d.provider, d.key) })
 				}
 			}
 			if err := c.found(Doomed, mend, "object %s (%s at provider %s): files refer to it, and it is on the list of what is to be deleted", d.id, d.key, d.provider); err != nil {

@@ -16,6 +16,7 @@ import (
 	"larder/internal/files"
 	"larder/internal/ident"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/quota"
 	"larder/internal/secret"
@@ -32,6 +33,7 @@ type Config struct {
 	Providers *provider.Registry
 	Mounts    *mount.Store
 	Tree      *files.Tree
+	Objects   *object.Registry
 	Site      *site.Store
 	Keys      *apikey.Service
 	Uploads   *upload.Service

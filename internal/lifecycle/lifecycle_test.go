@@ -23,6 +23,7 @@ import (
 	"larder/internal/ident"
 	"larder/internal/lifecycle"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/quota"
 	"larder/internal/secret"
@@ -69,7 +70,8 @@ func newReplica(t *testing.T, d *db.DB, objects string) *replica {
 		}
 	})
 	mounts := mount.New(d)
-	r.tree = files.New(files.Config{DB: d, Policies: r.policies, Mounts: mounts, Providers: r.provider, IDs: ids, Now: now, Grace: time.Hour, Log: log,
+	stored := object.New(object.Config{DB: d, Providers: r.provider, IDs: ids, Now: now, Grace: time.Hour, Log: log})
+	r.tree = files.New(files.Config{DB: d, Policies: r.policies, Mounts: mounts, Providers: r.provider, Objects: stored, IDs: ids, Now: now, Log: log,
 		Active: r.accounts.Active, Heir: func(q db.Querier, userID string) (files.Heir, error) { return r.life.Heir(q, userID) },
 		Owner: func(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
 			u, err := r.accounts.Cached(ctx, version, userID)
@@ -79,9 +81,9 @@ func newReplica(t *testing.T, d *db.DB, objects string) *replica {
 			return access.Actor{UserID: u.ID, Role: u.Role, HomeID: u.HomeID}, u.Status == account.Active, err
 		},
 	})
-	r.uploads = upload.New(upload.Config{DB: d, Tree: r.tree, Providers: r.provider, IDs: ids, Now: now, Log: log})
+	r.uploads = upload.New(upload.Config{DB: d, Tree: r.tree, Objects: stored, Providers: r.provider, IDs: ids, Now: now, Log: log})
 	r.life = lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: r.accounts, Policies: r.policies, Providers: r.provider, Mounts: mounts, Tree: r.tree, Site: r.site, IDs: ids, Now: now,
+		DB: d, Accounts: r.accounts, Policies: r.policies, Providers: r.provider, Mounts: mounts, Tree: r.tree, Objects: stored, Site: r.site, IDs: ids, Now: now,
 		Keys: apikey.New(d, ids, now), Uploads: r.uploads, Piece: 2,
 		MaxStorage: 1000, MaxFiles: 10,
 	})

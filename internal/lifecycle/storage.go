@@ -9,6 +9,7 @@ import (
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/upload"
 )
@@ -137,7 +138,7 @@ func (s *Service) UpdateProvider(ctx context.Context, id string, change func(p *
 	}
 	var noted []blob.Key
 	if moved(before, after) {
-		if noted, err = s.cfg.Tree.OnlyNoted(ctx, id); err != nil {
+		if noted, err = s.cfg.Objects.UnusedKeys(ctx, id); err != nil {
 			return StorageProvider{}, err
 		}
 		if after.Marker, err = s.prepare(ctx, after); err != nil {
@@ -191,7 +192,7 @@ func (s *Service) empty(tx *db.Tx, id string, noted []blob.Key) error {
 	if busy {
 		return fault.New(fault.Conflict, "Uploads to this provider are still open.")
 	}
-	return s.cfg.Tree.LetGo(tx, id, noted)
+	return object.ForgetKeys(tx, id, noted)
 }
 
 // DeleteProvider removes a provider that nothing is on and nothing is in. Its directory stays on the disk. Faults: NotFound, Conflict.
@@ -202,7 +203,7 @@ func (s *Service) DeleteProvider(ctx context.Context, id string) error {
 	if err := s.unmounted(s.cfg.DB.Read(ctx), id); err != nil {
 		return err
 	}
-	noted, err := s.cfg.Tree.OnlyNoted(ctx, id)
+	noted, err := s.cfg.Objects.UnusedKeys(ctx, id)
 	if err != nil {
 		return err
 	}

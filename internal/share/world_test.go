@@ -20,6 +20,7 @@ import (
 	"larder/internal/ident"
 	"larder/internal/lifecycle"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/secret"
 	"larder/internal/share"
@@ -76,11 +77,12 @@ func newWorld(t *testing.T, d *db.DB) *world {
 		}
 	})
 	mounts := mount.New(d)
-	w.tree = files.New(files.Config{DB: d, Policies: policies, Mounts: mounts, Providers: providers, IDs: w.ids, Now: w.now, Grace: time.Hour, Log: log})
-	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Providers: providers, IDs: w.ids, Now: w.now, Log: log})
+	objects := object.New(object.Config{DB: d, Providers: providers, IDs: w.ids, Now: w.now, Grace: time.Hour, Log: log})
+	w.tree = files.New(files.Config{DB: d, Policies: policies, Mounts: mounts, Providers: providers, Objects: objects, IDs: w.ids, Now: w.now, Log: log})
+	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: objects, Providers: providers, IDs: w.ids, Now: w.now, Log: log})
 	w.shares = w.replica()
 	life := lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: w.accounts, Policies: policies, Providers: providers, Mounts: mounts, Tree: w.tree, Site: settings, IDs: w.ids, Now: w.now,
+		DB: d, Accounts: w.accounts, Policies: policies, Providers: providers, Mounts: mounts, Tree: w.tree, Objects: objects, Site: settings, IDs: w.ids, Now: w.now,
 		MaxStorage: -1, MaxFiles: -1,
 	})
 	first := lifecycle.First{Username: "admin", Email: "admin@localhost", Password: "correct horse", Settings: site.Defaults()}

@@ -15,6 +15,7 @@ import (
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/quota"
 )
@@ -50,7 +51,7 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag 
 		} else {
 			file, err = s.completeWhole(ctx, a, r, etag)
 		}
-		if errors.Is(err, errChanged) && try < tries || r.staged() && errors.Is(err, files.ErrCollected) && try < skewed {
+		if errors.Is(err, errChanged) && try < tries || r.staged() && errors.Is(err, object.ErrCollected) && try < skewed {
 			continue
 		}
 		if err == nil {

@@ -12,7 +12,7 @@ import (
 	"larder/internal/blob"
 	"larder/internal/crash"
 	"larder/internal/fault"
-	"larder/internal/files"
+	"larder/internal/object"
 	"larder/internal/provider"
 )
 
@@ -178,7 +178,7 @@ func (s *Service) takeOver(ctx context.Context, r row, etag string) (row, error)
 	if made.key, _, err = s.keys.Take(ctx, r.place.ProviderID); err != nil {
 		return r, err
 	}
-	if store, err = s.store(ctx, r.place.ProviderID); err != nil { // after the key is noted, see files.Keyring
+	if store, err = s.store(ctx, r.place.ProviderID); err != nil { // after the key is noted, see object.Keyring
 		return r, err
 	}
 	copied, err := s.copyStaged(ctx, store, r, made, info.ETag)
@@ -231,7 +231,7 @@ func (s *Service) copyStaged(ctx context.Context, store blob.Store, r, made row,
 
 // dropCopy makes a copy garbage at once of which no file was made, because of err.
 func (s *Service) dropCopy(ctx context.Context, err error, made row) {
-	if errors.Is(err, files.ErrCollected) {
+	if errors.Is(err, object.ErrCollected) {
 		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", made.place.ProviderID)
 		s.keys.Drop(made.place.ProviderID)
 	}

@@ -14,7 +14,7 @@ import (
 	"larder/internal/blob/blobtest"
 	"larder/internal/db"
 	"larder/internal/fault"
-	"larder/internal/files"
+	"larder/internal/object"
 	"larder/internal/upload"
 )
 
@@ -136,7 +136,7 @@ func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 		session := w.create(w.ann, file("f", 5))
 		etag := straight(session.URL, "12345")
 		w.put("notes a batch of keys", "x")
-		cfg := w.tree.Config
+		cfg := w.tree.Objects.Config
 		ahead := time.Duration(0)
 		cfg.Now = func() time.Time { return w.now().Add(ahead) }
 		ahead = 3 * time.Hour
@@ -146,7 +146,7 @@ func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := files.New(cfg).Collect(ctx); err != nil {
+		if _, err := object.New(cfg).Collect(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.content(w.ann, w.complete(w.ann, session.ID, etag).ID); got != "12345" {

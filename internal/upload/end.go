@@ -9,6 +9,7 @@ import (
 	"larder/internal/blob"
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/object"
 	"larder/internal/quota"
 )
 
@@ -43,7 +44,7 @@ func (s *Service) giveBack(tx *db.Tx, r row) error {
 	if r.key == "" || r.staged() { // what comes to where bytes wait is swept when their address has expired
 		return nil
 	}
-	return s.tree.Discard(tx, r.place.ProviderID, r.key, s.ms())
+	return object.Discard(tx, r.place.ProviderID, r.key, s.ms())
 }
 
 // EndAll ends, in the caller's transaction, every upload of a user whose account goes, and locks the user's quota, so that none comes in beside it:

@@ -13,8 +13,8 @@ import (
 	"larder/internal/blob/blobtest"
 	"larder/internal/db"
 	"larder/internal/fault"
-	"larder/internal/files"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/upload"
 )
@@ -523,10 +523,10 @@ func TestPartsThatTheCollectorHasClaimed(t *testing.T) {
 func TestPartsThatTheCollectorTookTooEarly(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *world) {
 		w.put("notes a batch of keys", "x")
-		cfg := w.tree.Config
+		cfg := w.tree.Objects.Config
 		ahead := 5 * time.Hour
 		cfg.Now = func() time.Time { return w.now().Add(ahead) }
-		other := files.New(cfg)
+		other := object.New(cfg)
 		early := func() {
 			if _, err := other.Collect(ctx); err != nil {
 				t.Error(err)

@@ -16,6 +16,7 @@ import (
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
+	"larder/internal/object"
 	"larder/internal/quota"
 	"larder/internal/vpath"
 )
@@ -133,7 +134,7 @@ func (s *Service) hopeful(ctx context.Context, userID string, place files.Place,
 // since another replica's clock is far ahead, it begins again with keys noted now.
 func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place files.Place, body []byte) (Result, error) {
 	result, err := s.putNoted(ctx, a, o, place, body)
-	if errors.Is(err, files.ErrCollected) {
+	if errors.Is(err, object.ErrCollected) {
 		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", place.ProviderID)
 		s.keys.Drop(place.ProviderID)
 		result, err = s.putNoted(ctx, a, o, place, body)
@@ -146,7 +147,7 @@ func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place
 	if err != nil {
 		return Result{}, err
 	}
-	store, err := s.store(ctx, place.ProviderID) // after the key is noted, see files.Keyring
+	store, err := s.store(ctx, place.ProviderID) // after the key is noted, see object.Keyring
 	if err != nil {
 		return Result{}, err
 	}
@@ -214,14 +215,14 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 	}
 	var r row
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(false); err != nil { // see files.Keyring
+		if err := tx.LockTree(false); err != nil { // see object.Keyring
 			return err
 		}
 		r = fresh
 		if err := s.reserveOneShot(tx, &r, o.Waited); err != nil {
 			return err
 		}
-		if err := s.tree.Discard(tx, place.ProviderID, key, r.expiresAt+garbageSlip.Milliseconds()); err != nil {
+		if err := object.Discard(tx, place.ProviderID, key, r.expiresAt+garbageSlip.Milliseconds()); err != nil {
 			return err
 		}
 		return insert(tx, r)
@@ -336,7 +337,7 @@ func (s *Service) keepAlive(ctx context.Context, r *row) error {
 		if r.key == "" {
 			return nil
 		}
-		held, err = s.tree.Postpone(tx, r.place.ProviderID, r.key, until+garbageSlip.Milliseconds())
+		held, err = object.Postpone(tx, r.place.ProviderID, r.key, until+garbageSlip.Milliseconds())
 		if err == nil && !held {
 			err = lapsed()
 		}

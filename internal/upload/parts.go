@@ -12,7 +12,7 @@ import (
 	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
-	"larder/internal/files"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/quota"
 )
@@ -33,7 +33,7 @@ func (s *Service) begin(ctx context.Context, r *row) error {
 	if r.key, _, err = s.keys.Take(ctx, r.place.ProviderID); err != nil {
 		return err
 	}
-	store, err := s.store(ctx, r.place.ProviderID) // after the key is noted, see files.Keyring
+	store, err := s.store(ctx, r.place.ProviderID) // after the key is noted, see object.Keyring
 	if err != nil {
 		return err
 	}
@@ -51,16 +51,16 @@ func (s *Service) upload(r row) blob.Upload {
 	return blob.Upload{Key: r.key, ID: r.uploadID, Size: r.size, PartSize: s.part}
 }
 
-// expect has the collector know of the parts of r. Fault: Conflict because of files.ErrCollected.
+// expect has the collector know of the parts of r. Fault: Conflict because of object.ErrCollected.
 func (s *Service) expect(tx *db.Tx, r row) error {
-	held, err := s.tree.Expect(tx, r.place.ProviderID, r.key, r.uploadID, r.garbageAt())
+	held, err := object.ExpectParts(tx, r.place.ProviderID, r.key, r.uploadID, r.garbageAt())
 	if err == nil && !held {
-		err = fault.New(fault.Conflict, "The parts of this upload have been removed already. Begin a new one.").Because(files.ErrCollected)
+		err = fault.New(fault.Conflict, "The parts of this upload have been removed already. Begin a new one.").Because(object.ErrCollected)
 	}
 	if err != nil {
 		return err
 	}
-	return s.tree.Late(tx, r.place.ProviderID, r.key, r.expiresAt)
+	return object.ExpectLateWrites(tx, r.place.ProviderID, r.key, r.expiresAt)
 }
 
 // dropParts makes the parts of a session that was not made garbage at once. As with discard, an error that is no fault may hide a commit.
@@ -73,7 +73,7 @@ func (s *Service) dropParts(ctx context.Context, err error, r row) {
 	defer cancel()
 	noted := false
 	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
-		noted, err = s.tree.Expect(tx, r.place.ProviderID, r.key, r.uploadID, s.ms())
+		noted, err = object.ExpectParts(tx, r.place.ProviderID, r.key, r.uploadID, s.ms())
 		return err
 	})
 	if err == nil && !noted { // the collector has begun with the key and knows nothing of parts

@@ -11,6 +11,7 @@ import (
 	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/object"
 )
 
 // PutRaw receives the bytes of a pending session, length of them when the transport knows (-1 when not); it may be repeated, and the last
@@ -34,10 +35,10 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 		return "", 0, err
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(false); err != nil { // see files.Keyring
+		if err := tx.LockTree(false); err != nil { // see object.Keyring
 			return err
 		}
-		return s.tree.Discard(tx, r.place.ProviderID, r.key, r.expiresAt+garbageSlip.Milliseconds())
+		return object.Discard(tx, r.place.ProviderID, r.key, r.expiresAt+garbageSlip.Milliseconds())
 	})
 	if err != nil {
 		return "", 0, fmt.Errorf("note the key of an upload: %w", err)
@@ -93,7 +94,7 @@ func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentTy
 			case now.key == "", now.staged(): // what comes to where bytes wait is swept when their address has expired
 				return nil
 			}
-			return s.tree.Discard(tx, r.place.ProviderID, now.key, s.ms())
+			return object.Discard(tx, r.place.ProviderID, now.key, s.ms())
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
+	"larder/internal/object"
 	"larder/internal/quota"
 	"larder/internal/vpath"
 )
@@ -130,7 +131,7 @@ func (s *Service) Create(ctx context.Context, a access.Actor, n NewSession) (Ses
 // because the collector was faster, which another try takes into account.
 func overtaken(err error) bool {
 	var taken *db.ErrUnique
-	return errors.As(err, &taken) && taken.Name == "upload_sessions_key_unique" || errors.Is(err, errChanged) || errors.Is(err, files.ErrCollected)
+	return errors.As(err, &taken) && taken.Name == "upload_sessions_key_unique" || errors.Is(err, errChanged) || errors.Is(err, object.ErrCollected)
 }
 
 func deref(session *Session) Session {
@@ -256,7 +257,7 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 		}
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error { return s.reserve(tx, r, old) })
-	if errors.Is(err, files.ErrCollected) {
+	if errors.Is(err, object.ErrCollected) {
 		s.collected(ctx, r, old)
 	}
 	if err != nil {
@@ -271,7 +272,7 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 // reserve records a new session with its reservation. Error: errChanged when somebody else took the parts kept in old.
 func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	if r.staged() {
-		if err := tx.LockTree(false); err != nil { // see files.Keyring
+		if err := tx.LockTree(false); err != nil { // see object.Keyring
 			return err
 		}
 	}
@@ -302,10 +303,10 @@ func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	case r.inParts():
 		return s.expect(tx, r)
 	case r.staged():
-		if err := s.tree.Discard(tx, r.place.ProviderID, r.key, r.garbageAt()); err != nil {
+		if err := object.Discard(tx, r.place.ProviderID, r.key, r.garbageAt()); err != nil {
 			return err
 		}
-		return s.tree.Late(tx, r.place.ProviderID, r.key, r.expiresAt)
+		return object.ExpectLateWrites(tx, r.place.ProviderID, r.key, r.expiresAt)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/fault"
-	"larder/internal/files"
+	"larder/internal/object"
 	"larder/internal/upload"
 )
 
@@ -27,9 +27,9 @@ func (h hooked) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 
 // collectAhead runs, after each object put, the collector of a replica whose clock is ahead. It returns how to stop that.
 func (w *world) collectAhead(by time.Duration) (stop func()) {
-	cfg := w.tree.Config
+	cfg := w.tree.Objects.Config
 	cfg.Now = func() time.Time { return w.now().Add(by) }
-	other, running := files.New(cfg), true
+	other, running := object.New(cfg), true
 	w.up.WrapStores(func(inner blob.Store) blob.Store {
 		return hooked{inner, func() {
 			if !running {
@@ -67,9 +67,9 @@ func TestUploadIsNotAcknowledgedWhenTheCollectorHadItsObject(t *testing.T) {
 func TestSmallUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.put("notes a batch of keys", "x")
-		cfg := w.tree.Config
+		cfg := w.tree.Objects.Config
 		cfg.Now = func() time.Time { return w.now().Add(5 * time.Hour) }
-		if _, err := files.New(cfg).Collect(ctx); err != nil {
+		if _, err := object.New(cfg).Collect(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.content(w.ann, w.put("a", "content").ID); got != "content" {

@@ -57,7 +57,7 @@ func (u *open) breakOff() error {
 
 // replica is another process on the same database and store.
 func (w *world) replica() *upload.Service {
-	return upload.New(upload.Config{DB: w.db, Tree: w.tree, Providers: w.providers, IDs: ident.New(rand.Reader), Now: w.now, Log: slog.New(slog.DiscardHandler)})
+	return upload.New(upload.Config{DB: w.db, Tree: w.tree, Objects: w.tree.Objects, Providers: w.providers, IDs: ident.New(rand.Reader), Now: w.now, Log: slog.New(slog.DiscardHandler)})
 }
 
 // DECISIONS: one-shot uploads, 16 at a time an account.

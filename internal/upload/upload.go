@@ -33,6 +33,7 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/ident"
+	"larder/internal/object"
 	"larder/internal/provider"
 )
 
@@ -72,6 +73,7 @@ const (
 type Config struct {
 	DB        *db.DB
 	Tree      *files.Tree
+	Objects   *object.Registry
 	Providers *provider.Registry
 	IDs       *ident.Source
 	Now       func() time.Time
@@ -88,7 +90,7 @@ type Service struct {
 
 	store     func(ctx context.Context, providerID string) (blob.Store, error)
 	providers *provider.Registry
-	keys      *files.Keyring
+	keys      *object.Keyring
 	part      int64         // partSize, less in tests
 	answer    time.Duration // answerTime, less in tests
 
@@ -104,7 +106,7 @@ type Service struct {
 func New(cfg Config) *Service {
 	return &Service{
 		db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store, providers: cfg.Providers,
-		keys: cfg.Tree.Keys, part: partSize, answer: answerTime, patience: leaseWait, renewal: leaseRenewal,
+		keys: cfg.Objects.Keys, part: partSize, answer: answerTime, patience: leaseWait, renewal: leaseRenewal,
 		slots: turns{size: slotsPerUser}, slotPatience: slotPatience,
 	}
 }
@@ -128,7 +130,7 @@ func (s *Service) discard(ctx context.Context, err error, providerID string, key
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	err = s.db.Write(ctx, func(tx *db.Tx) error { return s.tree.Discard(tx, providerID, key, s.ms()) })
+	err = s.db.Write(ctx, func(tx *db.Tx) error { return object.Discard(tx, providerID, key, s.ms()) })
 	if err != nil {
 		s.log.Warn("discard an upload", "error", err)
 	}

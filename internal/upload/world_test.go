@@ -26,6 +26,7 @@ import (
 	"larder/internal/ident"
 	"larder/internal/lifecycle"
 	"larder/internal/mount"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/quota"
 	"larder/internal/secret"
@@ -88,14 +89,15 @@ func newWorld(t *testing.T, d *db.DB) *world {
 		}
 	})
 	w.mounts = mount.New(d)
+	stored := object.New(object.Config{DB: d, Providers: w.providers, IDs: ids, Now: w.now, Grace: time.Hour, Log: log})
 	w.tree = files.New(files.Config{
-		DB: d, Policies: w.policies, Mounts: w.mounts, Providers: w.providers, IDs: ids, Now: w.now, Grace: time.Hour, Log: log,
+		DB: d, Policies: w.policies, Mounts: w.mounts, Providers: w.providers, Objects: stored, IDs: ids, Now: w.now, Log: log,
 		Owner: func(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
 			user, err := accounts.Cached(ctx, version, userID)
 			return access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}, user.Status == account.Active, err
 		},
 	})
-	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Providers: w.providers, IDs: ids, Now: w.now, Log: log})
+	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: stored, Providers: w.providers, IDs: ids, Now: w.now, Log: log})
 	var local blob.Store
 	w.up.WrapStores(func(inner blob.Store) blob.Store {
 		if w.store == nil {
@@ -107,7 +109,7 @@ func newWorld(t *testing.T, d *db.DB) *world {
 		return w.store
 	})
 	life := lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: accounts, Policies: w.policies, Providers: w.providers, Mounts: w.mounts, Tree: w.tree, Site: settings, IDs: ids, Now: w.now,
+		DB: d, Accounts: accounts, Policies: w.policies, Providers: w.providers, Mounts: w.mounts, Tree: w.tree, Objects: stored, Site: settings, IDs: ids, Now: w.now,
 		MaxStorage: 10 * mega, MaxFiles: 200,
 	})
 	first := lifecycle.First{Username: "admin", Email: "admin@localhost", Password: "correct horse", Settings: site.Defaults()}

@@ -15,6 +15,7 @@ var layers = [][]string{
 	{"internal/secret", "internal/config", "internal/egress", "internal/db", "internal/kv", "internal/blob", "internal/thumb", "internal/mail", "internal/captcha"},
 	{"internal/job"},
 	{"internal/site", "internal/letter", "internal/audit", "internal/quota", "internal/access", "internal/account", "internal/apikey", "internal/provider", "internal/mount"},
+	{"internal/object"},
 	{"internal/files"},
 	{"internal/upload", "internal/share", "internal/download", "internal/freemode"},
 	{"internal/lifecycle", "internal/fsck", "internal/backup"},

@@ -8,6 +8,7 @@ const (
 	apikey  = "internal/apikey"
 	accessP = "internal/access"
 	files   = "internal/files"
+	objectP = "internal/object"
 
 	lifecycleP = "internal/lifecycle"
 	oracle     = "internal/apptest/oracletest"
@@ -199,9 +200,9 @@ var rights = []mutation{
 		`quota.ReserveFolders(c.tx, c.actor.UserID, e.folders)`, `quota.ReserveFolders(c.tx, c.actor.UserID, 0)`, files, "^TestLargeCopiesReserveTheirFolders$/^sqlite$"},
 	{"folders-back", "folders that go are given back", files + "/remove.go",
 		`quota.CreditFolders(tx, s.owner, s.folders)`, `quota.CreditFolders(tx, s.owner, 0)`, files, "^TestFoldersAreGivenBackToTheirOwners$/^sqlite$"},
-	{"garbage-bound", "garbage of an account beyond the bound goes before its time", files + "/trim.go",
+	{"garbage-bound", "garbage of an account beyond the bound goes before its time", objectP + "/trim.go",
 		`bytes = a.Taken + garbage - 2*a.MaxStorage`, `bytes = a.Taken + garbage - 20*a.MaxStorage`, files, "^TestGarbageOfAnAccountIsBounded$/^sqlite$"},
-	{"garbage-owner", "garbage of one account makes none of another's due", files + "/sql_trim.go",
+	{"garbage-owner", "garbage of one account makes none of another's due", objectP + "/sql_trim.go",
 		`WHERE owner_id = $3) g`, `WHERE owner_id = $3 OR size > 19) g`, files, "^TestGarbageIsBoundedByOwner$/^sqlite$"},
 	{"garbage-at-once", "the bound holds without a sweep", "internal/app/run.go",
 		`running.Go(func() { a.trim(background) })`, ``, api, "^TestReplacementsDoNotFillTheDisk$/^sqlite$"},
@@ -257,21 +258,21 @@ var rights = []mutation{
 		` || w.all >= waitersInAll {`, ` {`, "internal/upload", "^TestWaiters$"},
 	{"retry-after", "a conflict that passes says when", api + "/envelope.go",
 		` || told.fault.RetryAfter > 0 {`, ` {`, api, "^TestUploadThatAStoreMayBeAssembling$/^sqlite$"},
-	{"late-again", "a key that clients may still write to is looked for again", files + "/sql_collect.go",
+	{"late-again", "a key that clients may still write to is looked for again", objectP + "/sql_collect.go",
 		`if next := g.nextLook(now); next > 0 {`, `if next := g.nextLook(now); next < 0 {`, api, "^TestDirectUploadThatEndsLate$/^sqlite$"},
 	{"late-staged", "what comes late to a staging key is deleted", "internal/upload/session.go",
-		`return s.tree.Late(tx, r.place.ProviderID, r.key, r.expiresAt)`, `return nil`, api, "^TestDirectUploadThatEndsLate$/^sqlite$"},
+		`return object.ExpectLateWrites(tx, r.place.ProviderID, r.key, r.expiresAt)`, `return nil`, api, "^TestDirectUploadThatEndsLate$/^sqlite$"},
 	{"late-parts", "what comes late to the key of parts is deleted", "internal/upload/parts.go",
-		`return s.tree.Late(tx, r.place.ProviderID, r.key, r.expiresAt)`, `return nil`, api, "^TestDirectPartsThatEndLate$/^sqlite$"},
-	{"late-end", "the collector looks for three days", files + "/late.go",
+		`return object.ExpectLateWrites(tx, r.place.ProviderID, r.key, r.expiresAt)`, `return nil`, api, "^TestDirectPartsThatEndLate$/^sqlite$"},
+	{"late-end", "the collector looks for three days", objectP + "/late.go",
 		`|| now >= end {`, `|| now < 0 {`, api, "^TestDirectUploadThatEndsLate$/^sqlite$"},
-	{"late-look", "a later look deletes nothing that is not there", files + "/collect.go",
+	{"late-look", "a later look deletes nothing that is not there", objectP + "/collect.go",
 		`if g.collected {`, `if g.collected && g.key == "" {`, api, "^TestDirectPartsThatEndLate$/^sqlite$"},
-	{"late-local", "nothing comes late to a disk", files + "/collect.go",
+	{"late-local", "nothing comes late to a disk", objectP + "/collect.go",
 		`if !remote {`, `if !remote && g.key == "" {`, "internal/upload", "^TestAbortWhileACompletionIsUnderWay$/^sqlite$"},
-	{"late-provider", "a provider is deleted before what may come late", files + "/sql_mounts.go",
+	{"late-provider", "a provider is deleted before what may come late", objectP + "/sql_garbage.go",
 		` AND NOT collected LIMIT`, ` LIMIT`, api, "^TestProviderIsDeletedBeforeWhatMayComeLate$/^sqlite$"},
-	{"late-provider-keys", "with its provider a key goes that is looked for", files + "/mounts.go",
+	{"late-provider-keys", "with its provider a key goes that is looked for", objectP + "/unused.go",
 		`return forgetLate(tx, providerID)`, `return nil`, api, "^TestProviderIsDeletedBeforeWhatMayComeLate$/^sqlite$"},
 	{"part-wanted", "a store puts together what is wanted and nothing else", "internal/blob/parts.go",
 		`if !slices.Equal(wanted, listed) {`, `if !slices.Equal(wanted, listed) && wanted == nil {`, "internal/blob/disk", "^TestContract$"},

@@ -1,4 +1,4 @@
-package files
+package object
 
 import (
 	"context"
@@ -77,12 +77,12 @@ func (c *watched) forgetRoom() {
 	c.room = nil
 }
 
-// grows notes, for when tx is durable, that an account has so many bytes more, in files or as
+// NoteGrowth notes, for when tx is durable, that an account has so many bytes more, in files or as
 // garbage.
-func (t *Tree) grows(tx *db.Tx, owner string, bytes int64) {
+func (r *Registry) NoteGrowth(tx *db.Tx, owner string, bytes int64) {
 	tx.AfterCommit(func() {
-		if t.watched.grow(owner, bytes) && t.TrimSoon != nil {
-			t.TrimSoon()
+		if r.watched.grow(owner, bytes) && r.TrimSoon != nil {
+			r.TrimSoon()
 		}
 	})
 }
@@ -90,9 +90,9 @@ func (t *Tree) grows(tx *db.Tx, owner string, bytes int64) {
 // Trim makes the oldest garbage due of those accounts that have too much of it, as far as this
 // process has seen something change; it reports whether there is any. It is what Config.TrimSoon
 // asks for.
-func (t *Tree) Trim(ctx context.Context) (found bool, err error) {
-	for _, owner := range t.watched.takeDue() {
-		some, err := t.trim(ctx, owner)
+func (r *Registry) Trim(ctx context.Context) (found bool, err error) {
+	for _, owner := range r.watched.takeDue() {
+		some, err := r.trim(ctx, owner)
 		if err != nil {
 			return found, err
 		}
@@ -103,9 +103,9 @@ func (t *Tree) Trim(ctx context.Context) (found bool, err error) {
 
 // TrimAll is Trim for all accounts, to be called each time before the collector begins. It reads the
 // sums of all accounts at once, and looks closer at those that may be over the bound.
-func (t *Tree) TrimAll(ctx context.Context) error {
-	t.watched.forgetRoom()
-	q := t.DB.Read(ctx)
+func (r *Registry) TrimAll(ctx context.Context) error {
+	r.watched.forgetRoom()
+	q := r.DB.Read(ctx)
 	garbage, err := garbageByOwner(q)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (t *Tree) TrimAll(ctx context.Context) error {
 			if !bounded(a) || 2*a.Taken+garbage[owner] <= 2*a.MaxStorage {
 				continue
 			}
-			if _, err := t.trim(ctx, owner); err != nil {
+			if _, err := r.trim(ctx, owner); err != nil {
 				return err
 			}
 		}
@@ -135,22 +135,22 @@ const accountsAtOnce = 1000
 func bounded(a quota.Account) bool { return a.MaxStorage >= 0 && a.MaxStorage <= math.MaxInt64/4 }
 
 // trim makes so much of an account's oldest garbage due that the rest is within the bound.
-func (t *Tree) trim(ctx context.Context, owner string) (found bool, err error) {
-	excess, err := t.excess(t.DB.Read(ctx), owner)
+func (r *Registry) trim(ctx context.Context, owner string) (found bool, err error) {
+	excess, err := r.excess(r.DB.Read(ctx), owner)
 	if err != nil {
 		return false, err
 	}
 	if excess <= 0 {
-		t.watched.setRoom(owner, -excess)
+		r.watched.setRoom(owner, -excess)
 		return false, nil
 	}
-	t.watched.setRoom(owner, 0)
-	err = t.DB.Write(ctx, func(tx *db.Tx) error {
-		excess, err := t.excess(tx, owner)
+	r.watched.setRoom(owner, 0)
+	err = r.DB.Write(ctx, func(tx *db.Tx) error {
+		excess, err := r.excess(tx, owner)
 		if err != nil || excess <= 0 {
 			return err
 		}
-		found, err = hasten(tx, owner, excess, t.now())
+		found, err = hasten(tx, owner, excess, r.now())
 		return err
 	})
 	if err != nil {
@@ -160,7 +160,7 @@ func (t *Tree) trim(ctx context.Context, owner string) (found bool, err error) {
 }
 
 // excess is by how many bytes an account has more than it may; below 0 it is the room that is left.
-func (t *Tree) excess(q db.Querier, owner string) (bytes int64, err error) {
+func (r *Registry) excess(q db.Querier, owner string) (bytes int64, err error) {
 	accounts, err := quota.Accounts(q, []string{owner})
 	if err != nil {
 		return 0, err
@@ -174,8 +174,8 @@ func (t *Tree) excess(q db.Querier, owner string) (bytes int64, err error) {
 		return 0, err
 	}
 	bytes = a.Taken + garbage - 2*a.MaxStorage
-	if t.Unreserved != nil {
-		more, err := t.Unreserved(q, owner)
+	if r.Unreserved != nil {
+		more, err := r.Unreserved(q, owner)
 		if err != nil {
 			return 0, err
 		}

@@ -1,4 +1,4 @@
-package files
+package object
 
 import (
 	"context"
@@ -19,43 +19,43 @@ const ChecksumJob = "checksum"
 
 // RunChecksum reads an object once and records its SHA-256. An object that is gone, or known by now, is done. Fault: Unverified when its store has
 // another length of it than is recorded, or none.
-func (t *Tree) RunChecksum(ctx context.Context, run *job.Run) error {
-	c, found, err := unread(t.DB.Read(ctx), run.Payload)
+func (r *Registry) RunChecksum(ctx context.Context, run *job.Run) error {
+	o, found, err := unread(r.DB.Read(ctx), run.Payload)
 	if err != nil || !found {
 		return err
 	}
-	run.Plan(c.size)
-	store, err := t.store(ctx, c.provider)
+	run.Plan(o.size)
+	store, err := r.Store(ctx, o.Provider)
 	if err != nil {
 		return err
 	}
-	object, err := store.Open(ctx, c.key)
+	content, err := store.Open(ctx, o.Key)
 	if errors.Is(err, blob.ErrNotFound) {
-		if now, found, err := unread(t.DB.Read(ctx), run.Payload); err != nil || !found || now != c {
+		if now, found, err := unread(r.DB.Read(ctx), run.Payload); err != nil || !found || now != o {
 			return err
 		}
-		return wrongContent(c, err)
+		return wrongContent(o, err)
 	}
 	if err != nil {
-		return fmt.Errorf("open object %s: %w", c.key, err)
+		return fmt.Errorf("open object %s: %w", o.Key, err)
 	}
-	defer object.Close()
+	defer content.Close()
 	hash := sha256.New()
-	n, err := io.Copy(hash, &reading{ctx: ctx, from: object, run: run})
+	n, err := io.Copy(hash, &reading{ctx: ctx, from: content, run: run})
 	if err != nil {
-		return fmt.Errorf("read object %s: %w", c.key, err)
+		return fmt.Errorf("read object %s: %w", o.Key, err)
 	}
-	if n != c.size {
-		return wrongContent(c, fmt.Errorf("%d bytes are stored, %d recorded", n, c.size))
+	if n != o.size {
+		return wrongContent(o, fmt.Errorf("%d bytes are stored, %d recorded", n, o.size))
 	}
-	return t.DB.Write(ctx, func(tx *db.Tx) error {
-		return t.FillHash(tx, c.object, c.provider, c.key, hex.EncodeToString(hash.Sum(nil)))
+	return r.DB.Write(ctx, func(tx *db.Tx) error {
+		return FillHash(tx, o.id, o.Provider, o.Key, hex.EncodeToString(hash.Sum(nil)))
 	})
 }
 
-func wrongContent(c cargo, cause error) error {
+func wrongContent(o unhashed, cause error) error {
 	return fault.New(fault.Unverified, "The content of a file is not what was stored.").
-		Because(fmt.Errorf("read object %s of provider %s: %w", c.key, c.provider, cause))
+		Because(fmt.Errorf("read object %s of provider %s: %w", o.Key, o.Provider, cause))
 }
 
 // reading counts what is read, and ends with its context.

@@ -1,4 +1,4 @@
-package files
+package object
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 // A key is noted under the tree's lock and before its store is asked for. So whoever moves a provider to another bucket, which takes the tree
 // alone and a provider without any key, either meets the key or is done before the bytes go to the store.
 const (
-	keyBatch   = 64
-	freshFor   = 30 * time.Minute // a key is handed out this long after it was noted
-	collectsIn = 2 * time.Hour    // and collected this long after it was noted, when nothing has been made of it
+	keyBatch    = 64
+	freshFor    = 30 * time.Minute // a key is handed out this long after it was noted
+	KeyLifetime = 2 * time.Hour    // a key that nothing has been made of is collected this long after it was noted
 )
 
 // Keyring draws object keys, for each provider from a shard of its own. Safe for concurrent use.
 type Keyring struct {
-	tree *Tree
+	registry *Registry
 
 	mu    sync.Mutex
 	rings map[string]*ring
@@ -50,12 +50,12 @@ func (k *Keyring) ring(providerID string) *ring {
 
 // fresh returns the shard for new keys, under the prefix that the provider has now; r.mu is held.
 func (k *Keyring) fresh(ctx context.Context, r *ring, providerID string) (*blob.Shard, error) {
-	p, err := k.tree.Providers.ByID(ctx, providerID)
+	p, err := k.registry.Providers.ByID(ctx, providerID)
 	if err != nil {
 		return nil, fmt.Errorf("find the provider of an object: %w", err)
 	}
 	if r.shard == nil || r.prefix != p.PathPrefix {
-		if r.shard, err = blob.NewShard(p.PathPrefix, k.tree.Now); err != nil {
+		if r.shard, err = blob.NewShard(p.PathPrefix, k.registry.Now); err != nil {
 			return nil, err
 		}
 		r.prefix = p.PathPrefix
@@ -72,7 +72,7 @@ func (k *Keyring) Draw(ctx context.Context, providerID string) (blob.Key, error)
 	if err != nil {
 		return "", err
 	}
-	return blob.NewKey(k.tree.IDs, shard, ""), nil
+	return blob.NewKey(k.registry.IDs, shard, ""), nil
 }
 
 // Take returns a key that is on the garbage list, and when it is due there (ms).
@@ -80,7 +80,7 @@ func (k *Keyring) Take(ctx context.Context, providerID string) (key blob.Key, du
 	r := k.ring(providerID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := k.tree.Now()
+	now := k.registry.Now()
 	if age := now.Sub(r.since); len(r.noted) == 0 || age >= freshFor || age < 0 {
 		shard, err := k.fresh(ctx, r, providerID)
 		if err != nil {
@@ -88,14 +88,14 @@ func (k *Keyring) Take(ctx context.Context, providerID string) (key blob.Key, du
 		}
 		fresh := make([]blob.Key, keyBatch)
 		for i := range fresh {
-			fresh[i] = blob.NewKey(k.tree.IDs, shard, "")
+			fresh[i] = blob.NewKey(k.registry.IDs, shard, "")
 		}
-		err = k.tree.DB.Write(ctx, func(tx *db.Tx) error {
+		err = k.registry.DB.Write(ctx, func(tx *db.Tx) error {
 			if err := tx.LockTree(false); err != nil {
 				return err
 			}
 			for _, key := range fresh {
-				if err := k.tree.Discard(tx, providerID, key, now.Add(collectsIn).UnixMilli()); err != nil {
+				if err := Discard(tx, providerID, key, now.Add(KeyLifetime).UnixMilli()); err != nil {
 					return err
 				}
 			}
@@ -108,7 +108,7 @@ func (k *Keyring) Take(ctx context.Context, providerID string) (key blob.Key, du
 	}
 	key = r.noted[len(r.noted)-1]
 	r.noted = r.noted[:len(r.noted)-1]
-	return key, r.since.Add(collectsIn).UnixMilli(), nil
+	return key, r.since.Add(KeyLifetime).UnixMilli(), nil
 }
 
 // Drop forgets the keys at hand; what was noted is collected.

@@ -1,4 +1,4 @@
-package files
+package object
 
 import (
 	"context"
@@ -23,18 +23,18 @@ var ErrHoldLost = errors.New("the collector was not held back all the time")
 // Hold keeps the collector from beginning with any garbage, so that whoever copies objects finds all that the database named at some moment after
 // the hold was taken. Everything else goes on. Any number of holds may be there at a time. One that is not renewed ends by itself.
 type Hold struct {
-	tree *Tree
-	name string // of its row
+	registry *Registry
+	name     string // of its row
 }
 
 // Hold takes a hold. What the collector has begun with before is named by nothing, and never will be.
-func (t *Tree) Hold(ctx context.Context) (*Hold, error) {
-	h := &Hold{tree: t, name: holds + t.IDs.UUID()}
-	err := t.DB.Write(ctx, func(tx *db.Tx) error {
-		if err := dropHolds(tx, t.now(), t.now()+holdMost.Milliseconds()); err != nil {
+func (r *Registry) Hold(ctx context.Context) (*Hold, error) {
+	h := &Hold{registry: r, name: holds + r.IDs.UUID()}
+	err := r.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := dropHolds(tx, r.now(), r.now()+holdMost.Milliseconds()); err != nil {
 			return err
 		}
-		return insertHold(tx, h.name, t.now()+holdFor.Milliseconds())
+		return insertHold(tx, h.name, r.now()+holdFor.Milliseconds())
 	})
 	if err != nil {
 		return nil, fmt.Errorf("hold the collector back: %w", err)
@@ -45,8 +45,8 @@ func (t *Tree) Hold(ctx context.Context) (*Hold, error) {
 // Renew makes a hold last; to be called once a minute. Error: ErrHoldLost when it came too late, and then always.
 func (h *Hold) Renew(ctx context.Context) error {
 	var renewed bool
-	err := h.tree.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		now := h.tree.now()
+	err := h.registry.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		now := h.registry.now()
 		renewed, err = renewHold(tx, h.name, now+holdFor.Milliseconds(), now+holdSlack.Milliseconds())
 		return err
 	})
@@ -61,7 +61,7 @@ func (h *Hold) Renew(ctx context.Context) error {
 
 // Release lets the collector go on.
 func (h *Hold) Release(ctx context.Context) error {
-	if err := h.tree.DB.Write(ctx, func(tx *db.Tx) error { return dropHold(tx, h.name) }); err != nil {
+	if err := h.registry.DB.Write(ctx, func(tx *db.Tx) error { return dropHold(tx, h.name) }); err != nil {
 		return fmt.Errorf("let the collector go on: %w", err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package files
+package object
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 )
 
 // Recount has an object count its files anew. One that no file refers to becomes garbage after the grace period.
-func (t *Tree) Recount(tx *db.Tx, objectID string) error {
+func (r *Registry) Recount(tx *db.Tx, objectID string) error {
 	// Locked first, so that who changes the count does so before, with the file in sight of the next statement, or after.
 	if _, err := tx.Exec("UPDATE objects SET refs = refs WHERE id = $1", objectID); err != nil {
 		return fmt.Errorf("lock object %s: %w", objectID, err)
@@ -26,11 +26,11 @@ func (t *Tree) Recount(tx *db.Tx, objectID string) error {
 	if err != nil {
 		return fmt.Errorf("delete object %s: %w", objectID, err)
 	}
-	return t.Discard(tx, provider, keyOf(key), t.now()+t.Grace.Milliseconds())
+	return Discard(tx, provider, blob.Key(key), r.now()+r.Grace.Milliseconds())
 }
 
 // Spare takes a key off the garbage list that an object in use has, whether or not the collector has begun with it.
-func (t *Tree) Spare(tx *db.Tx, providerID, key string) error {
+func Spare(tx *db.Tx, providerID, key string) error {
 	_, err := tx.Exec(`
 		DELETE FROM garbage
 		WHERE provider_id = $1 AND key = $2 AND EXISTS (SELECT 1 FROM objects o WHERE o.provider_id = $1 AND o.key = $2 AND o.refs > 0)`,
@@ -42,7 +42,7 @@ func (t *Tree) Spare(tx *db.Tx, providerID, key string) error {
 }
 
 // FillHash notes the SHA-256 (hexadecimal) of an object that has none yet and still lies where it was read.
-func (t *Tree) FillHash(tx *db.Tx, objectID, providerID string, key blob.Key, sha256 string) error {
+func FillHash(tx *db.Tx, objectID, providerID string, key blob.Key, sha256 string) error {
 	_, err := tx.Exec("UPDATE objects SET sha256 = $1 WHERE id = $2 AND provider_id = $3 AND key = $4 AND sha256 IS NULL",
 		sha256, objectID, providerID, string(key))
 	if err != nil {

@@ -1,4 +1,4 @@
-package files
+package object
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 const existingChunk = 500 // ids in one query
 
 // Existing tells which of some contents (Content.ID) there are, for whoever keeps something made of them.
-func (t *Tree) Existing(ctx context.Context, ids []string) (map[string]bool, error) {
-	q := t.DB.Read(ctx)
+func (r *Registry) Existing(ctx context.Context, ids []string) (map[string]bool, error) {
+	q := r.DB.Read(ctx)
 	existing := map[string]bool{}
 	missing := map[string]bool{}
 	for chunk := range slices.Chunk(ids, existingChunk) {
@@ -39,11 +39,18 @@ func existingObjects(q db.Querier, ids []string, existing map[string]bool) error
 		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
 	}
 	rows, err := q.Query("SELECT id FROM objects WHERE refs > 0 AND content_id IS NULL AND id IN ("+strings.Join(marks, ", ")+")", args...)
-	found, err := texts(rows, err)
-	for _, id := range found {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
 		existing[id] = true
 	}
-	return err
+	return rows.Err()
 }
 
 // continuedObjects adds those of the missing contents that were moved to another store. There may be very many such, and they are found by where they lie

@@ -1,4 +1,4 @@
-package files_test
+package object_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
+	"larder/internal/object"
 )
 
 // stubborn is a store whose deletions are decided by a test.
@@ -54,12 +55,12 @@ func (s *stubborn) refuse(keys map[blob.Key]bool) {
 }
 
 // withStubborn puts a stubborn store in front of the vault, with n keys to be collected before any other.
-func withStubborn(w *depot, n int) *stubborn {
+func withStubborn(w *world, n int) *stubborn {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "vault")
 	w.must(err)
 	s := &stubborn{Store: store}
-	w.tree.WrapStores(func(id string, store blob.Store) blob.Store {
+	w.wrapStores(func(id string, store blob.Store) blob.Store {
 		if id == "vault" {
 			return s
 		}
@@ -67,7 +68,7 @@ func withStubborn(w *depot, n int) *stubborn {
 	})
 	w.write(func(tx *db.Tx) error {
 		for i := range n {
-			if err := w.tree.Discard(tx, "vault", blob.Key(fmt.Sprintf("ab/%032x", i)), 1); err != nil {
+			if err := object.Discard(tx, "vault", blob.Key(fmt.Sprintf("ab/%032x", i)), 1); err != nil {
 				return err
 			}
 		}
@@ -76,19 +77,12 @@ func withStubborn(w *depot, n int) *stubborn {
 	return s
 }
 
-// garbageOf counts what is on the list for a provider.
-func (w *depot) garbageOf(provider string) (n int) {
-	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&n))
-	return n
-}
-
 // A store that does not answer costs the others one deletion's patience, however much there is to be deleted from it, and is asked once a minute.
 func TestCollectorPassesByAStoreThatHangs(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	each(t, func(t *testing.T, w *world) {
 		s := withStubborn(w, 1700)
 		gone := w.store("x").Key
-		w.tree.SetPatience(500 * time.Millisecond)
+		w.objects.SetPatience(500 * time.Millisecond)
 		hangs := func(ctx context.Context, _ int) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -112,7 +106,7 @@ func TestCollectorPassesByAStoreThatHangs(t *testing.T) {
 		if calls := s.on(nil); calls != 1 {
 			t.Errorf("asked %d times after the minute", calls)
 		}
-		w.tree.SetPatience(time.Minute)
+		w.objects.SetPatience(time.Minute)
 		w.pass(time.Minute)
 		w.collect()
 		if n := w.garbageOf("vault"); n != 0 {
@@ -123,7 +117,7 @@ func TestCollectorPassesByAStoreThatHangs(t *testing.T) {
 
 // Two failures are those of two objects; with the third a store is left alone for a minute.
 func TestCollectorGivesAStoreUpAfterThreeFailures(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	each(t, func(t *testing.T, w *world) {
 		s := withStubborn(w, 20)
 		failing := func(n int) func(context.Context, int) error {
 			return func(_ context.Context, call int) error {
@@ -148,7 +142,7 @@ func TestCollectorGivesAStoreUpAfterThreeFailures(t *testing.T) {
 
 // A stop of the service is no failure of the store.
 func TestCollectorStopsWithTheService(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	each(t, func(t *testing.T, w *world) {
 		s := withStubborn(w, 20)
 		ctx, stop := context.WithCancel(t.Context())
 		s.on(func(ctx context.Context, call int) error {
@@ -159,7 +153,7 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := w.tree.Collect(ctx); err != nil {
+		if _, err := w.objects.Collect(ctx); err != nil {
 			t.Error(err)
 		}
 		if n := w.garbageOf("vault"); n != 16 {
@@ -176,7 +170,7 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 
 // Three objects that are retained, wherever they come in a piece, hold nothing else of their store up for longer than some minutes' rest.
 func TestCollectorPassesByObjectsThatCannotBeDeleted(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	each(t, func(t *testing.T, w *world) {
 		s := withStubborn(w, 40)
 		refused := map[blob.Key]bool{}
 		for i := range 3 {
@@ -201,7 +195,7 @@ func TestCollectorPassesByObjectsThatCannotBeDeleted(t *testing.T) {
 
 // More objects than a piece holds that can't be deleted come behind what is new.
 func TestCollectorTakesTheNewBeforeWhatHasFailed(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	each(t, func(t *testing.T, w *world) {
 		s := withStubborn(w, 600)
 		refused := map[blob.Key]bool{}
 		for i := range 600 {
@@ -212,7 +206,7 @@ func TestCollectorTakesTheNewBeforeWhatHasFailed(t *testing.T) {
 		w.pass(time.Minute)
 		w.collect()
 		w.write(func(tx *db.Tx) error {
-			return w.tree.Discard(tx, "vault", blob.Key(fmt.Sprintf("cd/%032x", 1)), w.clock().UnixMilli())
+			return object.Discard(tx, "vault", blob.Key(fmt.Sprintf("cd/%032x", 1)), w.clock().UnixMilli())
 		})
 		w.pass(time.Minute)
 		w.collect()
@@ -224,11 +218,11 @@ func TestCollectorTakesTheNewBeforeWhatHasFailed(t *testing.T) {
 
 // A piece of a slow store ends with its budget; what it did not come to is taken up after as long again, and what lies elsewhere at once.
 func TestCollectorLeavesASlowStoreWhenItsBudgetIsSpent(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	each(t, func(t *testing.T, w *world) {
 		s := withStubborn(w, 1000)
 		gone := w.store("x").Key
 		w.pass(grace)
-		w.tree.SetBudget(300 * time.Millisecond)
+		w.objects.SetBudget(300 * time.Millisecond)
 		s.on(func(ctx context.Context, call int) error {
 			if call == 5 { // takes as long as there is, and succeeds
 				<-time.After(600 * time.Millisecond)
@@ -242,7 +236,7 @@ func TestCollectorLeavesASlowStoreWhenItsBudgetIsSpent(t *testing.T) {
 		if w.stored(gone) {
 			t.Error("the other store was not tidied")
 		}
-		w.tree.SetBudget(time.Hour)
+		w.objects.SetBudget(time.Hour)
 		w.pass(300*time.Millisecond - time.Millisecond)
 		w.collect()
 		if n := w.garbageOf("vault"); n != 995 {
@@ -258,9 +252,9 @@ func TestCollectorLeavesASlowStoreWhenItsBudgetIsSpent(t *testing.T) {
 
 // Eight deletions at a time in a store that is reached over a network.
 func TestCollectorDeletesSeveralAtATimeFromABucket(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	each(t, func(t *testing.T, w *world) {
 		s := withStubborn(w, 100)
-		w.tree.WrapStores(func(id string, store blob.Store) blob.Store {
+		w.wrapStores(func(id string, store blob.Store) blob.Store {
 			return struct {
 				blob.Store
 				blob.Presigner

@@ -1,4 +1,4 @@
-package files
+package object
 
 import (
 	"context"
@@ -21,10 +21,10 @@ const (
 	lateFirst = time.Hour      // between the first two looks at least
 )
 
-// Late has the collector look for the object of a key on the garbage list again after it has
+// ExpectLateWrites has the collector look for the object of a key on the garbage list again after it has
 // deleted it, for lateFor from that time (ms) on: a client may still be sending it. It does nothing
 // to a key that the collector has begun with.
-func (t *Tree) Late(tx *db.Tx, providerID string, key blob.Key, from int64) error {
+func ExpectLateWrites(tx *db.Tx, providerID string, key blob.Key, from int64) error {
 	if err := late(tx, providerID, string(key), from); err != nil {
 		return fmt.Errorf("note a key on the garbage list as written to by clients: %w", err)
 	}
@@ -41,8 +41,8 @@ func (g garbage) nextLook(now int64) int64 {
 }
 
 // remote reports whether a provider's store takes bytes from others than this process.
-func (t *Tree) remote(ctx context.Context, provider string) bool {
-	store, err := t.store(ctx, provider)
+func (r *Registry) remote(ctx context.Context, provider string) bool {
+	store, err := r.Store(ctx, provider)
 	if err != nil {
 		return false // what is wrong shows when it is used
 	}
@@ -52,7 +52,7 @@ func (t *Tree) remote(ctx context.Context, provider string) bool {
 
 // present reports whether there is an object under a key whose object was deleted before.
 func present(ctx context.Context, store blob.Store, g garbage) (bool, error) {
-	_, err := store.Stat(ctx, keyOf(g.key))
+	_, err := store.Stat(ctx, blob.Key(g.key))
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
 	}

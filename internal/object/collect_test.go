@@ -1,0 +1,65 @@
+package object_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/object"
+	"larder/internal/provider"
+)
+
+// A provider that cannot be reached holds up no other, and is asked again later.
+func TestCollectorGoesOnBesideAFailingStore(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		gone := w.store("x").Key
+		w.write(func(tx *db.Tx) error {
+			away := provider.Provider{ID: "absent", Name: "absent", Type: provider.BuiltIn, Bucket: "absent", Marker: "absent"}
+			if err := w.reg.Insert(tx, away); err != nil {
+				return err
+			}
+			for i := range 500 {
+				if err := object.Discard(tx, "absent", blob.Key(fmt.Sprintf("ab/%032x", i)), 0); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		w.pass(grace)
+		w.collect()
+		if w.stored(gone) {
+			t.Error("the reachable store was not tidied")
+		}
+		if n := w.count("garbage"); n != 500 {
+			t.Errorf("%d keys on the list, want those of the absent provider", n)
+		}
+		claimed := func() (after int64) {
+			w.must(w.db.Read(t.Context()).QueryRow("SELECT MIN(after) FROM garbage").Scan(&after))
+			return after
+		}
+		first := claimed()
+		w.collect() // within the minute: left alone
+		if claimed() != first {
+			t.Error("asked again at once")
+		}
+		w.pass(time.Minute)
+		w.collect()
+		if claimed() == first {
+			t.Error("not asked again")
+		}
+	})
+}
+
+// What an upload had noted in a provider that is deleted meanwhile is nobody's any more.
+func TestCollectorForgetsKeysOfDeletedProviders(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.write(func(tx *db.Tx) error { return object.Discard(tx, "deleted", "ab/00112233445566778899aabbccddeeff", 0) })
+		w.pass(grace)
+		w.collect()
+		if n := w.count("garbage"); n != 0 {
+			t.Errorf("%d keys on the list", n)
+		}
+	})
+}

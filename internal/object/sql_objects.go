@@ -1,0 +1,166 @@
+package object
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+)
+
+// Insert records an object with one reference to it and returns its id, which is also what the ETag of a file is made of, see ContinueContent.
+func (r *Registry) Insert(tx *db.Tx, o Record) (id string, err error) {
+	id = r.IDs.Hex(16)
+	_, err = tx.Exec(`
+		INSERT INTO objects (id, provider_id, key, size, sha256, etag, refs, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, 1, $7)`,
+		id, o.Provider, string(o.Key), o.Size, nullable(o.SHA256), o.ETag, r.now())
+	if err != nil {
+		return "", fmt.Errorf("insert object: %w", err)
+	}
+	return id, nil
+}
+
+// Release takes one reference away; with the last one the object becomes garbage after the grace period, of the owner of the file that it was the
+// content of.
+func (r *Registry) Release(tx *db.Tx, objectID, owner string) error {
+	var refs, size int64
+	var providerID, key string
+	err := tx.QueryRow("UPDATE objects SET refs = refs - 1 WHERE id = $1 RETURNING refs, size, provider_id, key", objectID).
+		Scan(&refs, &size, &providerID, &key)
+	if err != nil {
+		return fmt.Errorf("release object %s: %w", objectID, err)
+	}
+	if refs > 0 {
+		return nil
+	}
+	if _, err := tx.Exec("DELETE FROM objects WHERE id = $1", objectID); err != nil {
+		return fmt.Errorf("delete object %s: %w", objectID, err)
+	}
+	return r.DiscardContent(tx, Location{providerID, blob.Key(key)}, size, owner)
+}
+
+// ReleaseAll takes one reference away from each object; those that nothing refers to any more become garbage of that owner after the grace period.
+func (r *Registry) ReleaseAll(tx *db.Tx, objects []string, owner string) error {
+	after := r.now() + r.Grace.Milliseconds()
+	r.NoteGrowth(tx, owner, math.MaxInt64) // how much is not asked
+	return db.EachChunk(objects, func(args []any) error {
+		ids := args[:db.ChunkSize]
+		if _, err := tx.Exec("UPDATE objects SET refs = refs - 1 WHERE id "+db.InChunk, ids...); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`
+			INSERT INTO garbage (provider_id, key, after, owner_id, size)
+			SELECT provider_id, key, CAST(`+db.AfterChunk+` AS BIGINT), CAST(`+db.AfterChunk2+` AS TEXT), size FROM objects WHERE refs = 0 AND id `+db.InChunk+`
+			ON CONFLICT (provider_id, key) DO NOTHING`, args...)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec("DELETE FROM objects WHERE refs = 0 AND id "+db.InChunk, ids...)
+		return err
+	}, after, nullable(owner))
+}
+
+// AddReferences adds to each object, by its id, so many references, and reports whether all of them are there.
+func AddReferences(tx *db.Tx, more map[string]int64) (all bool, err error) {
+	byCount := map[int64][]string{}
+	for _, id := range slices.Sorted(maps.Keys(more)) {
+		byCount[more[id]] = append(byCount[more[id]], id)
+	}
+	for _, count := range slices.Sorted(maps.Keys(byCount)) {
+		var changed int64
+		err := db.EachChunk(byCount[count], func(args []any) error {
+			n, err := tx.Exec("UPDATE objects SET refs = refs + CAST("+db.AfterChunk+" AS BIGINT) WHERE id "+db.InChunk, args...)
+			changed += n
+			return err
+		}, count)
+		if err != nil {
+			return false, fmt.Errorf("share objects: %w", err)
+		}
+		if changed != int64(len(byCount[count])) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Lock has whoever else changes or releases the object wait until the transaction ends, and tells where it lies and how many files have it.
+func Lock(tx *db.Tx, id string) (at Location, refs int64, err error) {
+	var key string
+	err = tx.QueryRow("UPDATE objects SET refs = refs WHERE id = $1 RETURNING provider_id, key, refs", id).Scan(&at.Provider, &key, &refs)
+	if err != nil {
+		return Location{}, 0, fmt.Errorf("lock object %s: %w", id, err)
+	}
+	at.Key = blob.Key(key)
+	return at, refs, nil
+}
+
+// Relocate says that an object lies elsewhere from now on. Its id stays, and with it the ETag of its file.
+func Relocate(tx *db.Tx, id string, o Record) error {
+	_, err := tx.Exec(`
+		UPDATE objects
+		SET provider_id = $1, key = $2, etag = $3, sha256 = COALESCE(sha256, $4)
+		WHERE id = $5`, o.Provider, string(o.Key), o.ETag, nullable(o.SHA256), id)
+	if err != nil {
+		return fmt.Errorf("locate object %s: %w", id, err)
+	}
+	return nil
+}
+
+// ContinueContent says that an object is the same content as the one that it was copied from.
+func ContinueContent(tx *db.Tx, id, from string) error {
+	_, err := tx.Exec("UPDATE objects SET content_id = (SELECT COALESCE(content_id, id) FROM objects WHERE id = $1) WHERE id = $2", from, id)
+	if err != nil {
+		return fmt.Errorf("say what object %s was copied from: %w", id, err)
+	}
+	return nil
+}
+
+// AnyIn reports whether objects lie with a provider, be it of files that are deleted already.
+func AnyIn(q db.Querier, providerID string) (has bool, err error) {
+	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE provider_id = $1)", providerID).Scan(&has)
+	if err != nil {
+		return false, fmt.Errorf("look for objects of a provider: %w", err)
+	}
+	return has, nil
+}
+
+// SHA256 returns the SHA-256 of an object, hexadecimal, "" where it is not known.
+func SHA256(q db.Querier, id string) (string, error) {
+	var sum sql.NullString
+	err := q.QueryRow("SELECT sha256 FROM objects WHERE id = $1", id).Scan(&sum)
+	if errors.Is(err, db.ErrNoRows) { // it is opened by what was read before
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look up a checksum: %w", err)
+	}
+	return sum.String, nil
+}
+
+// unhashed is an object whose SHA-256 is not known.
+type unhashed struct {
+	id   string
+	size int64 // bytes, as the store must have them
+	Location
+}
+
+// unread returns an object whose SHA-256 is not known, and whether there is one of that id.
+func unread(q db.Querier, id string) (o unhashed, found bool, err error) {
+	var key string
+	err = q.QueryRow("SELECT size, provider_id, key FROM objects WHERE id = $1 AND sha256 IS NULL", id).Scan(&o.size, &o.Provider, &key)
+	if errors.Is(err, db.ErrNoRows) {
+		return unhashed{}, false, nil
+	}
+	if err != nil {
+		return unhashed{}, false, fmt.Errorf("look up object %s: %w", id, err)
+	}
+	o.id, o.Key = id, blob.Key(key)
+	return o, true, nil
+}
+
+func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }

@@ -1,0 +1,145 @@
+package object_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/ident"
+	"larder/internal/object"
+	"larder/internal/provider"
+)
+
+const grace = time.Hour
+
+// world is a registry on a real database and two real stores, `local` and `vault`.
+type world struct {
+	t       testing.TB
+	db      *db.DB
+	reg     *provider.Registry
+	objects *object.Registry
+	ids     *ident.Source
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func each(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, newWorld(t, d)) })
+}
+
+func newWorld(t testing.TB, d *db.DB) *world {
+	t.Helper()
+	w := &world{t: t, db: d, ids: ident.New(rand.Reader), now: time.UnixMilli(1_790_000_000_000)}
+	w.reg = provider.New(provider.Config{DB: d, ObjectDir: t.TempDir(), Now: w.clock})
+	t.Cleanup(func() {
+		if err := w.reg.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.objects = object.New(object.Config{DB: d, Providers: w.reg, IDs: w.ids, Now: w.clock, Grace: grace, Log: slog.New(slog.DiscardHandler)})
+	for _, name := range []string{"local", "vault"} {
+		w.must(w.reg.Prepare(name, name+"-marker"))
+		w.write(func(tx *db.Tx) error {
+			return w.reg.Insert(tx, provider.Provider{ID: name, Name: name, Type: provider.BuiltIn, Bucket: name, Marker: name + "-marker"})
+		})
+	}
+	return w
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) write(fn func(tx *db.Tx) error) {
+	w.t.Helper()
+	w.must(w.db.Write(w.t.Context(), fn))
+}
+
+// store puts content into the store, on the garbage list until it is used, as an upload does.
+func (w *world) store(content string) object.Record {
+	w.t.Helper()
+	store, err := w.reg.Store(w.t.Context(), "local")
+	w.must(err)
+	o := object.Record{Location: object.Location{Provider: "local", Key: blob.NewKey(w.ids, nil, "")}, Size: int64(len(content))}
+	w.write(func(tx *db.Tx) error { return object.Discard(tx, "local", o.Key, w.clock().Add(grace).UnixMilli()) })
+	info, err := store.Put(w.t.Context(), o.Key, strings.NewReader(content), blob.PutOptions{Size: o.Size})
+	w.must(err)
+	o.ETag = info.ETag
+	return o
+}
+
+// stored reports whether an object is in the store.
+func (w *world) stored(key blob.Key) bool {
+	w.t.Helper()
+	store, err := w.reg.Store(w.t.Context(), "local")
+	w.must(err)
+	_, err = store.Stat(w.t.Context(), key)
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+		w.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// wrapStores puts wrap around every store that is collected from, from now on.
+func (w *world) wrapStores(wrap func(providerID string, store blob.Store) blob.Store) {
+	inner := w.objects.Store
+	w.objects.Store = func(ctx context.Context, providerID string) (blob.Store, error) {
+		store, err := inner(ctx, providerID)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(providerID, store), nil
+	}
+}
+
+// collect runs the collector until it has nothing more to do.
+func (w *world) collect() {
+	w.t.Helper()
+	for {
+		more, err := w.objects.Collect(w.t.Context())
+		w.must(err)
+		if !more {
+			return
+		}
+	}
+}
+
+// count counts the rows of a table.
+func (w *world) count(table string) (n int) {
+	w.t.Helper()
+	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n))
+	return n
+}
+
+// garbageOf counts what is on the list for a provider.
+func (w *world) garbageOf(provider string) (n int) {
+	w.t.Helper()
+	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&n))
+	return n
+}
