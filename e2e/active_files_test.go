@@ -17,7 +17,7 @@ type activeFile struct {
 	id          string
 }
 
-// activeKind is how content goes out (decisions: Files, MIME type).
+// activeKind is how content goes out (docs/decisions.md, Serving files).
 type activeKind int
 
 const (

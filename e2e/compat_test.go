@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Decisions: compatible uploads are liberal in what they take. Each of these is the same picture, sent as some client does.
+// docs/decisions.md, Uploads: compatible uploads are liberal in what they take. Each of these is the same picture, sent as some client does.
 func TestCompatibleUploads(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

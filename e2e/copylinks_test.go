@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Decisions: copy-links. A page of another site shows what was copied: the gateway's answer is an attachment, and an <img> renders it all the
+// docs/decisions.md, Copied links. A page of another site shows what was copied: the gateway's answer is an attachment, and an <img> renders it all the
 // same. The markup is one image whatever the file is called (abuse case C72).
 func TestCopiedLinksInABrowser(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,7 @@ func picgo(t *testing.T, config, file string) string {
 }
 
 // The whole way of a picture: a configuration that the service prints, the real client, a page of another site that shows it.
-// Decisions: permanent links, and the address of the specification that image clients paste.
+// The page shows the permanent link, and the address that the specification has image clients paste.
 func TestPicGo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

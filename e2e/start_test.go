@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// Decisions on start: the address at each start, the administrator's password at the first one alone, both on stdout.
+// The service prints its address at each start and the administrator's password at the first one, both on stdout (docs/operate.md, Start).
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -18,7 +18,7 @@ import (
 	"larder/internal/config"
 )
 
-// defaults are the settings of a service that nobody has set up, as the specification names them and DECISIONS 3 fills them.
+// defaults are the settings of a service that nobody has set up, with the defaults of LARDER_ALLOW_REGISTRATION and the like (docs/operate.md).
 func defaultSettings() M {
 	return M{
 		"siteTitle": "Larder", "siteLogo": "", "siteFavicon": "", "allowRegistration": false, "allowGuestAccess": true, "requireEmailVerification": false,

@@ -35,7 +35,7 @@ func TestDAVHeadersGivenTwice(t *testing.T) {
 	same(t, "what is there", members(t, key, "/home/alice"), "f", "there")
 }
 
-// A lock lasts by being refreshed, which takes what making it took (decisions: WebDAV): who may not change a file any more cannot shut it for good.
+// A lock lasts by being refreshed, which takes what making it took (docs/webdav.md): who may not change a file any more cannot shut it for good.
 func TestDAVRefreshTakesUpdate(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

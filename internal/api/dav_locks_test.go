@@ -73,7 +73,7 @@ func TestDAVLocks(t *testing.T) {
 			status(t, "COPY of it", dav(c, "COPY", file, nil, "Destination", "/webdav"+home+"/copy"), 201, "")
 			status(t, "DELETE of the copy", dav(c, "DELETE", home+"/copy", nil), 204, "")
 		}
-		for what, r := range map[string]*apptest.Reply{ // decisions: WebDAV
+		for what, r := range map[string]*apptest.Reply{ // docs/decisions.md, WebDAV
 			"rename": alice.Put("/api/files/"+id, M{"name": "x"}), "move": alice.Post("/api/files/"+id+"/move", M{"targetPath": home}), "delete": alice.Delete("/api/files/" + id),
 			"delete above": alice.Delete("/api/files/" + idOf(alice, home, "dir")), "replace": begin(alice, home+"/dir", "f.txt", 0, M{"conflict": "replace"}),
 		} {

@@ -28,7 +28,7 @@ func davUnlock(t *testing.T, c *apptest.Client, path string, r *apptest.Reply) {
 	}
 }
 
-// Which permission of a key allows what, in its upload root and outside of it (specification: WebDAV; decisions: WebDAV). What a key may not do to a path
+// Which permission of a key allows what, in its upload root and outside of it (specification: WebDAV; docs/webdav.md). What a key may not do to a path
 // is refused whether something is there or not; what it may do to nothing is 404.
 func TestDAVPermissions(t *testing.T) {
 	t.Parallel()

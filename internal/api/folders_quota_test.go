@@ -7,8 +7,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// DECISIONS, section 3: folders, at most max(1,000, 2 × maxFiles), else QUOTA_EXCEEDED, in the
-// words of each protocol.
+// docs/decisions.md, Quota: an account has at most max(1,000, 2 × maxFiles) folders, else
+// QUOTA_EXCEEDED, in the words of each protocol.
 func TestFolderQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

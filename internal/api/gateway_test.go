@@ -189,7 +189,7 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// Decisions on GET /api/files/{id}/download: JSON for a session, bytes for an embed, a redirect for a visitor to where it is published.
+// GET /api/files/{id}/download answers by who asks: JSON for a session, bytes for an embed, a redirect for a visitor to where it is published.
 func TestDownloadAddress(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

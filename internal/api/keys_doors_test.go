@@ -13,7 +13,7 @@ import (
 )
 
 // A key opens no route of accounts, keys, links, shares and administration, whatever it may do and whoever's it is, and even beside a session that
-// would: it is judged alone (specification: Authentication, rule 5; decisions: Keys).
+// would: it is judged alone (specification: Authentication, rule 5; docs/security.md, Who asks).
 func TestKeysStayOutOfAccounts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -42,7 +42,7 @@ func TestKeysStayOutOfAccounts(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// What hangs on an account stops with it, and goes on with it; what its owner loses, a key loses (decisions: Accounts and sessions).
+// What hangs on an account stops with it, and goes on with it; what its owner loses, a key loses (docs/decisions.md, Accounts and administrators).
 func TestKeysEndWithTheirOwner(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

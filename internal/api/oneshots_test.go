@@ -20,8 +20,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// DECISIONS, section 3: one-shot uploads, 16 at a time an account; the 17th is told to wait, in the
-// words of its protocol.
+// docs/decisions.md, Quota: an account has 16 uploads in one request at a time; the 17th is told to
+// wait, in the words of its protocol.
 func TestSeventeenthUploadInOneRequest(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -8,7 +8,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C67: whatever is stored, nothing of it runs as the site. Types, dispositions and policies as the specification's decisions name them.
+// Abuse case C67: whatever is stored, nothing of it runs as the site. Types, dispositions and policies are those of docs/decisions.md, Serving files.
 func TestActiveContent(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

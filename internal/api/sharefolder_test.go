@@ -31,7 +31,7 @@ func shownIn(t *testing.T, c *apptest.Client, share, path string, more ...string
 	return list
 }
 
-// Decisions, Shares: a folder that is shared is listed, comes as a zip or one file at a time, and nothing leads out of it.
+// docs/decisions.md, Shares: bytes and folders. A folder that is shared is listed, comes as a zip or one file at a time, and nothing leads out of it.
 func TestSharedFolder(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -20,7 +20,7 @@ var heads = map[string]string{
 	"audio/flac": "fLaC\x00\x00\x00\x22", "application/pdf": "%PDF-1.7\n", "text/plain": "just words\n",
 }
 
-// Specification: Share endpoints, preview; decisions: what else is shown.
+// Specification: Share endpoints, preview; docs/decisions.md, Shares: bytes and folders.
 func TestSharePreview(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

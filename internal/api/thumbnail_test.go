@@ -30,7 +30,7 @@ func measured(t *testing.T, r *apptest.Reply) image.Point {
 	return decoded.Bounds().Size()
 }
 
-// Decisions on thumbnails: sizes, headers, validators.
+// docs/decisions.md, Thumbnails: sizes, headers, validators.
 func TestThumbnail(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -279,7 +279,7 @@ func (w *wood) shows(a access.Actor, e seen, home vpath.Path, hasHome bool) bool
 	return may(access.Read) || e.folder && (may(access.Write) || w.policy.Reveals(a, e.path, home, hasHome))
 }
 
-// less orders as DECISIONS say; equal names in different folders by those.
+// less orders by the field, equal fields by name without case, then by name, and equal names in different folders by those.
 func less(sort string, desc bool) func(a, b seen) int {
 	return func(a, b seen) int {
 		name := cmp.Or(cmp.Compare(vpath.Fold(string(a.path.Base())), vpath.Fold(string(b.path.Base()))), cmp.Compare(a.path.Base(), b.path.Base()))

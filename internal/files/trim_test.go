@@ -55,7 +55,7 @@ func (h *house) wantLeft(what string, keys []blob.Key, want ...int) {
 	}
 }
 
-// DECISIONS, section 3: what an account uses, has reserved and has in garbage is at most twice its
+// docs/decisions.md, Quota: what an account uses, has reserved and has in garbage is at most twice its
 // quota; beyond it its oldest garbage goes at once.
 func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 	t.Parallel()

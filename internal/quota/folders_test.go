@@ -27,7 +27,7 @@ func folders(t testing.TB, q db.Querier, user string) (used, reserved int64) {
 	return used, reserved
 }
 
-// DECISIONS, section 3: folders, at most max(1,000, 2 × maxFiles).
+// docs/decisions.md, Quota: an account has at most max(1,000, 2 × maxFiles) folders.
 func TestFoldersStopAtTheLimit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -60,7 +60,7 @@ func (w *world) replica() *upload.Service {
 	return upload.New(upload.Config{DB: w.db, Tree: w.tree, Objects: w.tree.Objects, Providers: w.providers, IDs: ident.New(rand.Reader), Now: w.now, Log: slog.New(slog.DiscardHandler)})
 }
 
-// DECISIONS: one-shot uploads, 16 at a time an account.
+// docs/decisions.md, Quota: an account has 16 uploads in one request at a time.
 func TestSixteenOneShotsAtATime(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		if err := w.setLimits(w.ann, 100*mega, 200); err != nil {

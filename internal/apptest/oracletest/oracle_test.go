@@ -26,7 +26,7 @@ var (
 )
 
 // TestRightsAgainstOracle asks every door in random worlds and finds no answer that differs from the naive reading of who may do what.
-// Abuse cases: whatever lets somebody see, count or change what is not theirs.
+// Abuse case C34, and every other by which somebody would see, count or change what is not theirs.
 func TestRightsAgainstOracle(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
