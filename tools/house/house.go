@@ -1,5 +1,6 @@
 // Package house holds the rules of this source tree that no compiler and no linter knows: which package may import which, where SQL, JSON
-// tags, the clock and net/http may stand, how long a file may grow, what may be named how, how many modules we depend on.
+// tags, the clock and net/http may stand, how long a file may grow, what may be named how, how many modules we depend on, where
+// references in comments and documents lead, which tests show an abuse case, how long the subject of a commit may be.
 //
 // Its tests apply the rules to the tree, and each rule to samples that break it, since a check that cannot fail checks nothing. They need
 // neither network nor services. CONTRIBUTING.md tells the rules in prose.

@@ -4,17 +4,25 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// root is the top of the source tree, from this package.
-const root = "../.."
+const (
+	root      = "../.." // the top of the source tree, from this package
+	casesFile = "docs/abuse-cases.md"
+)
+
+var update = flag.Bool("update", false, "write the tests of each case into "+casesFile)
 
 // TestTree applies every rule to the tree as it lies on disk, committed or not.
 func TestTree(t *testing.T) {
@@ -22,16 +30,12 @@ func TestTree(t *testing.T) {
 	t.Run("imports go down", func(t *testing.T) { show(t, Layers(packages)) })
 	t.Run("packages have names that say something", func(t *testing.T) { show(t, Names(packages)) })
 	t.Run("direct modules are few", func(t *testing.T) { show(t, Modules(listRequirements(t), packages)) })
+	texts := readFiles(t)
+	names := slices.Sorted(maps.Keys(texts))
 	t.Run("files keep the rules", func(t *testing.T) {
 		var sources int
-		for _, name := range listFiles(t) {
-			text, err := os.ReadFile(filepath.Join(root, name))
-			if errors.Is(err, os.ErrNotExist) { // deleted, and not yet committed
-				continue
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, name := range names {
+			text := texts[name]
 			show(t, Text(name, text))
 			switch {
 			case path.Ext(name) == ".go":
@@ -45,6 +49,48 @@ func TestTree(t *testing.T) {
 			t.Errorf("only %d Go files were seen", sources)
 		}
 	})
+	t.Run("references lead somewhere", func(t *testing.T) {
+		tree := Tree{Files: names, Anchors: map[string]map[string]bool{}, Cases: Numbers(texts[casesFile])}
+		for _, name := range names {
+			if path.Ext(name) == ".md" {
+				tree.Anchors[name] = Anchors(texts[name])
+			}
+		}
+		for _, name := range names {
+			show(t, References(name, texts[name], tree))
+		}
+	})
+	t.Run("abuse cases list their tests", func(t *testing.T) {
+		shown := Shown{}
+		for _, name := range names {
+			shown.Collect(name, texts[name])
+		}
+		found, renewed := Cases(casesFile, texts[casesFile], shown)
+		if !*update {
+			show(t, found)
+			return
+		}
+		if err := os.WriteFile(filepath.Join(root, casesFile), renewed, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// readFiles returns the texts of the files of the tree.
+func readFiles(t *testing.T) map[string][]byte {
+	t.Helper()
+	texts := map[string][]byte{}
+	for _, name := range listFiles(t) {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if errors.Is(err, os.ErrNotExist) { // deleted, and not yet committed
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = text
+	}
+	return texts
 }
 
 // show fails the test with the findings.
@@ -100,9 +146,38 @@ func listRequirements(t *testing.T) []Requirement {
 	return mod.Require
 }
 
-// listFiles returns the files that git tracks or would track, from the root, with slashes.
+// listFiles returns the files that git tracks or would track, from the root, with slashes. In a tree without a repository it returns
+// all files but those that are made there.
 func listFiles(t *testing.T) []string {
 	t.Helper()
+	if !isRepository(t, root) {
+		return walkFiles(t)
+	}
 	out := output(t, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+// walkFiles returns the files below the root, without those that a build or a service makes.
+func walkFiles(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	made := map[string]bool{"bin": true, "data": true, "web/node_modules": true, "web/dist": true}
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err = filepath.Rel(root, name)
+		name = filepath.ToSlash(name)
+		switch {
+		case entry.IsDir() && made[name]:
+			return filepath.SkipDir
+		case entry.Type().IsRegular():
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }

@@ -1,0 +1,120 @@
+package house
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Tree is what references in comments and documents may lead to.
+type Tree struct {
+	Files   []string                   // from the root, with slashes
+	Anchors map[string]map[string]bool // of each document, by its path: the anchors of its headings
+	Cases   map[int]bool               // the numbers in docs/abuse-cases.md
+}
+
+var (
+	// caseNumber matches the number of an abuse case: C and up to three digits, as a word of its own. Escapes (%C3, =C3), colours
+	// (#C12), character references (&C1) and parts of longer words are none.
+	caseNumber = regexp.MustCompile(`(?:^|[^\w%=#&])C([1-9][0-9]{0,2})\b`)
+	// recordNumber matches the number of a decision record, recordPath the begin of its path.
+	recordNumber = regexp.MustCompile(`\bADR[ -]([0-9]{4})\b`)
+	recordPath   = regexp.MustCompile(`(?:^|[^\w/.])docs/adr/([0-9]{4})`)
+	// document matches the path of a document from the root.
+	document = regexp.MustCompile(`(?:^|[^\w/.])(docs/[\w./-]+\.md)\b`)
+	// capitals matches a document that is named as those at the root are.
+	capitals = regexp.MustCompile(`(?:^|[^\w/.-])([A-Z]{2,}\.md)\b`)
+	// link matches the target of a link in Markdown, with an anchor or without one.
+	link = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
+	// outside matches words for papers that are not part of the project, in code alone: the number or title of a decision there. It
+	// asks for a begin of a sentence or a bracket, since prose has decisions, too.
+	outside = regexp.MustCompile(`\bDECISIONS\b|\bSPEC\b|(?i)\bthe brief\b`)
+	decided = regexp.MustCompile(`(?:^\s*|[(;.] ?)[Dd]ecisions(?:[:,]| on) `)
+)
+
+// References finds references in comments and documents that lead nowhere: numbers of abuse cases and decision records, paths of
+// documents, links between documents, and papers that are not part of the project.
+func References(name string, text []byte, tree Tree) []Finding {
+	var found []Finding
+	for _, l := range prose(name, text) {
+		report := func(format string, args ...any) {
+			found = append(found, Finding{File: name, Line: l.number, Text: fmt.Sprintf(format, args...)})
+		}
+		for _, match := range caseNumber.FindAllStringSubmatch(l.text, -1) {
+			if number, _ := strconv.Atoi(match[1]); !tree.Cases[number] {
+				report("names abuse case C%d, which docs/abuse-cases.md does not have", number)
+			}
+		}
+		for _, pattern := range []*regexp.Regexp{recordNumber, recordPath} {
+			for _, match := range pattern.FindAllStringSubmatch(l.text, -1) {
+				if !tree.begins("docs/adr/" + match[1] + "-") {
+					report("names decision record %s, which docs/adr does not have", match[1])
+				}
+			}
+		}
+		for _, pattern := range []*regexp.Regexp{document, capitals} {
+			for _, match := range pattern.FindAllStringSubmatch(l.text, -1) {
+				if !slices.Contains(tree.Files, match[1]) {
+					report("names %s, which does not exist", match[1])
+				}
+			}
+		}
+		if match := outside.FindString(l.text); match != "" {
+			report("names %q, a paper that is not part of the project", match)
+		}
+		if path.Ext(name) != ".md" {
+			if match := decided.FindString(l.text); match != "" {
+				report("names %q without a document: write docs/decisions.md and the heading", strings.TrimSpace(match))
+			}
+			continue
+		}
+		for _, match := range link.FindAllStringSubmatch(l.text, -1) {
+			if fault := tree.leads(name, match[1], match[2]); fault != "" {
+				report("%s", fault)
+			}
+		}
+	}
+	return found
+}
+
+// begins reports whether the path of a file has the prefix.
+func (t Tree) begins(prefix string) bool {
+	return slices.ContainsFunc(t.Files, func(file string) bool { return strings.HasPrefix(file, prefix) })
+}
+
+// leads says why a link in a document leads nowhere, "" when it leads somewhere or to another site.
+func (t Tree) leads(from, target, anchor string) string {
+	if strings.Contains(target, ":") {
+		return ""
+	}
+	to := from
+	if target != "" {
+		to = path.Join(path.Dir(from), target)
+		if !slices.Contains(t.Files, to) && !t.begins(to+"/") {
+			return "links to " + target + ", which does not exist"
+		}
+	}
+	if anchor != "" && t.Anchors[to] != nil && !t.Anchors[to][anchor] {
+		return "links to #" + anchor + ", which " + to + " does not have"
+	}
+	return ""
+}
+
+// anchorless matches what an anchor leaves out of a heading.
+var anchorless = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+
+// Anchors returns the anchors of the headings of a document, as hosts of repositories make them.
+func Anchors(text []byte) map[string]bool {
+	anchors := map[string]bool{}
+	for _, l := range outsideFences(string(text)) {
+		heading, ok := strings.CutPrefix(strings.TrimLeft(l.text, "#"), " ")
+		if !ok || !strings.HasPrefix(l.text, "#") {
+			continue
+		}
+		anchors[strings.ReplaceAll(anchorless.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")] = true
+	}
+	return anchors
+}
