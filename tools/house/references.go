@@ -12,6 +12,7 @@ import (
 // Tree is what references in comments and documents may lead to.
 type Tree struct {
 	Files   []string                   // from the root, with slashes
+	Texts   map[string][]byte          // of the files, by path
 	Anchors map[string]map[string]bool // of each document, by its path: the anchors of its headings
 	Cases   map[int]bool               // the numbers in docs/abuse-cases.md
 }
@@ -25,6 +26,10 @@ var (
 	recordPath   = regexp.MustCompile(`(?:^|[^\w/.])docs/adr/([0-9]{4})`)
 	// document matches the path of a document from the root.
 	document = regexp.MustCompile(`(?:^|[^\w/.])(docs/[\w./-]+\.md)\b`)
+	// source matches the path of a source file in a code span, from the root or from internal; * stands for any part of a name.
+	source = regexp.MustCompile("`((?:[\\w.-]+/)+[\\w.*-]+\\.(?:go|ts|mjs|js|svelte|css|sql))`")
+	// named matches names in code spans that a document places in a source file: `a`, `b` and `c` in `access/decide.go`.
+	named = regexp.MustCompile("((?:`\\w+`(?:, | and ))*`\\w+`) in (?:the |tables )?`((?:[\\w-]+/)+[\\w-]+\\.go)`")
 	// capitals matches a document that is named as those at the root are.
 	capitals = regexp.MustCompile(`(?:^|[^\w/.-])([A-Z]{2,}\.md)\b`)
 	// link matches the target of a link in Markdown, with an anchor or without one.
@@ -36,7 +41,8 @@ var (
 )
 
 // References finds references in comments and documents that lead nowhere: numbers of abuse cases and decision records, paths of
-// documents, links between documents, and papers that are not part of the project.
+// documents, papers that are not part of the project; and in documents links, paths of source files, and names that a source file
+// does not have.
 func References(name string, text []byte, tree Tree) []Finding {
 	var found []Finding
 	for _, l := range prose(name, text) {
@@ -71,6 +77,18 @@ func References(name string, text []byte, tree Tree) []Finding {
 			}
 			continue
 		}
+		for _, match := range source.FindAllStringSubmatch(l.text, -1) {
+			if !tree.has(match[1]) && !tree.has("internal/"+match[1]) {
+				report("names %s, which does not exist", match[1])
+			}
+		}
+		for _, match := range named.FindAllStringSubmatch(l.text, -1) {
+			for _, name := range strings.FieldsFunc(match[1], func(r rune) bool { return r == '`' || r == ',' || r == ' ' }) {
+				if name != "and" && !tree.holds(match[2], name) {
+					report("places %s in %s, which does not have it", name, match[2])
+				}
+			}
+		}
 		for _, match := range link.FindAllStringSubmatch(l.text, -1) {
 			if fault := tree.leads(name, match[1], match[2]); fault != "" {
 				report("%s", fault)
@@ -78,6 +96,23 @@ func References(name string, text []byte, tree Tree) []Finding {
 		}
 	}
 	return found
+}
+
+// has reports whether a file matches the pattern, in which * stands for any part of a name.
+func (t Tree) has(pattern string) bool {
+	return slices.ContainsFunc(t.Files, func(file string) bool {
+		matched, err := path.Match(pattern, file)
+		return matched && err == nil
+	})
+}
+
+// holds reports whether a source file, from the root or from internal, has the name as a word. Of a file that does not exist it is true.
+func (t Tree) holds(file, name string) bool {
+	text, ok := t.Texts["internal/"+file]
+	if !ok {
+		text, ok = t.Texts[file]
+	}
+	return !ok || regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).Match(text)
 }
 
 // begins reports whether the path of a file has the prefix.

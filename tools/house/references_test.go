@@ -7,7 +7,8 @@ import (
 
 func TestReferences(t *testing.T) {
 	tree := Tree{
-		Files:   []string{"README.md", "docs/security.md", "docs/operate.md", "docs/adr/0005-access-log-apart.md"},
+		Files:   []string{"README.md", "docs/security.md", "docs/operate.md", "docs/adr/0005-access-log-apart.md", "internal/api/files.go", "web/src/boot.js"},
+		Texts:   map[string][]byte{"internal/api/files.go": []byte("package api\n\nfunc list() {}\nfunc page() {}\n")},
 		Anchors: map[string]map[string]bool{"docs/operate.md": {"the-access-log": true}},
 		Cases:   map[int]bool{1: true, 12: true},
 	}
@@ -33,6 +34,10 @@ func TestReferences(t *testing.T) {
 		{"a document that does not", "a.go", "package a // see docs/safety.md.\n", []string{"names docs/safety.md, which does not exist"}},
 		{"a document at the root", "a.go", "package a // README.md has it, not SAFETY.md\n", []string{"names SAFETY.md"}},
 
+		{"source files", "README.md", "`internal/api/files.go` `api/files.go` `api/f*.go` `web/src/boot.js` `files.go` api/none.go", nil},
+		{"source files that do not exist", "README.md", "`api/none.go` `internal/api/n*.go` `src/boot.js`", []string{"api/none.go", "n*.go", "src/boot.js"}},
+		{"names in source files", "README.md", "`list` in `api/files.go`, then `list`, `page` and `api` in `internal/api/files.go`; `none` there", nil},
+		{"names that are not there", "README.md", "`lists` in `api/files.go`, then `list`, `pages` and `page` in `api/files.go`", []string{"places lists in api/files.go", "places pages"}},
 		{"links", "docs/security.md", "[a](operate.md#the-access-log) [b](../README.md) [c](adr/) [d](https://example.org/x.md#y)", nil},
 		{"a link to no document", "docs/security.md", "[a](run.md)", []string{"links to run.md, which does not exist"}},
 		{"a link to no heading", "README.md", "[a](docs/operate.md#logs)", []string{"links to #logs, which docs/operate.md does not have"}},

@@ -50,7 +50,7 @@ func TestTree(t *testing.T) {
 		}
 	})
 	t.Run("references lead somewhere", func(t *testing.T) {
-		tree := Tree{Files: names, Anchors: map[string]map[string]bool{}, Cases: Numbers(texts[casesFile])}
+		tree := Tree{Files: names, Texts: texts, Anchors: map[string]map[string]bool{}, Cases: Numbers(texts[casesFile])}
 		for _, name := range names {
 			if path.Ext(name) == ".md" {
 				tree.Anchors[name] = Anchors(texts[name])
