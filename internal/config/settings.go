@@ -37,11 +37,11 @@ var settings = []setting{
 	},
 	{
 		flag: "base-url", without: "`http://` + the listen address",
-		meaning: "where people reach the service: scheme, host and port; must be given when it listens on all interfaces, or on port 0 outside loopback",
+		meaning: "address at which people reach the service: scheme, host and port; must be given when it listens on all interfaces, or on port 0 outside loopback",
 		rule:    text(optional(origin), func(c *Config) *string { return &c.BaseURL }),
 	},
 	{
-		flag: "trusted-proxies", without: "none", meaning: "CIDRs of the proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed",
+		flag: "trusted-proxies", without: "none", meaning: "CIDRs of the proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` Larder trusts",
 		rule: prefixes(func(c *Config) *prefixList { return &c.TrustedProxies }),
 	},
 	{
@@ -62,7 +62,7 @@ var settings = []setting{
 		rule: text(optional(directory), func(c *Config) *string { return &c.ObjectDir }),
 	},
 	{
-		flag: "min-free", def: "256MiB", meaning: "when less space than this is free, nothing more is taken in; deleting goes on",
+		flag: "min-free", def: "256MiB", meaning: "while less space than this is free, Larder refuses uploads; deleting goes on",
 		rule: size(0, func(c *Config) *int64 { return &c.MinFree }),
 	},
 	{
@@ -92,15 +92,15 @@ var settings = []setting{
 		rule: hidden(optional(password), func(c *Config) *secret.Text { return &c.AdminPassword }),
 	},
 	{
-		flag: "allow-registration", def: "false", meaning: "what the site setting `allowRegistration` starts with; only on the first start",
+		flag: "allow-registration", def: "false", meaning: "initial value of the site setting `allowRegistration`; only on the first start",
 		rule: boolean(func(c *Config) *bool { return &c.AllowRegistration }),
 	},
 	{
-		flag: "rate-limit-enabled", def: "true", meaning: "what the site setting `rateLimitEnabled` starts with; only on the first start",
+		flag: "rate-limit-enabled", def: "true", meaning: "initial value of the site setting `rateLimitEnabled`; only on the first start",
 		rule: boolean(func(c *Config) *bool { return &c.RateLimitEnabled }),
 	},
 	{
-		flag: "rate-limit-per-minute", def: "600", meaning: "what the site setting `rateLimitRequestsPerMinute` starts with, 1 to 10000; only on the first start",
+		flag: "rate-limit-per-minute", def: "600", meaning: "initial value of the site setting `rateLimitRequestsPerMinute`, 1 to 10000; only on the first start",
 		rule: integer(1, 10000, func(c *Config) *int { return &c.RateLimitPerMinute }),
 	},
 
@@ -117,7 +117,7 @@ var settings = []setting{
 		rule: integer(Unlimited, math.MaxInt64, func(c *Config) *int64 { return &c.DefaultMaxFiles }),
 	},
 	{
-		flag: "allow-private-endpoints", without: "none", meaning: "CIDRs that storage providers and the captcha check may lie in although they are not public",
+		flag: "allow-private-endpoints", without: "none", meaning: "CIDRs, beyond public addresses, in which storage providers and the captcha check may be",
 		rule: prefixes(func(c *Config) *prefixList { return &c.AllowPrivateEndpoints }),
 	},
 	{
@@ -126,12 +126,12 @@ var settings = []setting{
 	},
 	{
 		flag: "smtp-allow-private", def: "127.0.0.0/8,::1/128",
-		meaning: "CIDRs that the mail server may lie in although they are not public; this replaces the default",
+		meaning: "CIDRs, beyond public addresses, in which the mail server may be; this replaces the default",
 		rule:    prefixes(func(c *Config) *prefixList { return &c.SMTPAllowPrivate }),
 	},
 
 	{
-		flag: "captcha-verify-url", group: "Captcha", without: "none", meaning: "address that judges the token of the bot check (`siteverify`)",
+		flag: "captcha-verify-url", group: "Captcha", without: "none", meaning: "address that verifies the token of the bot check (`siteverify`)",
 		rule: text(optional(webAddress), func(c *Config) *string { return &c.CaptchaVerifyURL }),
 	},
 	{
@@ -139,7 +139,7 @@ var settings = []setting{
 		rule: hidden(anything, func(c *Config) *secret.Text { return &c.CaptchaSecret }),
 	},
 	{
-		flag: "captcha-provider", without: "none", meaning: "whose widget the page shows: `turnstile`, `hcaptcha` or `recaptcha`",
+		flag: "captcha-provider", without: "none", meaning: "the widget on the page: `turnstile`, `hcaptcha` or `recaptcha`",
 		rule: text(optional(oneOf("turnstile", "hcaptcha", "recaptcha")), func(c *Config) *string { return &c.CaptchaProvider }),
 	},
 
@@ -157,7 +157,7 @@ var settings = []setting{
 	},
 
 	{
-		flag: "thumbnails", group: "Running", def: "auto", meaning: "`auto`: made by libvips where `vipsthumbnail` is installed, else by Larder alone; `built-in`: by Larder alone; `off`",
+		flag: "thumbnails", group: "Running", def: "auto", meaning: "`auto`: libvips makes thumbnails where `vipsthumbnail` is installed, else Larder alone; `built-in`: Larder alone; `off`: none",
 		rule: choice(map[string]Thumbnails{"auto": ThumbnailsAuto, "built-in": ThumbnailsBuiltIn, "off": ThumbnailsOff}, func(c *Config) *Thumbnails { return &c.Thumbnails }),
 	},
 	{
