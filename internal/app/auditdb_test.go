@@ -152,7 +152,7 @@ func TestOtherDatabasesAreNotSetAside(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer d.Close()
-			if _, err := d.Exec("UPDATE audit_version SET version = 999"); err != nil {
+			if _, err := d.Exec("UPDATE audit_version SET version = 999, oldest = 999"); err != nil {
 				t.Fatal(err)
 			}
 		},

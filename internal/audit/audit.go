@@ -26,7 +26,7 @@ import (
 var migrations embed.FS
 
 // Schema is what the database of the log holds.
-var Schema = db.Schema{Files: migrations, Table: "audit_version"}
+var Schema = db.Schema{Files: migrations, Table: "audit_version", Replicas: "audit_schema"}
 
 // Action is what was done.
 type Action string

@@ -350,11 +350,12 @@ func TestBackupIsPrivate(t *testing.T) {
 		url := s.alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
 		s.exec(freeSession, s.l.Clock.Now().Add(time.Hour).UnixMilli())
 		s.exec("INSERT INTO guesses VALUES ('canary-of-wrong-passwords', $1)", s.l.Clock.Now().Add(time.Hour).UnixMicro())
+		s.exec("INSERT INTO replicas VALUES ('canary-of-another-replica', '', 0, 0, $1)", s.l.Clock.Now().UnixMilli())
 		write(t, filepath.Join(s.a.Config.DataDir, "larder.toml"), "")
 		s.must()
 		secrets := []string{
 			"password of alice", apptest.AdminPassword, strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "),
-			"canary-sealed-place", "canary-of-wrong-passwords", s.alice.CSRF, url[strings.LastIndex(url, "/")+1:], string(keyOf(t.Name())),
+			"canary-sealed-place", "canary-of-wrong-passwords", "canary-of-another-replica", s.alice.CSRF, url[strings.LastIndex(url, "/")+1:], string(keyOf(t.Name())),
 		}
 		for _, value := range s.alice.Cookies {
 			secrets = append(secrets, value)

@@ -12,8 +12,8 @@ import (
 )
 
 // secrets are the tables that no snapshot holds: short-lived tokens, of which a restored service
-// would take none anyway, and counts of wrong passwords, which are over by then.
-var secrets = []string{"csrf_tokens", "download_tokens", "free_sessions", "guesses"}
+// would take none anyway, counts of wrong passwords, which are over by then, and the replicas that run.
+var secrets = []string{"csrf_tokens", "download_tokens", "free_sessions", "guesses", "replicas"}
 
 // storedObject is a row: what a backup has to hold.
 type storedObject struct {

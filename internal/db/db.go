@@ -28,6 +28,8 @@ type Config struct {
 	Log  *slog.Logger
 
 	Schema Schema // what Migrate makes; the zero value is the schema of the metadata
+	// Now is the clock of replicas and leases; nil for that of the database, which all replicas share. For tests that move the time.
+	Now func() time.Time
 	// Aside is for what may lose its last seconds in a power cut and must take little from the rest: SQLite doesn't sync each commit (it stays
 	// consistent all the same), PostgreSQL is asked over few connections.
 	Aside bool
@@ -43,6 +45,7 @@ type DB struct {
 	cache   stmtCache
 	writer  *writer // SQLite only
 	schema  Schema
+	now     func() time.Time // nil for the clock of the database
 	log     *slog.Logger
 }
 
@@ -85,7 +88,7 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	reads.SetMaxOpenConns(8)
 	reads.SetMaxIdleConns(8)
-	d := &DB{dialect: sqlite, reads: reads, writes: writes, path: path, schema: cfg.Schema.orMetadata(), log: cfg.Log, cache: stmtCache{pool: reads}}
+	d := &DB{dialect: sqlite, reads: reads, writes: writes, path: path, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log, cache: stmtCache{pool: reads}}
 	d.writer = startWriter(d, newPreparedConn(conn))
 	return d, nil
 }

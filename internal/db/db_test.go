@@ -135,19 +135,27 @@ func TestMigrateTwiceAndTogetherIsHarmless(t *testing.T) {
 	}
 }
 
-func TestNewerDatabaseIsRefused(t *testing.T) {
+// A newer schema is refused, unless it says that this binary may work on it.
+func TestNewerDatabase(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
-		if err := d.Write(ctx, func(tx *db.Tx) error {
-			_, err := tx.Exec("UPDATE schema_version SET version = 9999")
-			return err
-		}); err != nil {
+		newest, err := db.SchemaVersion()
+		if err != nil {
 			t.Fatal(err)
 		}
-		err := d.Migrate(ctx)
-		if err == nil || !strings.Contains(err.Error(), "newer") {
-			t.Fatalf("got %v", err)
+		for _, c := range []struct {
+			oldest  int
+			refused bool
+		}{{0, true}, {9999, true}, {newest + 1, true}, {newest, false}, {1, false}} {
+			exec(t, d, fmt.Sprintf("UPDATE schema_version SET version = 9999, oldest = %d", c.oldest))
+			err := d.Migrate(ctx)
+			if refused := errors.Is(err, db.ErrTooOld); refused != c.refused || !refused && err != nil || refused && !strings.Contains(err.Error(), "newer") {
+				t.Errorf("oldest %d: %v", c.oldest, err)
+			}
+			if version, err := d.SchemaVersion(ctx); err != nil || version != 9999 {
+				t.Errorf("left at version %d, %v", version, err)
+			}
 		}
 	})
 }

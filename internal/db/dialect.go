@@ -109,6 +109,14 @@ func (d Dialect) ddl(text string) string {
 	return blobType.ReplaceAllString(textType.ReplaceAllString(text, `TEXT COLLATE "C"`), "BYTEA")
 }
 
+// now is the expression for the time in milliseconds since 1970.
+func (d Dialect) now() string {
+	if d == sqlite {
+		return "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+	}
+	return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+}
+
 // At is the expression for where a text holds a part, counted in characters from 1; 0 where it does not. Nothing in the part is a wildcard.
 func (d Dialect) At(text, part string) string {
 	if d == sqlite {

@@ -35,7 +35,7 @@ func (s schema) dumpFile(version int, engine string) string {
 func TestDumpsOfEveryVersionMigrate(t *testing.T) {
 	t.Parallel()
 	for _, s := range schemas {
-		newest, err := db.Newest(s.of)
+		newest, err := s.of.Newest()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,11 @@ func (s schema) writeDump(t *testing.T, engine string, version int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("CREATE TABLE %[1]s (version BIGINT NOT NULL);\nINSERT INTO %[1]s (version) VALUES (%[2]d);\n%[3]s%[4]s", s.of.Table, version, ddl, s.sample)
+	oldest, err := db.Oldest(s.of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("CREATE TABLE %[1]s (%[5]s);\nINSERT INTO %[1]s (version, oldest) VALUES (%[2]d, %[6]d);\n%[3]s%[4]s", s.of.Table, version, ddl, s.sample, db.VersionColumns, oldest)
 	exec(t, d, text)
 	if err := os.WriteFile(s.dumpFile(version, engine), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -240,5 +244,7 @@ INSERT INTO locks VALUES ('f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 'e1', FALSE, T
 INSERT INTO properties VALUES ('e1', 'http://example.org/ns', 'author', 'en', '<b xmlns="">Alice</b>');
 INSERT INTO properties VALUES ('e1', '', 'Straße', '', '');
 INSERT INTO free_sessions VALUES ('hash', 'fm_0123456789', 'token', 'v1.sealed', '192.0.2.1', 1700000000000, 1700003600000);
+INSERT INTO replicas VALUES ('web-1-0123456789', '1.2.3', 13, 2, 1700000000000);
+INSERT INTO schema_steps VALUES ('backfill', 'e1', 'web-1-0123456789', 1700000020000, NULL);
 INSERT INTO jobs VALUES ('j2', 'move', 'u1', 'running', 40, NULL, 1700000000000, NULL, '{}', 100, 40, 1, 1700000060000, 'replica');
 `

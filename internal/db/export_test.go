@@ -3,15 +3,23 @@ package db
 import "context"
 
 // MigrateTo is Migrate up to a version, for the tests of dumps.
-func (d *DB) MigrateTo(ctx context.Context, version int) error { return d.migrateTo(ctx, version) }
+func (d *DB) MigrateTo(ctx context.Context, version int) error {
+	return d.migrateTo(ctx, migrationTo{last: version})
+}
 
 // Metadata is the schema of a Config that names none.
 var Metadata = metadata
 
-// Newest is the version of a schema in this binary.
-func Newest(s Schema) (int, error) {
+// VersionColumns are those of the table that holds the version of a schema.
+const VersionColumns = versionColumns
+
+// Oldest is the oldest version that may run beside the newest of a schema in this binary.
+func Oldest(s Schema) (oldest int, err error) {
 	all, err := s.migrations()
-	return len(all), err
+	for _, m := range all {
+		oldest = max(oldest, m.oldest)
+	}
+	return oldest, err
 }
 
 // DDL is the text of all migrations up to version as the dialect runs them.

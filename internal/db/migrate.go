@@ -3,9 +3,11 @@ package db
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -17,10 +19,13 @@ var migrations embed.FS
 type Schema struct {
 	Files fs.FS  // migrations/NNNN_name.sql, from 0001 without a gap
 	Table string // holds the version
+	// Replicas is the column of the table replicas that says which version of this schema a process knows; "" for a schema of tests, for which no
+	// process is asked.
+	Replicas string
 }
 
 // metadata is the schema of a Config that names none.
-var metadata = Schema{Files: migrations, Table: "schema_version"}
+var metadata = Schema{Files: migrations, Table: "schema_version", Replicas: "schema"}
 
 func (s Schema) orMetadata() Schema {
 	if s.Files == nil {
@@ -29,16 +34,27 @@ func (s Schema) orMetadata() Schema {
 	return s
 }
 
-// migration is one file `NNNN_name.sql`.
+// migration is one file `NNNN_name.sql`. Its first line states the oldest schema that a replica may know and still work on this one, with the reason:
+// `-- oldest: 0012: only tables are added`.
 type migration struct {
 	version int
+	oldest  int // at most version
 	text    string
 }
 
-// Migrate brings the schema to the version of this binary: everything pending in one transaction, one process at a time. A database that
-// a newer binary has migrated is refused and left alone.
+// oldestLine is the first line of a migration.
+var oldestLine = regexp.MustCompile(`^-- oldest: ([0-9]{4}): \S.*\n`)
+
+// Migrate brings the schema to the version of this binary: everything pending in one transaction, one process at a time. It refuses, and leaves the
+// database alone, while a replica runs that the new schema is too new for, and when the schema it finds is too new for this binary.
 func (d *DB) Migrate(ctx context.Context) error {
-	return d.migrateTo(ctx, 0)
+	return d.migrateTo(ctx, migrationTo{})
+}
+
+// migrationTo is how far to migrate, and for whom.
+type migrationTo struct {
+	last    int      // version, 0 for the newest
+	replica *Replica // whose row is written, nil for none
 }
 
 // Current returns an error unless the schema is exactly the one of this binary; nothing is changed.
@@ -63,17 +79,16 @@ func (d *DB) SchemaVersion(ctx context.Context) (version int, err error) {
 	return version, err
 }
 
-// migrateTo stops after version last, 0 for the newest.
-func (d *DB) migrateTo(ctx context.Context, last int) error {
+func (d *DB) migrateTo(ctx context.Context, to migrationTo) error {
 	if d.dialect == sqlite {
-		return d.migrateSQLite(ctx, last)
+		return d.migrateSQLite(ctx, to)
 	}
-	return d.Write(ctx, func(tx *Tx) error { return migrate(tx, last) })
+	return d.Write(ctx, func(tx *Tx) error { return migrate(tx, to) })
 }
 
 // migrateSQLite migrates on a connection of its own, which sorts in files beside the database: an index of a large table, built in memory as the other
 // connections would, takes as much of it as the index is large.
-func (d *DB) migrateSQLite(ctx context.Context, last int) error {
+func (d *DB) migrateSQLite(ctx context.Context, to migrationTo) error {
 	conn, err := connect(ctx, d.writes)
 	if err != nil {
 		return fmt.Errorf("open the database to migrate it: %w", err)
@@ -86,7 +101,7 @@ func (d *DB) migrateSQLite(ctx context.Context, last int) error {
 		}
 	}
 	tx := &Tx{ctx: ctx, on: conn, db: d}
-	if err := migrate(tx, last); err != nil {
+	if err := migrate(tx, to); err != nil {
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
@@ -96,36 +111,71 @@ func (d *DB) migrateSQLite(ctx context.Context, last int) error {
 	return nil
 }
 
-func migrate(tx *Tx, last int) error {
+func migrate(tx *Tx, to migrationTo) error {
 	all, err := tx.db.schema.migrations()
 	if err != nil {
 		return err
 	}
 	newest := all[len(all)-1].version
-	if last == 0 {
-		last = newest
+	if to.last == 0 {
+		to.last = newest
 	}
-	have, err := schemaVersion(tx)
+	have, oldest, err := schemaVersion(tx)
 	if err != nil {
 		return err
 	}
+	if to.replica != nil && to.replica.Alone {
+		if err := dropReplicas(tx); err != nil {
+			return err
+		}
+	}
 	if have > newest {
-		return fmt.Errorf("the database has schema version %d, this binary knows up to %d: start the newer Larder that made it", have, newest)
+		err = tolerated(tx, have, oldest, newest)
+	} else {
+		err = apply(tx, all[:to.last], have, oldest)
+	}
+	if err == nil && to.replica != nil {
+		err = insertReplica(tx, *to.replica, newest)
+	}
+	return err
+}
+
+// ErrTooOld means that the database has a schema that this binary may not work on.
+var ErrTooOld = errors.New("this Larder is too old for the database")
+
+// tolerated returns ErrTooOld unless this binary, which knows the schema up to newest, may work on version have.
+func tolerated(tx *Tx, have, oldest, newest int) error {
+	if oldest == 0 || newest < oldest {
+		return fmt.Errorf("%w: the database has schema version %d, which needs a Larder that knows version %d, and this one knows up to %d: start a newer Larder",
+			ErrTooOld, have, max(oldest, newest+1), newest)
+	}
+	tx.AfterCommit(func() {
+		tx.db.log.Info("the database is newer than this binary, which may work on it",
+			"of", tx.db.schema.Table, "version", have, "known", newest, "oldest", oldest)
+	})
+	return nil
+}
+
+// apply runs the migrations of all that are newer than version have, and writes down the version and the oldest one that may run beside it.
+func apply(tx *Tx, all []migration, have, oldest int) error {
+	last := len(all)
+	for _, m := range all {
+		oldest = max(oldest, m.oldest)
 	}
 	if 0 < have && have < last {
+		if err := replicasAllow(tx, oldest, last); err != nil {
+			return err
+		}
 		tx.db.log.Info("migrating the database, which takes its time when it is large", "of", tx.db.schema.Table, "from", have, "to", last)
 		tx.AfterCommit(func() { tx.db.log.Info("the database is migrated", "of", tx.db.schema.Table, "to", last) })
 	}
-	for _, m := range all {
-		if m.version <= have || m.version > last {
-			continue
-		}
+	for _, m := range all[min(have, last):] {
 		if _, err := tx.Exec(tx.db.dialect.ddl(m.text)); err != nil {
 			return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
 		}
-		if _, err := tx.Exec("UPDATE "+tx.db.schema.Table+" SET version = $1", m.version); err != nil {
-			return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
-		}
+	}
+	if _, err := tx.Exec("UPDATE "+tx.db.schema.Table+" SET version = $1, oldest = $2 WHERE version <> $1 OR oldest <> $2", max(have, last), oldest); err != nil {
+		return fmt.Errorf("migrate to schema version %d: %w", last, err)
 	}
 	return nil
 }
@@ -141,23 +191,41 @@ func lockSchema(tx *Tx) error {
 	return nil
 }
 
-// schemaVersion reads the version under the migration lock, making the table that holds it on an empty database.
-func schemaVersion(tx *Tx) (int, error) {
+// schemaVersion reads under the migration lock the version and the oldest one that may run beside it, making the table that holds them on an empty
+// database. oldest is 0 where no binary has written it yet.
+func schemaVersion(tx *Tx) (version, oldest int, err error) {
 	if err := lockSchema(tx); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	table := tx.db.schema.Table
-	if _, err := tx.Exec("CREATE TABLE IF NOT EXISTS " + table + " (version BIGINT NOT NULL)"); err != nil {
-		return 0, fmt.Errorf("read the schema version: %w", err)
+	if _, err := tx.Exec("CREATE TABLE IF NOT EXISTS " + table + " (" + versionColumns + ")"); err != nil {
+		return 0, 0, fmt.Errorf("read the schema version: %w", err)
 	}
-	if _, err := tx.Exec("INSERT INTO " + table + " (version) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM " + table + ")"); err != nil {
-		return 0, fmt.Errorf("read the schema version: %w", err)
+	stated, err := hasColumn(tx, table, "oldest")
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the schema version: %w", err)
 	}
-	var version int
-	if err := tx.QueryRow("SELECT version FROM " + table).Scan(&version); err != nil {
-		return 0, fmt.Errorf("read the schema version: %w", err)
+	if !stated { // made before there was that column
+		if _, err := tx.Exec("ALTER TABLE " + table + " ADD COLUMN oldest BIGINT NOT NULL DEFAULT 0"); err != nil {
+			return 0, 0, fmt.Errorf("read the schema version: %w", err)
+		}
 	}
-	return version, nil
+	if _, err := tx.Exec("INSERT INTO " + table + " (version, oldest) SELECT 0, 0 WHERE NOT EXISTS (SELECT 1 FROM " + table + ")"); err != nil {
+		return 0, 0, fmt.Errorf("read the schema version: %w", err)
+	}
+	if err := tx.QueryRow("SELECT version, oldest FROM "+table).Scan(&version, &oldest); err != nil {
+		return 0, 0, fmt.Errorf("read the schema version: %w", err)
+	}
+	return version, oldest, nil
+}
+
+// versionColumns are those of the table that holds the version of a schema.
+const versionColumns = "version BIGINT NOT NULL, oldest BIGINT NOT NULL DEFAULT 0"
+
+// Newest is the version that the schema has in this binary.
+func (s Schema) Newest() (int, error) {
+	all, err := s.orMetadata().migrations()
+	return len(all), err
 }
 
 // migrations returns them in order; their versions run from 1 without a gap.
@@ -177,7 +245,15 @@ func (s Schema) migrations() ([]migration, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, migration{version, string(text)})
+		stated := oldestLine.FindSubmatch(text)
+		if stated == nil {
+			return nil, fmt.Errorf("migration %s: expected `-- oldest: NNNN: why` as its first line", file)
+		}
+		oldest, err := strconv.Atoi(string(stated[1]))
+		if err != nil || oldest < 1 || oldest > version {
+			return nil, fmt.Errorf("migration %s: expected an oldest schema from 0001 to its own, got %s", file, stated[1])
+		}
+		all = append(all, migration{version, oldest, string(text)})
 	}
 	return all, nil
 }

@@ -11,11 +11,11 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// versions is a schema of these migrations.
+// versions is a schema of these migrations, beside each of which any other may run.
 func versions(texts ...string) db.Schema {
 	files := fstest.MapFS{}
 	for i, text := range texts {
-		files["migrations/000"+string(rune('1'+i))+"_step.sql"] = &fstest.MapFile{Data: []byte(text)}
+		files["migrations/000"+string(rune('1'+i))+"_step.sql"] = &fstest.MapFile{Data: []byte("-- oldest: 0001: a test\n" + text)}
 	}
 	return db.Schema{Files: files, Table: "steps"}
 }

@@ -17,7 +17,7 @@ const (
 )
 
 func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
-	d := &DB{dialect: postgres, schema: cfg.Schema.orMetadata(), log: cfg.Log}
+	d := &DB{dialect: postgres, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log}
 	reads, writes := readConns, writeConns
 	if cfg.Aside {
 		reads, writes = asideConns, asideConns

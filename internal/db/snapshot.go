@@ -118,13 +118,7 @@ func OpenSnapshot(ctx context.Context, path string, log *slog.Logger) (*DB, erro
 }
 
 // SchemaVersion is the newest version of the schema that this binary knows.
-func SchemaVersion() (int, error) {
-	all, err := metadata.migrations()
-	if err != nil {
-		return 0, err
-	}
-	return all[len(all)-1].version, nil
-}
+func SchemaVersion() (int, error) { return metadata.Newest() }
 
 func fileName(path string) string {
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)

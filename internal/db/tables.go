@@ -66,7 +66,7 @@ func (d *DB) fill(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) error {
 	if len(names) > 0 {
 		return ErrNotEmpty
 	}
-	if err := migrate(tx, 0); err != nil {
+	if err := migrate(tx, migrationTo{}); err != nil {
 		return err
 	}
 	return copyTables(from.Read(ctx), tx, nil, func(table string, columns []string, rows *sql.Rows) error {
@@ -203,6 +203,16 @@ func columnsOf(q Querier, table string) ([]string, error) {
 	}
 	defer rows.Close()
 	return rows.Columns()
+}
+
+// hasColumn asks the catalogue: a SELECT * of before would be a plan that no longer fits once there is another column.
+func hasColumn(tx *Tx, table, column string) (there bool, err error) {
+	query := "SELECT COUNT(*) > 0 FROM pragma_table_info($1) WHERE name = $2"
+	if tx.db.dialect == postgres {
+		query = "SELECT COUNT(*) > 0 FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1 AND column_name = $2"
+	}
+	err = tx.QueryRow(query, table, column).Scan(&there)
+	return there, err
 }
 
 // quoted writes a name from the schema itself as SQL has it.

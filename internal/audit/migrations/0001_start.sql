@@ -1,3 +1,4 @@
+-- oldest: 0001: there is none before it
 -- One text for both engines: PostgreSQL reads TEXT as TEXT COLLATE "C" and INTEGER PRIMARY KEY AUTOINCREMENT as an identity.
 -- Times are milliseconds since the Unix epoch, sizes are bytes.
 

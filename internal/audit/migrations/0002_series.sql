@@ -1,3 +1,4 @@
+-- oldest: 0001: only an index is another
 -- Series over time are summed without the rows, too. The old index goes last: whoever reads the access log would wait for the new one otherwise.
 --
 -- the list of one action, counted without the rows; its series over time

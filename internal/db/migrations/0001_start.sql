@@ -1,3 +1,4 @@
+-- oldest: 0001: there is none before it
 -- One text for both engines: PostgreSQL reads TEXT as TEXT COLLATE "C" and BLOB as BYTEA.
 -- Times are milliseconds since the Unix epoch, sizes are bytes.
 

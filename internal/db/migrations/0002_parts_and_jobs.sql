@@ -1,3 +1,4 @@
+-- oldest: 0002: an older replica takes a session in parts for one whose bytes are all there
 -- Uploads in parts, background jobs that are leased, and what looks objects up by their key.
 
 -- What the store calls an upload in parts; null for a session whose bytes come in one piece. object_key is then the key that the object will have.

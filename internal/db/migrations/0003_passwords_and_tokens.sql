@@ -1,3 +1,4 @@
+-- oldest: 0003: an older replica sets passwords without a new password_id, and takes a signed link for a token that is used once
 -- Passwords of entries that can be unlocked, and download tokens of more kinds.
 
 -- Drawn anew with each password of an entry: what a proof that the password was given names, so that a new password ends what the old one opened.

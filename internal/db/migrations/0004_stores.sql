@@ -1,3 +1,4 @@
+-- oldest: 0004: an older replica completes a session of mode presigned with the staging key as its object
 -- Stores that clients reach themselves, and free mode.
 
 -- How the bytes come: through the service, or by pre-signed addresses straight to the store. Of a single session whose bytes do, object_key is where

@@ -1,3 +1,4 @@
+-- oldest: 0005: an older replica redeems the tokens of a share without looking at the share
 -- Accounts that people make and mend themselves, shares, invites, announcements.
 
 -- Links that were mailed: to verify an address, to set a new password. By the SHA-256 of the token in them.

@@ -1,3 +1,4 @@
+-- oldest: 0006: an older replica changes what a WebDAV client has locked
 -- What WebDAV clients leave on files and folders: locks for a while, properties for good.
 
 -- Locks that have expired are none; the sweep takes them away.

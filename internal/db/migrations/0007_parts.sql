@@ -1,3 +1,4 @@
+-- oldest: 0007: an older replica acknowledges parts without a row, which then count as missing
 -- What the service has acknowledged of uploads in parts.
 
 -- Whether a part of the session counts only as upload_parts has it. Not so where parts may go straight to the store, and of sessions that were begun

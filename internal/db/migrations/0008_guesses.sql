@@ -1,3 +1,4 @@
+-- oldest: 0007: an older replica counts wrong passwords in its own memory, as before
 -- Wrong passwords by target, for replicas on PostgreSQL without Redis (package kv/postgres). On SQLite
 -- the table stays empty: there the one process counts in memory.
 

@@ -1,3 +1,4 @@
+-- oldest: 0010: an older replica charges a file that is replaced without the bytes in freed
 -- Quotas that count folders, and what an account has on the disk.
 
 -- Folders that a user has, and those that copies under way have reserved. At most max(1,000, 2 × max_files), none counted where max_files is -1.

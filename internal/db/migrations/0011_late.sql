@@ -1,3 +1,4 @@
+-- oldest: 0011: an older replica forgets keys to which a client may still bring an object
 -- Objects that a client may still bring to a key after the collector has deleted it.
 
 -- From when on (ms) the object of this key can come to its end only by a request that was begun before: when the address that clients send bytes to expires.

@@ -1,3 +1,4 @@
+-- oldest: 0012: an older replica redeems tokens of sessions that have ended
 -- The end of download tokens with their session, their number by owner, and jobs by how they ended.
 
 -- The versions of the session that made a token of purpose `download` or `preview`, which ends with it: users.session_version and

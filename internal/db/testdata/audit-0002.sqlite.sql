@@ -1,5 +1,6 @@
-CREATE TABLE audit_version (version BIGINT NOT NULL);
-INSERT INTO audit_version (version) VALUES (2);
+CREATE TABLE audit_version (version BIGINT NOT NULL, oldest BIGINT NOT NULL DEFAULT 0);
+INSERT INTO audit_version (version, oldest) VALUES (2, 1);
+-- oldest: 0001: there is none before it
 -- One text for both engines: PostgreSQL reads TEXT as TEXT COLLATE "C" and INTEGER PRIMARY KEY AUTOINCREMENT as an identity.
 -- Times are milliseconds since the Unix epoch, sizes are bytes.
 
@@ -35,6 +36,7 @@ CREATE TABLE request_minutes (
     requests BIGINT NOT NULL
 );
 
+-- oldest: 0001: only an index is another
 -- Series over time are summed without the rows, too. The old index goes last: whoever reads the access log would wait for the new one otherwise.
 --
 -- the list of one action, counted without the rows; its series over time

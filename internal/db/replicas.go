@@ -1,0 +1,216 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// aliveFor is how long a replica counts as running after it was seen last.
+	aliveFor = 5 * time.Minute
+	// lapse is the same in milliseconds.
+	lapse = int64(aliveFor / time.Millisecond)
+)
+
+// ErrOlderReplica means that a replica runs that doesn't know the schema which something needs.
+var ErrOlderReplica = errors.New("an older replica is running")
+
+// Replica is a process that serves on this database.
+type Replica struct {
+	ID          string // unique, and for people to recognise
+	Version     string // of the program
+	Schema      int    // newest version of the metadata that it knows; Join and Heartbeat fill it in
+	AuditSchema int    // the same of the access log
+	Seen        int64  // ms; as Replicas returns it
+
+	// Alone says that no other process can have the database: rows of others are those of processes that were killed. With SQLite, whose data directory
+	// is locked.
+	Alone bool
+}
+
+// Join is Migrate for a process that is about to serve: it writes the row of r in the same transaction, so that from then on no migration happens that
+// r is too old for. Errors: ErrOlderReplica, ErrTooOld.
+func (d *DB) Join(ctx context.Context, r Replica) error {
+	return d.migrateTo(ctx, migrationTo{replica: &r})
+}
+
+// Heartbeat says that r is still running. Where it was silent for so long that it counted as stopped, the schema is looked at anew, since a migration
+// may not have waited for it. Error: ErrTooOld when that was so; the process must not go on then.
+func (d *DB) Heartbeat(ctx context.Context, r Replica) error {
+	newest, err := d.schema.Newest()
+	if err != nil {
+		return err
+	}
+	return d.Write(ctx, func(tx *Tx) error {
+		now, err := d.clock(tx)
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec("UPDATE replicas SET seen = $1 WHERE id = $2 AND seen > $3", now, r.ID, now-lapse)
+		if err != nil {
+			return fmt.Errorf("write the row of this replica: %w", err)
+		}
+		if n == 1 {
+			return nil
+		}
+		have, oldest, err := schemaVersion(tx)
+		if err != nil {
+			return err
+		}
+		if have > newest {
+			if err := tolerated(tx, have, oldest, newest); err != nil {
+				return err
+			}
+		}
+		return insertReplica(tx, r, newest)
+	})
+}
+
+// Leave removes the row of a replica that stops.
+func (d *DB) Leave(ctx context.Context, id string) error {
+	return d.Write(ctx, func(tx *Tx) error {
+		if _, err := tx.Exec("DELETE FROM replicas WHERE id = $1", id); err != nil {
+			return fmt.Errorf("remove the row of this replica: %w", err)
+		}
+		return nil
+	})
+}
+
+// Replicas returns the replicas that were seen within the time, ordered by their ids.
+func (d *DB) Replicas(ctx context.Context, within time.Duration) ([]Replica, error) {
+	q := d.Read(ctx)
+	now, err := d.clock(q)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := q.Query("SELECT id, version, schema, audit_schema, seen FROM replicas WHERE seen > $1 ORDER BY id", now-within.Milliseconds())
+	if err != nil {
+		return nil, fmt.Errorf("read the replicas: %w", err)
+	}
+	defer rows.Close()
+	var all []Replica
+	for rows.Next() {
+		var r Replica
+		if err := rows.Scan(&r.ID, &r.Version, &r.Schema, &r.AuditSchema, &r.Seen); err != nil {
+			return nil, fmt.Errorf("read the replicas: %w", err)
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+// SweepReplicas removes the rows of replicas that were killed.
+func (d *DB) SweepReplicas(ctx context.Context) error {
+	return d.Write(ctx, func(tx *Tx) error {
+		now, err := d.clock(tx)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec("DELETE FROM replicas WHERE seen <= $1", now-lapse); err != nil {
+			return fmt.Errorf("remove replicas that are gone: %w", err)
+		}
+		return nil
+	})
+}
+
+// RequireSchema says that from this transaction on no replica may work on the metadata that knows less than the version: for rows that an older one
+// would misread or drop. Error: ErrOlderReplica while one is running.
+func (t *Tx) RequireSchema(version int) error {
+	_, oldest, err := schemaVersion(t) // locked from here on: nobody joins before this is committed
+	if err != nil || oldest >= version {
+		return err
+	}
+	older, err := olderReplica(t, version)
+	if err != nil {
+		return err
+	}
+	if older != nil {
+		return fmt.Errorf("%w: %s (Larder %s) knows schema version %d, and %d is needed", ErrOlderReplica, older.ID, older.Version, older.Schema, version)
+	}
+	if _, err := t.Exec("UPDATE "+t.db.schema.Table+" SET oldest = $1", version); err != nil {
+		return fmt.Errorf("require schema version %d: %w", version, err)
+	}
+	return nil
+}
+
+// replicasAllow returns ErrOlderReplica while a replica runs that may not work on version next, for which it would have to know version oldest.
+func replicasAllow(tx *Tx, oldest, next int) error {
+	if tx.db.schema.Replicas == "" {
+		return nil
+	}
+	names, err := tables(tx.db.dialect, tx)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(names, "replicas") {
+		if tx.db.dialect == postgres {
+			tx.db.log.Warn("replicas of the version that this database comes from leave no sign in it: this start can't see whether any is still running; stop them all")
+		}
+		return nil
+	}
+	older, err := olderReplica(tx, oldest)
+	if err != nil || older == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s (Larder %s) can't work on schema version %d of %s, to which this start would migrate the database. Stop that replica, "+
+		"or upgrade it first to a Larder that knows version %d; one that was killed counts as running for 5 minutes",
+		ErrOlderReplica, older.ID, older.Version, next, tx.db.schema.Table, oldest)
+}
+
+// olderReplica returns a replica that is running and knows less than the version, nil for none.
+func olderReplica(tx *Tx, version int) (*Replica, error) {
+	now, err := tx.db.clock(tx)
+	if err != nil {
+		return nil, err
+	}
+	var r Replica
+	err = tx.QueryRow("SELECT id, version, "+tx.db.schema.Replicas+" FROM replicas WHERE seen > $1 AND "+tx.db.schema.Replicas+" < $2 ORDER BY id LIMIT 1",
+		now-lapse, version).Scan(&r.ID, &r.Version, &r.Schema)
+	if errors.Is(err, ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for older replicas: %w", err)
+	}
+	return &r, nil
+}
+
+func insertReplica(tx *Tx, r Replica, schema int) error {
+	now, err := tx.db.clock(tx)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`
+		INSERT INTO replicas (id, version, schema, audit_schema, seen)
+		VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (id) DO UPDATE SET seen = excluded.seen`, r.ID, r.Version, schema, r.AuditSchema, now); err != nil {
+		return fmt.Errorf("write the row of this replica: %w", err)
+	}
+	return nil
+}
+
+// dropReplicas removes the rows of all replicas, for the only process that the database can have.
+func dropReplicas(tx *Tx) error {
+	names, err := tables(tx.db.dialect, tx)
+	if err != nil || !slices.Contains(names, "replicas") {
+		return err
+	}
+	if _, err := tx.Exec("DELETE FROM replicas"); err != nil {
+		return fmt.Errorf("remove replicas that are gone: %w", err)
+	}
+	return nil
+}
+
+// clock returns the time in milliseconds since 1970. Replicas share the clock of the database, since their own may disagree.
+func (d *DB) clock(q Querier) (ms int64, err error) {
+	if d.now != nil {
+		return d.now().UnixMilli(), nil
+	}
+	if err := q.QueryRow("SELECT " + d.dialect.now()).Scan(&ms); err != nil {
+		return 0, fmt.Errorf("read the clock of the database: %w", err)
+	}
+	return ms, nil
+}

@@ -1,0 +1,334 @@
+package db_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+)
+
+// later is the schema of the metadata with migrations of a time to come, whose oldest are given as what they add to the newest of this binary.
+func later(t *testing.T, oldest ...int) db.Schema {
+	t.Helper()
+	files, newest := fstest.MapFS{}, newestVersion(t)
+	names, err := fs.Glob(db.Metadata.Files, "migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(db.Metadata.Files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: text}
+	}
+	for i, add := range oldest {
+		text := fmt.Sprintf("-- oldest: %04d: a test\nCREATE TABLE later_%d (n BIGINT);\n", newest+add, i)
+		files[fmt.Sprintf("migrations/%04d_later.sql", newest+1+i)] = &fstest.MapFile{Data: []byte(text)}
+	}
+	schema := db.Metadata
+	schema.Files = files
+	return schema
+}
+
+func newestVersion(t *testing.T) int {
+	t.Helper()
+	newest, err := db.SchemaVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newest
+}
+
+// place is one database that several binaries open, with a clock that the test moves.
+type place struct {
+	t   *testing.T
+	cfg db.Config
+	now atomic.Int64 // ms
+	log bytes.Buffer
+}
+
+func newPlace(t *testing.T, engine string) *place {
+	p := &place{t: t, cfg: dbtest.Config(t, engine)}
+	p.now.Store(1_700_000_000_000)
+	p.cfg.Now = func() time.Time { return time.UnixMilli(p.now.Load()) }
+	p.cfg.Log = slog.New(slog.NewTextHandler(&p.log, nil))
+	return p
+}
+
+func (p *place) open(schema db.Schema) *db.DB {
+	p.t.Helper()
+	cfg := p.cfg
+	cfg.Schema = schema
+	d, err := db.Open(p.t.Context(), cfg)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+func (p *place) join(d *db.DB, id string) error {
+	return d.Join(p.t.Context(), db.Replica{ID: id, Version: "1.2.3", AuditSchema: 2})
+}
+
+func (p *place) pass(d time.Duration) { p.now.Add(d.Milliseconds()) }
+
+// ids lists the replicas that were seen in the last 5 minutes.
+func (p *place) ids(d *db.DB) string {
+	p.t.Helper()
+	all, err := d.Replicas(p.t.Context(), 5*time.Minute)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var ids []string
+	for _, r := range all {
+		ids = append(ids, r.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+func eachPlace(t *testing.T, test func(t *testing.T, p *place)) {
+	t.Helper()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			test(t, newPlace(t, engine))
+		})
+	}
+}
+
+func no(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// An error of one kind whose sentence has the words.
+func is(t *testing.T, err, kind error, words ...string) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("got %v, want %v", err, kind)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q lacks %q", err, word)
+		}
+	}
+}
+
+func TestEveryMigrationStatesTheOldestSchemaBesideIt(t *testing.T) {
+	t.Parallel()
+	for _, s := range schemas {
+		if oldest, err := db.Oldest(s.of); err != nil || oldest < 1 {
+			t.Errorf("%s: %d, %v", s.name, oldest, err)
+		}
+	}
+	for text, valid := range map[string]bool{
+		"-- oldest: 0001: a reason\nSELECT 1":   true,
+		"SELECT 1":                              false,
+		"\n-- oldest: 0001: a reason\nSELECT 1": false,
+		"-- oldest: 0001\nSELECT 1":             false,
+		"-- oldest: 1: a reason\nSELECT 1":      false,
+		"-- oldest: 0000: a reason\nSELECT 1":   false,
+		"-- oldest: 0002: a reason\nSELECT 1":   false,
+	} {
+		_, err := db.Oldest(db.Schema{Files: fstest.MapFS{"migrations/0001_start.sql": &fstest.MapFile{Data: []byte(text)}}})
+		if (err == nil) != valid {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// A migration that running replicas can't work beside waits for them: the start fails, says which one is in the way, and changes nothing.
+func TestMigrationWaitsForOlderReplicas(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		newest := newestVersion(t)
+		old := p.open(db.Metadata)
+		no(t, p.join(old, "web-1"))
+		beside, without := p.open(later(t, 0)), p.open(later(t, 0, 2, 0))
+		no(t, p.join(beside, "web-2"))
+		for range 2 {
+			is(t, p.join(without, "web-3"), db.ErrOlderReplica, "web-1 (Larder 1.2.3)", fmt.Sprintf("version %d", newest+2), "Stop that replica")
+			no(t, old.Leave(t.Context(), "web-1"))
+			is(t, without.Migrate(t.Context()), db.ErrOlderReplica, "web-2") // it lacks one version, too
+			no(t, p.join(old, "web-1"))                                      // older than the schema, which says that it may
+		}
+		if version, err := old.SchemaVersion(t.Context()); err != nil || version != newest+1 || p.ids(old) != "web-1 web-2" {
+			t.Errorf("version %d (%v) with %s", version, err, p.ids(old))
+		}
+		no(t, old.Leave(t.Context(), "web-1"))
+		no(t, old.Leave(t.Context(), "web-2"))
+		no(t, p.join(without, "web-3"))
+		is(t, p.join(old, "web-1"), db.ErrTooOld, "newer")
+		is(t, p.join(beside, "web-2"), db.ErrTooOld, fmt.Sprintf("needs a Larder that knows version %d,", newest+2))
+		if got := p.ids(old); got != "web-3" {
+			t.Errorf("replicas %s", got)
+		}
+	})
+}
+
+// A replica that was killed counts as running for 5 minutes. One that only stood still for so long looks at the schema before it goes on.
+func TestReplicasThatAreSilent(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		old, next := p.open(db.Metadata), p.open(later(t, 1))
+		silent, steady := db.Replica{ID: "silent"}, db.Replica{ID: "steady"}
+		no(t, p.join(old, "silent"))
+		no(t, p.join(old, "steady"))
+		p.pass(4 * time.Minute)
+		no(t, old.Heartbeat(t.Context(), steady))
+		p.pass(59 * time.Second)
+		no(t, old.SweepReplicas(t.Context()))
+		if got := p.ids(old); got != "silent steady" {
+			t.Errorf("after 4:59 replicas %s", got)
+		}
+		is(t, p.join(next, "next"), db.ErrOlderReplica, "silent")
+		p.pass(time.Second)
+		is(t, p.join(next, "next"), db.ErrOlderReplica, "steady")
+		no(t, old.SweepReplicas(t.Context()))
+		no(t, old.Heartbeat(t.Context(), silent)) // nothing has happened meanwhile
+		if got := p.ids(old); got != "silent steady" {
+			t.Errorf("replicas %s", got)
+		}
+		p.pass(5 * time.Minute)
+		no(t, p.join(next, "next"))
+		is(t, old.Heartbeat(t.Context(), silent), db.ErrTooOld)
+		no(t, old.SweepReplicas(t.Context()))
+		is(t, old.Heartbeat(t.Context(), steady), db.ErrTooOld)
+		no(t, next.Heartbeat(t.Context(), db.Replica{ID: "next"}))
+		if got := p.ids(old); got != "next" {
+			t.Errorf("replicas %s", got)
+		}
+	})
+}
+
+// Of an old and a new replica that start at the same moment one is refused, whichever is later.
+func TestReplicasThatStartTogether(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		for round := range 4 {
+			t.Run(fmt.Sprint(engine, round), func(t *testing.T) {
+				t.Parallel()
+				p := newPlace(t, engine)
+				old, next := p.open(db.Metadata), p.open(later(t, 1))
+				no(t, old.Migrate(t.Context()))
+				var ofOld, ofNext error
+				var both sync.WaitGroup
+				both.Go(func() { ofOld = p.join(old, "old") })
+				both.Go(func() { ofNext = p.join(next, "next") })
+				both.Wait()
+				switch {
+				case ofOld == nil:
+					is(t, ofNext, db.ErrOlderReplica)
+				case ofNext == nil:
+					is(t, ofOld, db.ErrTooOld)
+				default:
+					t.Errorf("both fail: %v, %v", ofOld, ofNext)
+				}
+			})
+		}
+	}
+}
+
+// The only process that a database can have finds no other, whatever a killed one has left.
+func TestReplicaThatIsAlone(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		alone := db.Replica{ID: "next", Version: "2", Alone: true}
+		no(t, p.open(db.Metadata).Join(t.Context(), alone)) // an empty database has no table to look into
+		next := p.open(later(t, 1))
+		no(t, next.Join(t.Context(), alone))
+		all, err := next.Replicas(t.Context(), time.Minute)
+		if want := (db.Replica{ID: "next", Version: "2", Schema: newestVersion(t) + 1, Seen: p.now.Load()}); err != nil || len(all) != 1 || all[0] != want {
+			t.Errorf("%+v, %v", all, err)
+		}
+	})
+}
+
+// The rows of an older version that a newer one would misread are made by nobody while it runs, and keep it away from then on.
+func TestRequiredSchema(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		newest := newestVersion(t)
+		old, next := p.open(db.Metadata), p.open(later(t, 0))
+		no(t, p.join(old, "old"))
+		no(t, p.join(next, "next"))
+		require := func() error {
+			return next.Write(t.Context(), func(tx *db.Tx) error { return tx.RequireSchema(newest + 1) })
+		}
+		is(t, require(), db.ErrOlderReplica, "old (Larder 1.2.3)", fmt.Sprintf("%d is needed", newest+1))
+		no(t, old.Leave(t.Context(), "old"))
+		no(t, p.join(old, "old"))
+		no(t, old.Leave(t.Context(), "old"))
+		no(t, require())
+		no(t, require())
+		is(t, p.join(old, "old"), db.ErrTooOld)
+		no(t, next.Migrate(t.Context())) // keeps what is required
+		is(t, p.join(old, "old"), db.ErrTooOld)
+	})
+}
+
+// Versions before 0013 leave no rows: on PostgreSQL, where several replicas may run, the start says so.
+func TestReplicasThatLeaveNoSign(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		d := p.open(db.Metadata)
+		no(t, p.join(d, "first"))
+		if strings.Contains(p.log.String(), "leave no sign") {
+			t.Errorf("a first start logs %s", p.log.String())
+		}
+		exec(t, d, "DROP TABLE replicas")
+		no(t, p.open(later(t, 1)).Migrate(context.Background()))
+		if warned := strings.Contains(p.log.String(), "leave no sign"); warned != (d.Dialect() == "postgres") {
+			t.Errorf("logged %s", p.log.String())
+		}
+	})
+}
+
+// A database of before the column oldest gets it, also where nothing else is to be done.
+func TestVersionTableOfBefore(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		d := p.open(db.Metadata)
+		no(t, d.Migrate(t.Context()))
+		exec(t, d, "ALTER TABLE schema_version DROP COLUMN oldest")
+		no(t, d.Migrate(t.Context()))
+		want, err := db.Oldest(db.Metadata)
+		no(t, err)
+		var got int
+		no(t, d.Read(t.Context()).QueryRow("SELECT oldest FROM schema_version").Scan(&got))
+		if got != want {
+			t.Errorf("oldest is %d, want %d", got, want)
+		}
+	})
+}
+
+// Without a clock of a test's own the database's counts, in milliseconds of today.
+func TestReplicasFollowTheClockOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		p.cfg.Now = nil
+		d := p.open(db.Metadata)
+		before := time.Now().Add(-time.Minute)
+		no(t, p.join(d, "web-1"))
+		all, err := d.Replicas(t.Context(), time.Minute)
+		if err != nil || len(all) != 1 || time.UnixMilli(all[0].Seen).Before(before) || time.UnixMilli(all[0].Seen).After(time.Now().Add(time.Minute)) {
+			t.Errorf("%+v, %v", all, err)
+		}
+	})
+}
