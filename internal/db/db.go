@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // driver "sqlite"
@@ -46,6 +47,7 @@ type DB struct {
 	writer  *writer // SQLite only
 	schema  Schema
 	now     func() time.Time // nil for the clock of the database
+	ended   sync.Map         // names of the steps that are known to be complete
 	log     *slog.Logger
 }
 

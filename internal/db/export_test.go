@@ -1,6 +1,9 @@
 package db
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // MigrateTo is Migrate up to a version, for the tests of dumps.
 func (d *DB) MigrateTo(ctx context.Context, version int) error {
@@ -33,6 +36,37 @@ func (d *DB) DDL(version int) (string, error) {
 		text += d.dialect.ddl(m.text) + "\n"
 	}
 	return text, nil
+}
+
+// CheckSteps returns an error when a step of the schema is not as Step has it.
+func CheckSteps(s Schema) error {
+	all, err := s.migrations()
+	if err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for _, step := range s.Steps {
+		switch {
+		case step.Name == "" || names[step.Name]:
+			return fmt.Errorf("the step %q needs a name of its own", step.Name)
+		case step.After < 1 || step.After > len(all):
+			return fmt.Errorf("the step %q comes after schema version %d, which there is not", step.Name, step.After)
+		case (step.Batch == nil) == (step.Index == Index{}):
+			return fmt.Errorf("the step %q needs either a batch or an index", step.Name)
+		}
+		names[step.Name] = true
+	}
+	return nil
+}
+
+// ExecOutside runs a statement of PostgreSQL that no transaction may hold.
+func (d *DB) ExecOutside(ctx context.Context, statement string) error {
+	conn, err := d.writes.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return alone(ctx, conn, statement)
 }
 
 // TidyOver is Tidy for a log over so many bytes.

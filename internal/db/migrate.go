@@ -22,10 +22,11 @@ type Schema struct {
 	// Replicas is the column of the table replicas that says which version of this schema a process knows; "" for a schema of tests, for which no
 	// process is asked.
 	Replicas string
+	Steps    []Step // what goes on after migrations, in this order; only the metadata may have some
 }
 
 // metadata is the schema of a Config that names none.
-var metadata = Schema{Files: migrations, Table: "schema_version", Replicas: "schema"}
+var metadata = Schema{Files: migrations, Table: "schema_version", Replicas: "schema", Steps: steps}
 
 func (s Schema) orMetadata() Schema {
 	if s.Files == nil {

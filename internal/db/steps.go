@@ -1,0 +1,220 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// stepLease is how long a step stays with a replica that gives no sign of life.
+	stepLease = 20 * time.Second
+	// stepBeat is how often the lease is renewed.
+	stepBeat = 5 * time.Second
+	// stepRelease bounds what the end of a step waits for the database.
+	stepRelease = 5 * time.Second
+)
+
+// Step is a part of a schema change that takes too long for the transaction of its migration: one replica at a time works on it while all serve. It may
+// be ended at any point, by a kill too, and goes on later. Code that needs it asks Completed. Either Index or Batch is given.
+type Step struct {
+	Name  string // unique, and never changed once it is released
+	After int    // the version of the schema with which it comes
+
+	// Index is what the step builds. On PostgreSQL reads and writes go on meanwhile. On SQLite writes wait: where a table is large, let the index be a
+	// partial one over what the next step fills in (`WHERE column IS NOT NULL`), which is empty when it is built and grows with each batch.
+	Index Index
+	// Batch does the next piece of a backfill, some hundred rows that come after position, and returns the position up to which it is done by then, and
+	// whether there may be more. The first position is "". It begins when every replica that runs knows the schema After, and from then on no older one may
+	// start, so that all rows that are written meanwhile have what it fills in.
+	Batch func(tx *Tx, position string) (next string, more bool, err error)
+}
+
+// Index is an index that a step builds. Comment it with the query that needs it, as in a migration.
+type Index struct {
+	Name string
+	On   string // table, columns and condition: `entries (owner_id, size) WHERE kind = 1`
+}
+
+// steps are those of the metadata, in the order in which they run. Append only; one may be removed when no supported upgrade begins before its end.
+var steps []Step
+
+var (
+	// errHeld means that another replica works on the step.
+	errHeld = errors.New("another replica works on this step")
+	// errLeaseLost means that another replica may work on the step by now.
+	errLeaseLost = errors.New("the lease of the step is lost")
+)
+
+// Completed reports whether the step of that name is complete.
+func (d *DB) Completed(ctx context.Context, name string) (bool, error) {
+	for _, s := range d.schema.Steps {
+		if s.Name == name {
+			return d.completed(ctx, s)
+		}
+	}
+	return false, fmt.Errorf("there is no step %q", name)
+}
+
+// completed asks the database until it has said yes once. Of an index it asks the catalogue: a copy of the rows of schema_steps has no index yet.
+func (d *DB) completed(ctx context.Context, s Step) (ended bool, err error) {
+	if _, known := d.ended.Load(s.Name); known {
+		return true, nil
+	}
+	query, about := "SELECT completed_at IS NOT NULL FROM schema_steps WHERE name = $1", s.Name
+	switch {
+	case s.Batch == nil && d.dialect == sqlite:
+		query, about = "SELECT TRUE FROM sqlite_master WHERE type = 'index' AND name = $1", s.Index.Name
+	case s.Batch == nil:
+		query, about = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(CAST($1 AS TEXT))", s.Index.Name
+	}
+	err = d.Read(ctx).QueryRow(query, about).Scan(&ended)
+	if errors.Is(err, ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask for the step %s: %w", s.Name, err)
+	}
+	if ended {
+		d.ended.Store(s.Name, true)
+	}
+	return ended, nil
+}
+
+// RunSteps runs the steps that are not complete, and reports whether all are by then. It stops at one that another replica works on, or that an older
+// replica is in the way of: call it again later. holder is the id of this replica.
+func (d *DB) RunSteps(ctx context.Context, holder string) (all bool, err error) {
+	for _, s := range d.schema.Steps {
+		ended, err := d.completed(ctx, s)
+		if err != nil {
+			return false, err
+		}
+		if ended {
+			continue
+		}
+		err = d.hold(ctx, s.Name, holder, func(ctx context.Context) error { return d.runStep(ctx, s, holder) })
+		switch {
+		case errors.Is(err, errHeld):
+			return false, nil
+		case errors.Is(err, ErrOlderReplica):
+			d.log.Info("a step of the schema waits until every replica is upgraded", "step", s.Name, "reason", err)
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("run the step %s: %w", s.Name, err)
+		}
+		if ended, err = d.completed(ctx, s); err != nil || !ended {
+			return false, err
+		}
+		d.log.Info("a step of the schema is complete", "step", s.Name)
+	}
+	return true, nil
+}
+
+func (d *DB) runStep(ctx context.Context, s Step, holder string) error {
+	if s.Batch == nil {
+		return d.buildIndex(ctx, s.Index)
+	}
+	if err := d.Write(ctx, func(tx *Tx) error { return tx.RequireSchema(s.After) }); err != nil {
+		return err
+	}
+	for more := true; more; {
+		if err := d.Write(ctx, func(tx *Tx) (err error) {
+			more, err = runBatch(tx, s, holder)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runBatch does one batch and notes how far it came, in one transaction.
+func runBatch(tx *Tx, s Step, holder string) (more bool, err error) {
+	now, err := tx.db.clock(tx)
+	if err != nil {
+		return false, err
+	}
+	var position string
+	var completedAt *int64
+	// Changed first: whoever takes the lease over waits for this transaction.
+	err = tx.QueryRow("UPDATE schema_steps SET held_until = $1 WHERE name = $2 AND holder = $3 RETURNING position, completed_at",
+		now+stepLease.Milliseconds(), s.Name, holder).Scan(&position, &completedAt)
+	if errors.Is(err, ErrNoRows) {
+		return false, errLeaseLost
+	}
+	if err != nil || completedAt != nil {
+		return false, err
+	}
+	next, more, err := s.Batch(tx, position)
+	if err != nil {
+		return false, err
+	}
+	if !more {
+		completedAt = &now
+	}
+	_, err = tx.Exec("UPDATE schema_steps SET position = $1, completed_at = $2 WHERE name = $3", next, completedAt, s.Name)
+	return more, err
+}
+
+// hold calls work while this replica has the lease of the step; the context of work ends when the lease is lost. Error: errHeld.
+func (d *DB) hold(ctx context.Context, name, holder string, work func(ctx context.Context) error) error {
+	if err := d.Write(ctx, func(tx *Tx) error { return claimStep(tx, name, holder) }); err != nil {
+		return err
+	}
+	held, end := context.WithCancelCause(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		for {
+			select {
+			case <-held.Done():
+				return
+			case <-time.After(stepBeat):
+			}
+			if err := d.Write(held, func(tx *Tx) error { return renewStep(tx, name, holder) }); err != nil {
+				end(err)
+			}
+		}
+	})
+	err := work(held)
+	if cause := context.Cause(held); cause != nil {
+		err = errors.Join(err, cause)
+	}
+	end(nil)
+	renewing.Wait()
+	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepRelease)
+	defer cancel()
+	return errors.Join(err, d.Write(release, func(tx *Tx) error {
+		_, err := tx.Exec("UPDATE schema_steps SET holder = NULL WHERE name = $1 AND holder = $2", name, holder)
+		return err
+	}))
+}
+
+func claimStep(tx *Tx, name, holder string) error {
+	now, err := tx.db.clock(tx)
+	if err != nil {
+		return err
+	}
+	n, err := tx.Exec(`
+		INSERT INTO schema_steps (name, position, holder, held_until)
+		VALUES ($1, '', $2, $3)
+		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
+		WHERE schema_steps.holder IS NULL OR schema_steps.held_until <= $4`, name, holder, now+stepLease.Milliseconds(), now)
+	if err == nil && n == 0 {
+		err = errHeld
+	}
+	return err
+}
+
+func renewStep(tx *Tx, name, holder string) error {
+	now, err := tx.db.clock(tx)
+	if err != nil {
+		return err
+	}
+	n, err := tx.Exec("UPDATE schema_steps SET held_until = $1 WHERE name = $2 AND holder = $3", now+stepLease.Milliseconds(), name, holder)
+	if err == nil && n == 0 {
+		err = errLeaseLost
+	}
+	return err
+}

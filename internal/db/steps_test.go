@@ -1,0 +1,375 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+)
+
+// rows is how many settings the backfill of these tests goes through, pieceOf how many of them in a batch.
+const (
+	rows    = 95
+	pieceOf = 10
+)
+
+// filling is a schema of a time to come whose two steps build an index over what the second one fills in.
+type filling struct {
+	batches atomic.Int64
+	before  func(n int64) // called before batch n, from 1
+}
+
+func (f *filling) schema(t *testing.T) db.Schema {
+	s := later(t, 0)
+	s.Steps = []db.Step{
+		{Name: "index of settings", After: newestVersion(t) + 1, Index: db.Index{Name: "settings_filled", On: "settings (value) WHERE value LIKE 'x%'"}},
+		{Name: "fill settings", After: newestVersion(t) + 1, Batch: f.batch},
+	}
+	return s
+}
+
+// batch puts an x before the next values.
+func (f *filling) batch(tx *db.Tx, position string) (next string, more bool, err error) {
+	if n := f.batches.Add(1); f.before != nil {
+		f.before(n)
+	}
+	err = tx.QueryRow("SELECT COALESCE(MAX(name), $1) FROM (SELECT name FROM settings WHERE name > $1 ORDER BY name LIMIT "+strconv.Itoa(pieceOf)+") piece", position).Scan(&next)
+	if err != nil || next == position {
+		return next, false, err
+	}
+	_, err = tx.Exec("UPDATE settings SET value = 'x' || value WHERE name > $1 AND name <= $2", position, next)
+	return next, true, err
+}
+
+// fill makes the rows that the steps are about.
+func (p *place) fill(d *db.DB) {
+	p.t.Helper()
+	no(p.t, p.join(d, "web-1"))
+	var text strings.Builder
+	for i := range rows {
+		fmt.Fprintf(&text, "INSERT INTO settings (name, value) VALUES ('n%03d', '%d');\n", i, i)
+	}
+	exec(p.t, d, text.String())
+}
+
+// complete checks that both steps are, and that each row was filled in once.
+func (p *place) complete(d *db.DB) {
+	p.t.Helper()
+	for _, name := range []string{"index of settings", "fill settings"} {
+		if ended, err := d.Completed(p.t.Context(), name); err != nil || !ended {
+			p.t.Errorf("%s is complete: %v, %v", name, ended, err)
+		}
+	}
+	p.count(d, "SELECT COUNT(*) FROM settings WHERE value LIKE 'x%' AND value NOT LIKE 'xx%'", rows)
+}
+
+func (p *place) count(d *db.DB, query string, want int) {
+	p.t.Helper()
+	var got int
+	if err := d.Read(p.t.Context()).QueryRow(query).Scan(&got); err != nil || got != want {
+		p.t.Errorf("%s: %d, %v; want %d", query, got, err, want)
+	}
+}
+
+func (p *place) steps(ctx context.Context, d *db.DB, holder string, want bool) {
+	p.t.Helper()
+	if all, err := d.RunSteps(ctx, holder); err != nil || all != want {
+		p.t.Errorf("%s: all steps are complete: %v, %v; want %v", holder, all, err, want)
+	}
+}
+
+// The registry of the metadata, which an upgrade relies on.
+func TestStepsAreWellFormed(t *testing.T) {
+	t.Parallel()
+	batch := func(*db.Tx, string) (string, bool, error) { return "", false, nil }
+	index := db.Index{Name: "i", On: "a (n)"}
+	if err := db.CheckSteps(db.Metadata); err != nil {
+		t.Error(err)
+	}
+	for i, wrong := range [][]db.Step{
+		{{After: 1, Batch: batch}},
+		{{Name: "a", Batch: batch}},
+		{{Name: "a", After: newestVersion(t) + 1, Batch: batch}},
+		{{Name: "a", After: 1}},
+		{{Name: "a", After: 1, Batch: batch, Index: index}},
+		{{Name: "a", After: 1, Batch: batch}, {Name: "a", After: 1, Index: index}},
+	} {
+		s := db.Metadata
+		s.Steps = wrong
+		if db.CheckSteps(s) == nil {
+			t.Errorf("the steps %d are taken for well-formed", i)
+		}
+	}
+}
+
+// Steps run in their order, in as many batches as they take, and once.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		var f filling
+		d := p.open(f.schema(t))
+		p.fill(d)
+		for _, name := range []string{"index of settings", "fill settings"} {
+			if ended, err := d.Completed(t.Context(), name); err != nil || ended {
+				t.Errorf("%s is complete at first: %v, %v", name, ended, err)
+			}
+		}
+		if _, err := d.Completed(t.Context(), "nothing"); err == nil {
+			t.Error("there is a step of any name")
+		}
+		p.steps(t.Context(), d, "web-1", true)
+		p.complete(d)
+		p.steps(t.Context(), p.open(f.schema(t)), "web-2", true)
+		if n := f.batches.Load(); n != rows/pieceOf+2 {
+			t.Errorf("%d batches", n)
+		}
+	})
+}
+
+// A step that is broken off between two batches, or whose batch fails, goes on from the last batch that was committed.
+func TestStepGoesOnWhereItWasBrokenOff(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		var f filling
+		d := p.open(f.schema(t))
+		p.fill(d)
+		ctx, stop := context.WithCancel(t.Context())
+		f.before = func(n int64) {
+			if n == 4 {
+				stop()
+			}
+		}
+		if all, err := d.RunSteps(ctx, "web-1"); all || !errors.Is(err, context.Canceled) {
+			t.Errorf("broken off: %v, %v", all, err)
+		}
+		if ended, err := d.Completed(t.Context(), "fill settings"); err != nil || ended {
+			t.Errorf("complete half way: %v, %v", ended, err)
+		}
+		f.before = func(n int64) {
+			if n == 7 {
+				panic("a fault of the step")
+			}
+		}
+		if all, err := d.RunSteps(t.Context(), "web-1"); all || err == nil {
+			t.Errorf("with a fault: %v, %v", all, err)
+		}
+		p.steps(t.Context(), d, "web-2", true) // given back: nobody waits for the lease
+		p.complete(d)
+		// Of the fourth, SQLite commits what PostgreSQL undoes with its context; the seventh was undone.
+		if n := f.batches.Load(); n != rows/pieceOf+3 && n != rows/pieceOf+4 {
+			t.Errorf("%d batches", n)
+		}
+	})
+}
+
+// The lease of a replica that was killed runs out, and another goes on.
+func TestStepOfAKilledReplicaIsTakenOver(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		var f filling
+		second := p.open(f.schema(t))
+		p.fill(second)
+		exec(t, second, fmt.Sprintf("INSERT INTO schema_steps (name, position, holder, held_until) VALUES ('fill settings', '', 'killed', %d)", p.now.Load()+20_000))
+		p.steps(t.Context(), second, "web-2", false)
+		p.count(second, "SELECT COUNT(*) FROM settings WHERE value LIKE 'x%'", 0)
+		p.pass(20*time.Second - time.Millisecond)
+		p.steps(t.Context(), second, "web-2", false)
+		p.pass(time.Millisecond)
+		p.steps(t.Context(), second, "web-2", true)
+		p.complete(second)
+	})
+}
+
+// A batch of a replica whose lease went to another changes nothing.
+func TestStepWhoseLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		var f filling
+		d := p.open(f.schema(t))
+		p.fill(d)
+		f.before = func(n int64) {
+			if n == 2 {
+				f.before = nil
+				p.pass(time.Minute)
+			}
+		}
+		batch := f.batch
+		s := f.schema(t)
+		s.Steps[1].Batch = func(tx *db.Tx, position string) (string, bool, error) {
+			next, more, err := batch(tx, position)
+			if f.batches.Load() == 2 { // and another has taken it over before the next one
+				_, steal := tx.Exec("UPDATE schema_steps SET holder = 'web-2', held_until = held_until + 3600000")
+				err = errors.Join(err, steal)
+			}
+			return next, more, err
+		}
+		if all, err := p.open(s).RunSteps(t.Context(), "web-1"); all || err == nil || !strings.Contains(err.Error(), "lease") {
+			t.Errorf("after the lease was lost: %v, %v", all, err)
+		}
+		p.count(d, "SELECT COUNT(*) FROM settings WHERE value LIKE 'x%'", 2*pieceOf)
+		p.steps(t.Context(), d, "web-1", false)
+		p.pass(2 * time.Hour)
+		p.steps(t.Context(), d, "web-1", true)
+		p.complete(d)
+	})
+}
+
+// Two replicas at once run each step once.
+func TestStepsOfTwoReplicas(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		var f filling
+		one, two := p.open(f.schema(t)), p.open(f.schema(t))
+		p.fill(one)
+		var both sync.WaitGroup
+		for id, d := range map[string]*db.DB{"web-1": one, "web-2": two} {
+			both.Go(func() {
+				for {
+					all, err := d.RunSteps(t.Context(), id)
+					no(t, err)
+					if all || err != nil {
+						return
+					}
+					<-time.After(time.Millisecond)
+				}
+			})
+		}
+		both.Wait()
+		p.complete(one)
+		p.complete(two)
+		if n := f.batches.Load(); n != rows/pieceOf+2 {
+			t.Errorf("%d batches", n)
+		}
+	})
+}
+
+// A backfill waits for replicas that would write rows without what it fills in, and keeps them away from then on. An index does not wait.
+func TestBackfillWaitsForOlderReplicas(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *place) {
+		var f filling
+		old, next := p.open(db.Metadata), p.open(f.schema(t))
+		no(t, p.join(old, "old"))
+		p.fill(next)
+		p.steps(t.Context(), next, "web-1", false)
+		if ended, err := next.Completed(t.Context(), "index of settings"); err != nil || !ended || f.batches.Load() != 0 {
+			t.Errorf("the index is complete: %v, %v, after %d batches", ended, err, f.batches.Load())
+		}
+		no(t, old.Leave(t.Context(), "old"))
+		p.steps(t.Context(), next, "web-1", true)
+		p.complete(next)
+		is(t, p.join(old, "old"), db.ErrTooOld)
+	})
+}
+
+// On PostgreSQL an index that was broken off is there and not valid: it is dropped and built again.
+func TestIndexThatWasBrokenOff(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "postgres")
+	var f filling
+	d := p.open(f.schema(t))
+	p.fill(d)
+	const broken = "SELECT COUNT(*) FROM pg_index WHERE indexrelid = to_regclass('settings_filled') AND NOT indisvalid"
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	go func() { // the build waits for whoever has changed the table
+		ended <- d.Write(t.Context(), func(tx *db.Tx) error {
+			if err := insertSetting(tx, "other", "other"); err != nil {
+				return err
+			}
+			close(begun)
+			<-end
+			return errors.New("not wanted")
+		})
+	}()
+	<-begun
+	go func() {
+		_, err := d.RunSteps(ctx, "web-1")
+		ended <- err
+	}()
+	for n := 0; n == 0; {
+		no(t, d.Read(t.Context()).QueryRow(broken).Scan(&n))
+	}
+	if complete, err := d.Completed(t.Context(), "index of settings"); err != nil || complete {
+		t.Errorf("complete while it is built: %v, %v", complete, err)
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("broken off: %v", err)
+	}
+	close(end)
+	<-ended
+	for n := 1; n > 0; { // the server notices the cancellation, too
+		no(t, d.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database()").Scan(&n))
+	}
+	p.count(d, broken, 1)
+	p.steps(t.Context(), d, "web-2", true)
+	p.count(d, broken, 0)
+	p.complete(d)
+}
+
+// While the server still builds an index for a replica that is gone, nobody drops it.
+func TestIndexThatIsStillBuilt(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "postgres")
+	var f filling
+	d := p.open(f.schema(t))
+	p.fill(d)
+	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	go func() {
+		ended <- d.Write(t.Context(), func(tx *db.Tx) error {
+			if err := insertSetting(tx, "other", "other"); err != nil {
+				return err
+			}
+			close(begun)
+			<-end
+			return nil
+		})
+	}()
+	<-begun
+	go func() {
+		ended <- d.ExecOutside(t.Context(), "CREATE INDEX CONCURRENTLY settings_filled ON settings (value) WHERE value LIKE 'x%'")
+	}()
+	for n := 0; n == 0; {
+		no(t, d.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid = to_regclass('settings_filled')").Scan(&n))
+	}
+	p.steps(t.Context(), d, "web-2", false)
+	close(end)
+	no(t, <-ended)
+	no(t, <-ended)
+	p.count(d, "SELECT COUNT(*) FROM pg_index WHERE indexrelid = to_regclass('settings_filled') AND indisvalid", 1)
+	exec(t, d, "DELETE FROM settings WHERE name = 'other'")
+	p.steps(t.Context(), d, "web-2", true)
+	p.complete(d)
+}
+
+// A copy of the rows has no index: the catalogue says what is complete.
+func TestIndexIsAskedOfTheCatalogue(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, engine)
+			var f filling
+			d := p.open(f.schema(t))
+			p.fill(d)
+			p.steps(t.Context(), d, "web-1", true)
+			exec(t, d, "DROP INDEX settings_filled")
+			again := p.open(f.schema(t))
+			if complete, err := again.Completed(t.Context(), "index of settings"); err != nil || complete {
+				t.Errorf("complete without the index: %v, %v", complete, err)
+			}
+			p.steps(t.Context(), again, "web-1", true)
+			p.complete(again)
+		})
+	}
+}
