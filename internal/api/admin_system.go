@@ -18,9 +18,18 @@ const (
 	// systemTime bounds what the page waits for disks, and systemBucketTime what it waits for buckets.
 	systemTime       = 2 * time.Second
 	systemBucketTime = 1500 * time.Millisecond
+	// systemReplicaTime is how long a replica is listed after it was seen last: it is seen twice as often.
+	systemReplicaTime = time.Minute
 	// maxCounted is how far rows are counted.
 	maxCounted = 100_000
 )
+
+type systemReplicaReply struct {
+	ID            string `json:"id" required:"true" description:"Of the process, which begins with the name of its host."`
+	Version       string `json:"version" required:"true"`
+	SchemaVersion int    `json:"schemaVersion" required:"true" description:"The newest that it knows."`
+	SeenAt        int64  `json:"seenAt" required:"true" description:"ms, by the clock of the database."`
+}
 
 type systemDatabaseReply struct {
 	Engine        string `json:"engine" required:"true" enum:"sqlite,postgres"`
@@ -64,21 +73,22 @@ type systemOutcomeReply struct {
 }
 
 type systemReply struct {
-	Version    string              `json:"version" required:"true"`
-	Database   systemDatabaseReply `json:"database" required:"true"`
-	Stores     []systemStoreReply  `json:"stores" required:"true" description:"All providers, the oldest first."`
-	Jobs       systemJobsReply     `json:"jobs" required:"true" description:"Counted as far as 100000 of each status."`
-	Garbage    systemGarbageReply  `json:"garbage" required:"true" description:"Counted as far as 100000."`
-	Caches     systemCachesReply   `json:"caches" required:"true"`
-	LastBackup *systemOutcomeReply `json:"lastBackup" required:"true" description:"The last one that was completed; null when there was none."`
-	LastFsck   *systemOutcomeReply `json:"lastFsck" required:"true" description:"The last one that came to its end; null when there was none."`
-	Warnings   []string            `json:"warnings" required:"true" description:"What an administrator should look after, in sentences; some concern the replica that answers alone."`
+	Version    string               `json:"version" required:"true"`
+	Replicas   []systemReplicaReply `json:"replicas" required:"true" description:"Those seen in the last minute, by their ids."`
+	Database   systemDatabaseReply  `json:"database" required:"true"`
+	Stores     []systemStoreReply   `json:"stores" required:"true" description:"All providers, the oldest first."`
+	Jobs       systemJobsReply      `json:"jobs" required:"true" description:"Counted as far as 100000 of each status."`
+	Garbage    systemGarbageReply   `json:"garbage" required:"true" description:"Counted as far as 100000."`
+	Caches     systemCachesReply    `json:"caches" required:"true"`
+	LastBackup *systemOutcomeReply  `json:"lastBackup" required:"true" description:"The last one that was completed; null when there was none."`
+	LastFsck   *systemOutcomeReply  `json:"lastFsck" required:"true" description:"The last one that came to its end; null when there was none."`
+	Warnings   []string             `json:"warnings" required:"true" description:"What an administrator should look after, in sentences; some concern the replica that answers alone."`
 }
 
 // system tells the state of the installation. It waits for no store beyond systemTime, and counts no further than maxCounted.
 func (a *API) system(c *call, _ struct{}) (systemReply, error) {
-	reply := systemReply{Version: a.Version, Stores: []systemStoreReply{}, Warnings: []string{}}
-	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemRows, a.systemStores} {
+	reply := systemReply{Version: a.Version, Replicas: []systemReplicaReply{}, Stores: []systemStoreReply{}, Warnings: []string{}}
+	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemReplicas, a.systemRows, a.systemStores} {
 		if err := part(c.ctx(), &reply); err != nil {
 			return systemReply{}, err
 		}
@@ -94,6 +104,14 @@ func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 func (a *API) systemDatabase(ctx context.Context, reply *systemReply) (err error) {
 	reply.Database = systemDatabaseReply{Engine: string(a.DB.Dialect()), Reachable: true}
 	reply.Database.SchemaVersion, err = a.DB.SchemaVersion(ctx)
+	return err
+}
+
+func (a *API) systemReplicas(ctx context.Context, reply *systemReply) error {
+	replicas, err := a.DB.Replicas(ctx, systemReplicaTime)
+	for _, r := range replicas {
+		reply.Replicas = append(reply.Replicas, systemReplicaReply{r.ID, r.Version, r.Schema, r.Seen})
+	}
 	return err
 }
 

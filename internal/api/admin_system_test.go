@@ -33,7 +33,7 @@ func TestSystem(t *testing.T) {
 		system := func() *apptest.Reply { return admin.Get("/api/admin/system").OK(200) }
 
 		reply := system()
-		fields(t, "data", object(t, reply.Body)["data"], "version", "database", "stores", "jobs", "garbage", "caches", "lastBackup", "lastFsck", "warnings")
+		fields(t, "data", object(t, reply.Body)["data"], "version", "replicas", "database", "stores", "jobs", "garbage", "caches", "lastBackup", "lastFsck", "warnings")
 		newest, err := db.SchemaVersion()
 		if err != nil {
 			t.Fatal(err)
@@ -43,6 +43,16 @@ func TestSystem(t *testing.T) {
 			engine = "postgres"
 		}
 		equal(t, "version", reply.Value("version"), "1.2.3-test")
+		equal(t, "replicas", len(reply.Value("replicas").([]any)), len(l.Apps))
+		ids := map[any]bool{}
+		for _, value := range reply.Value("replicas").([]any) {
+			fields(t, "a replica", value, "id", "version", "schemaVersion", "seenAt")
+			r := value.(map[string]any)
+			ids[r["id"]] = true
+			equal(t, "a replica", m{"version": r["version"], "schemaVersion": r["schemaVersion"], "seenAt": r["seenAt"]},
+				m{"version": "1.2.3-test", "schemaVersion": newest, "seenAt": l.Clock.Now().UnixMilli()})
+		}
+		equal(t, "their ids", len(ids), len(l.Apps))
 		equal(t, "database", reply.Value("database"), m{"engine": engine, "schemaVersion": newest, "reachable": true})
 		equal(t, "jobs", reply.Value("jobs"), m{"pending": 0, "running": 0, "completed": 0, "failed": 0})
 		equal(t, "garbage", reply.Value("garbage"), m{"objects": 0, "bytes": 0})
@@ -75,6 +85,21 @@ func TestSystem(t *testing.T) {
 		equal(t, "garbage", reply.Value("garbage"), m{"objects": 1, "bytes": 1})
 		equal(t, "the last backup", reply.Value("lastBackup"), m{"endedAt": now, "problems": 0})
 		equal(t, "the last check", reply.Value("lastFsck"), m{"endedAt": now, "problems": 0})
+	})
+}
+
+// Replicas are listed while they are seen: those that are silent for a minute are not.
+func TestSystemListsReplicas(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		listed := func() int { return len(admin.Get("/api/admin/system").OK(200).Value("replicas").([]any)) }
+		l.Clock.Advance(time.Minute - time.Millisecond)
+		equal(t, "after a minute but for a moment", listed(), len(l.Apps))
+		l.Clock.Advance(time.Millisecond)
+		equal(t, "after a minute", listed(), 0)
+		l.Sweep() // by the first of them
+		equal(t, "when one is seen again", listed(), 1)
 	})
 }
 

@@ -72,7 +72,7 @@ type Deps struct {
 	OnHash func(account.Source) // called before a password is hashed, which has its place then; nil for nothing
 
 	RedisPatience time.Duration // for one look at a limit, 0 for 2 s
-	OwnClock      bool          // limits follow Now, not the clock of Redis or PostgreSQL
+	OwnClock      bool          // limits and leases of replicas follow Now, not the clock of Redis or of the database
 
 	UI fs.FS // the web UI, nil for the one that was built into the binary
 
@@ -119,12 +119,15 @@ type App struct {
 	server     *http.Server
 	serving    sync.RWMutex // held by each request that is served
 	unlock     func() error
+	replica    db.Replica    // this process, once New has joined it to the others
+	joined     bool          // its row is there
+	outdated   chan error    // holds why this process may not go on
 	trimSoon   chan struct{} // holds one while an account may have too much garbage
 }
 
 // Open builds everything that speaks to the database, without listening: what the commands beside `serve` need. The schema is left alone.
 func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
-	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random), trimSoon: make(chan struct{}, 1)}
+	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random), trimSoon: make(chan struct{}, 1), outdated: make(chan error, 1)}
 	if err := privateDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
@@ -135,7 +138,11 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.DB, err = db.Open(ctx, db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(), Log: deps.Log})
+	database := db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(), Log: deps.Log}
+	if deps.OwnClock {
+		database.Now = deps.Now
+	}
+	a.DB, err = db.Open(ctx, database)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +279,7 @@ func (a *App) start(ctx context.Context) (err error) {
 			return fmt.Errorf("listen on %s: %w", a.Config.OpsListen, err)
 		}
 	}
-	if err := a.DB.Migrate(ctx); err != nil {
+	if err := a.join(ctx); err != nil {
 		return err
 	}
 	if err := a.Lifecycle.CheckKey(ctx, a.masterKey.Fingerprint()); err != nil {
@@ -327,6 +334,7 @@ func (a *App) Close() error {
 			a.deps.Log.Error("close the access log", "error", err)
 		}
 	}
+	a.leave(context.Background())
 	a.Free.Close()
 	if a.Thumbs != nil {
 		a.Thumbs.Close()

@@ -66,7 +66,9 @@ func (a *App) Run(ctx context.Context) error {
 		running.Go(func() { a.Jobs.Run(working) })
 		running.Go(func() { a.Mails.Run(working) })
 		running.Go(func() { a.trim(background) })
+		running.Go(func() { a.runSteps(working) })
 		if !a.deps.Unswept {
+			running.Go(func() { a.repeat(background, heartbeatEvery, "say that this replica is running", a.heartbeat) })
 			running.Go(func() { a.repeat(background, sweepEvery, "sweep", a.chores) })
 			running.Go(func() { a.repeat(background, sweepEvery, "collect", a.collect) })               // waits for stores, and holds no other chore up
 			running.Go(func() { a.repeat(background, storesEvery, "sweep the stores", a.sweepStores) }) // takes its time as well
@@ -75,6 +77,7 @@ func (a *App) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case err = <-failed:
+		case err = <-a.outdated:
 		}
 	}
 	a.deps.Log.Info("stopping")
@@ -209,9 +212,9 @@ func (a *App) repeat(ctx context.Context, every time.Duration, name string, chor
 	}
 }
 
-// Sweep does every chore once: expired sessions and tokens, old jobs, the rows, objects and thumbnails of what was deleted.
+// Sweep does every chore once: the heartbeat, expired sessions and tokens, old jobs, the rows, objects and thumbnails of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
-	return errors.Join(a.chores(ctx), a.collect(ctx), a.sweepThumbs(ctx))
+	return errors.Join(a.heartbeat(ctx), a.chores(ctx), a.collect(ctx), a.sweepThumbs(ctx))
 }
 
 // chores are those that hardly wait for a store.
@@ -219,7 +222,7 @@ func (a *App) chores(ctx context.Context) error {
 	if a.api != nil {
 		a.api.LogRefusals(a.deps.Now())
 	}
-	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.Tidy(ctx))
+	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.SweepReplicas(ctx), a.DB.Tidy(ctx))
 }
 
 // sweepStores is what takes its time in the database.

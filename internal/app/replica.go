@@ -1,0 +1,90 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"larder/internal/audit"
+	"larder/internal/db"
+)
+
+const (
+	// heartbeatEvery is how often a replica says that it is running. The page of the system shows those of the last minute.
+	heartbeatEvery = 30 * time.Second
+	// stepsEvery is how often a replica asks whether it is its turn at the steps of the schema.
+	stepsEvery = 15 * time.Second
+	// leaveTime bounds what a stop waits for the row of the replica to be removed.
+	leaveTime = 5 * time.Second
+	// maxHost is how many characters of a host's name stand in the id of a replica.
+	maxHost = 100
+)
+
+// join brings the schema up to date and writes the row of this process, unless replicas that run, or the schema that is there, forbid it.
+func (a *App) join(ctx context.Context) error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "" // the id is unique all the same
+	}
+	auditSchema, err := audit.Schema.Newest()
+	if err != nil {
+		return err
+	}
+	a.replica = db.Replica{
+		ID: cmp.Or(host[:min(len(host), maxHost)], "replica") + "-" + a.ids.Hex(5), Version: a.deps.Version, AuditSchema: auditSchema,
+		Alone: !a.Config.Postgres(), // whose data directory is locked
+	}
+	if err := a.DB.Join(ctx, a.replica); err != nil {
+		return err
+	}
+	a.joined = true
+	a.deps.Log.Info("this process is a replica", "id", a.replica.ID)
+	return nil
+}
+
+// leave removes the row of this process. Where that fails it goes by itself after some minutes.
+func (a *App) leave(ctx context.Context) {
+	if !a.joined {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	if err := a.DB.Leave(ctx, a.replica.ID); err != nil {
+		a.deps.Log.Warn("the row of this replica stays for some minutes", "error", err)
+	}
+}
+
+// heartbeat says that this process is running, and ends Run when it may not go on, since the schema was migrated while it stood still.
+func (a *App) heartbeat(ctx context.Context) error {
+	if !a.joined {
+		return nil
+	}
+	err := a.DB.Heartbeat(ctx, a.replica)
+	if errors.Is(err, db.ErrTooOld) {
+		select {
+		case a.outdated <- err:
+		default: // it ends already
+		}
+	}
+	return err
+}
+
+// runSteps completes what migrations have left to be done beside requests. It ends with the last step.
+func (a *App) runSteps(ctx context.Context) {
+	for {
+		all, err := a.DB.RunSteps(ctx, a.replica.ID)
+		if err != nil && ctx.Err() == nil {
+			a.deps.Log.Error("run the steps of the schema", "error", err)
+		}
+		if all {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(stepsEvery):
+		}
+	}
+}
