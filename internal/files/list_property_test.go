@@ -115,7 +115,7 @@ func (l lying) Covering(p vpath.Path) string {
 
 func (l lying) Below(p vpath.Path) map[string]vpath.Path {
 	below := map[string]vpath.Path{}
-	for _, m := range l.Within(p) {
+	for _, m := range l.Table.Within(p) {
 		below[m.ID] = m.Path
 	}
 	return below
