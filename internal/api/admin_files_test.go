@@ -53,16 +53,16 @@ func TestAdminFiles(t *testing.T) {
 		expect("search=needle&limit=3&page=3", "")
 
 		user := alice.Get("/api/auth/me").OK(200).Text("user.id")
-		equal(t, "a file", admin.Get("/api/admin/files?search=1%25").OK(200).Value("items"), []any{M{
+		wantJSON(t, "a file", admin.Get("/api/admin/files?search=1%25").OK(200).Value("items"), []any{M{
 			"id": id, "name": "NEEDLE 1%.jpg", "path": "/home/alice/Neu needle", "type": "file", "size": 5, "mimeType": "image/jpeg", "hasPassword": false, "ownerId": user, "username": "alice",
 			"createdAt": began + 1, "updatedAt": began + 1,
 		}})
 		folder, _ := admin.Get("/api/admin/files?search=neu").OK(200).Value("items.0").(map[string]any)
-		fields(t, "a folder", folder, "id", "name", "path", "type", "size", "hasPassword", "ownerId", "username", "createdAt", "updatedAt")
-		equal(t, "of a folder", []any{folder["size"], folder["type"]}, []any{0, "folder"})
-		equal(t, "pages", admin.Get("/api/admin/files?search=needle&limit=3").OK(200).Value("pagination"), M{"total": 4, "page": 1, "limit": 3, "pages": 2})
+		wantFields(t, "a folder", folder, "id", "name", "path", "type", "size", "hasPassword", "ownerId", "username", "createdAt", "updatedAt")
+		wantJSON(t, "of a folder", []any{folder["size"], folder["type"]}, []any{0, "folder"})
+		wantJSON(t, "pages", admin.Get("/api/admin/files?search=needle&limit=3").OK(200).Value("pagination"), M{"total": 4, "page": 1, "limit": 3, "pages": 2})
 		// all there are: home, its alice, public, uploads, the folder, three files
-		equal(t, "without a search", admin.Get("/api/admin/files").OK(200).Value("pagination"), M{"total": 8, "page": 1, "limit": 20, "pages": 1})
+		wantJSON(t, "without a search", admin.Get("/api/admin/files").OK(200).Value("pagination"), M{"total": 8, "page": 1, "limit": 20, "pages": 1})
 		expect("limit=1&page=6", "/public/needle 3") // of files the newest
 
 		// passwords and rules keep names from nobody here

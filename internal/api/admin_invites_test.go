@@ -18,8 +18,8 @@ func invite(admin *apptest.Client, body M) (code string) {
 	return admin.Post("/api/admin/invites", body).OK(201).Text("invite.code")
 }
 
-// ddl changes the schema of the database under the service.
-func ddl(t *testing.T, l *apptest.Larder, statement string) {
+// execDDL changes the schema of the database under the service.
+func execDDL(t *testing.T, l *apptest.Larder, statement string) {
 	t.Helper()
 	if err := l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error { _, err := tx.Exec(statement); return err }); err != nil {
 		t.Fatal(err)
@@ -31,11 +31,11 @@ func TestInvites(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		const path = "/api/admin/invites"
 		admin := l.Admin(t)
-		equal(t, "none yet", admin.Get(path).OK(200).Value("invites"), []any{})
+		wantJSON(t, "none yet", admin.Get(path).OK(200).Value("invites"), []any{})
 		now := l.Clock.Now().UnixMilli()
 		reply := admin.Post(path, M{}).OK(201)
-		fields(t, "data", object(t, reply.Body)["data"], "invite")
-		fields(t, "invite", reply.Value("invite"), "id", "code", "maxUses", "usedCount", "expiresAt", "note", "createdAt")
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "invite")
+		wantFields(t, "invite", reply.Value("invite"), "id", "code", "maxUses", "usedCount", "expiresAt", "note", "createdAt")
 		first, _ := reply.Value("invite").(map[string]any)
 		id, code := reply.Text("invite.id"), reply.Text("invite.code")
 		if !regexp.MustCompile(`^[0-9A-Za-z]{16,}$`).MatchString(code) || id == code {
@@ -43,7 +43,7 @@ func TestInvites(t *testing.T) {
 		}
 		delete(first, "id")
 		delete(first, "code")
-		equal(t, "what is left out", first, M{"maxUses": 1, "usedCount": 0, "expiresAt": nil, "note": "", "createdAt": now})
+		wantJSON(t, "what is left out", first, M{"maxUses": 1, "usedCount": 0, "expiresAt": nil, "note": "", "createdAt": now})
 		l.Clock.Advance(time.Second)
 		second := admin.Post(path, M{"maxUses": 7, "expiresIn": 3600, "note": " für <b>Lee</b>", "usedCount": 5, "code": "mine", "id": "mine"}).OK(201)
 		later := l.Clock.Now().UnixMilli()
@@ -55,10 +55,10 @@ func TestInvites(t *testing.T) {
 		if len(listed) != 2 {
 			t.Fatalf("%d are listed", len(listed))
 		}
-		equal(t, "the newest first", listed[0], second.Value("invite"))
+		wantJSON(t, "the newest first", listed[0], second.Value("invite"))
 		delete(given, "id")
 		delete(given, "code")
-		equal(t, "the second", given, M{"maxUses": 7, "usedCount": 0, "expiresAt": later + 3600*1000, "note": " für <b>Lee</b>", "createdAt": later})
+		wantJSON(t, "the second", given, M{"maxUses": 7, "usedCount": 0, "expiresAt": later + 3600*1000, "note": " für <b>Lee</b>", "createdAt": later})
 
 		for name, body := range map[string]M{
 			"0 uses": {"maxUses": 0}, "-1 uses": {"maxUses": -1}, "10001 uses": {"maxUses": 10001}, "1.5 uses": {"maxUses": 1.5}, "59 seconds": {"expiresIn": 59}, "0 seconds": {"expiresIn": 0},
@@ -66,26 +66,26 @@ func TestInvites(t *testing.T) {
 			"201 characters, decomposed": {"note": strings.Repeat("u\u0308", 201)},
 			"an override":                {"note": "a\u202eb"}, "an isolate": {"note": "a\u2066b"}, "a control character": {"note": "a\x07"}, "a return": {"note": "a\rb"},
 		} {
-			status(t, name, admin.Post(path, body), 400, "VALIDATION_ERROR")
+			wantStatus(t, name, admin.Post(path, body), 400, "VALIDATION_ERROR")
 		}
 		for name, body := range map[string]M{
 			"10000 uses": {"maxUses": 10000}, "60 seconds": {"expiresIn": 60}, "ten years": {"expiresIn": 315360000}, "a note of 200": {"note": strings.Repeat("ü", 200)},
 			"200 characters, decomposed": {"note": strings.Repeat("u\u0308", 200)}, "nulls": {"maxUses": nil, "expiresIn": nil, "note": nil},
 			"two lines": {"note": "for Lee\n\tand Max"}, "from right to left": {"note": "לי"},
 		} {
-			status(t, name, admin.Post(path, body), 201, "")
+			wantStatus(t, name, admin.Post(path, body), 201, "")
 		}
 
-		if body := object(t, admin.Delete(path+"/"+id).OK(200).Body); body["data"] != nil {
+		if body := parseObject(t, admin.Delete(path+"/"+id).OK(200).Body); body["data"] != nil {
 			t.Errorf("%v", body)
 		}
-		status(t, "again", admin.Delete(path+"/"+id), 404, "NOT_FOUND")
-		status(t, "by its code", admin.Delete(path+"/"+code), 404, "NOT_FOUND")
+		wantStatus(t, "again", admin.Delete(path+"/"+id), 404, "NOT_FOUND")
+		wantStatus(t, "by its code", admin.Delete(path+"/"+code), 404, "NOT_FOUND")
 		if strings.Contains(string(admin.Get(path).OK(200).Body), code) {
 			t.Error("it is still listed")
 		}
 		l.FlushLog()
-		equal(t, "in the log", admin.Get("/api/admin/logs?action=admin&search="+id).OK(200).Value("pagination.total"), 1)
+		wantJSON(t, "in the log", admin.Get("/api/admin/logs?action=admin&search="+id).OK(200).Value("pagination.total"), 1)
 	})
 }
 
@@ -93,24 +93,24 @@ func TestInvitesAreBounded(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	admin := l.Admin(t)
-	change(t, l, `
+	execAndRaiseVersion(t, l, `
 		WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 999)
 		INSERT INTO invites (id, code, max_uses, used_count, note, created_by, created_at)
 		SELECT 'i' || n, 'c' || n, 1, 1, '', '', 0 FROM numbers`)
 	admin.Post("/api/admin/invites", M{}).OK(201)
-	status(t, "the 1001st", admin.Post("/api/admin/invites", M{}), 409, "OPERATION_FAILED")
+	wantStatus(t, "the 1001st", admin.Post("/api/admin/invites", M{}), 409, "OPERATION_FAILED")
 	admin.Delete("/api/admin/invites/i1").OK(200)
 	admin.Post("/api/admin/invites", M{}).OK(201)
 }
 
 // What a code is good for, by the settings.
-func TestInviteCodes(t *testing.T) {
+func TestInviteCodeValidity(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		at := 0
 		used := func(code string) int {
-			return count(t, l, "SELECT CAST(COALESCE(SUM(used_count), 0) AS BIGINT) FROM invites WHERE code = $1", code)
+			return queryCount(t, l, "SELECT CAST(COALESCE(SUM(used_count), 0) AS BIGINT) FROM invites WHERE code = $1", code)
 		}
 		for _, test := range []struct {
 			open, required   bool
@@ -127,11 +127,11 @@ func TestInviteCodes(t *testing.T) {
 			try := func(name string, code any, want int) {
 				t.Helper()
 				at++
-				reply := signUp(l.Client(t), fmt.Sprint("user", at), M{"inviteCode": code})
-				status(t, what+name, reply, want, map[int]string{400: "VALIDATION_ERROR", 403: "FORBIDDEN"}[want])
+				reply := register(l.Client(t), fmt.Sprint("user", at), M{"inviteCode": code})
+				wantStatus(t, what+name, reply, want, map[int]string{400: "VALIDATION_ERROR", 403: "FORBIDDEN"}[want])
 			}
 			usedUp, expired, deleted := invite(admin, M{}), invite(admin, M{"expiresIn": 60}), invite(admin, M{})
-			change(t, l, "UPDATE invites SET used_count = max_uses WHERE code = $1", usedUp)
+			execAndRaiseVersion(t, l, "UPDATE invites SET used_count = max_uses WHERE code = $1", usedUp)
 			l.Clock.Advance(time.Minute)
 			id := admin.Get("/api/admin/invites").OK(200).Value("invites").([]any)
 			for _, one := range id {
@@ -143,7 +143,7 @@ func TestInviteCodes(t *testing.T) {
 			try("empty", "", test.none)
 			try("blank", "  ", test.none)
 			for name, code := range map[string]string{
-				"wrong": "wrong", "used up": usedUp, "expired": expired, "deleted": deleted, "another case": inCases("abcdefghijklmnopqrst", 5), "a pattern": "%", "part of one": usedUp[:10],
+				"wrong": "wrong", "used up": usedUp, "expired": expired, "deleted": deleted, "another case": withUpperCase("abcdefghijklmnopqrst", 5), "a pattern": "%", "part of one": usedUp[:10],
 			} {
 				try(name, code, test.bad)
 			}
@@ -162,8 +162,8 @@ func TestInviteCodes(t *testing.T) {
 
 			// whoever is refused uses none
 			code = invite(admin, M{})
-			status(t, what+"a name that is taken", signUp(l.Client(t), "ADMIN", M{"inviteCode": code}), 409, "ALREADY_EXISTS")
-			status(t, what+"an invalid name", signUp(l.Client(t), "a", M{"inviteCode": code}), 400, "VALIDATION_ERROR")
+			wantStatus(t, what+"a name that is taken", register(l.Client(t), "ADMIN", M{"inviteCode": code}), 409, "ALREADY_EXISTS")
+			wantStatus(t, what+"an invalid name", register(l.Client(t), "a", M{"inviteCode": code}), 400, "VALIDATION_ERROR")
 			if got := used(code); got != 0 {
 				t.Errorf("%sused %d times by who was refused", what, got)
 			}
@@ -172,7 +172,7 @@ func TestInviteCodes(t *testing.T) {
 			t.Errorf("%s", features.Body)
 		}
 		var keys []string
-		for name := range object(t, l.Client(t).Get("/api/public/settings").OK(200).Body)["data"].(map[string]any) {
+		for name := range parseObject(t, l.Client(t).Get("/api/public/settings").OK(200).Body)["data"].(map[string]any) {
 			keys = append(keys, name)
 		}
 		if slices.Contains(keys, "requireInviteCode") {
@@ -182,17 +182,17 @@ func TestInviteCodes(t *testing.T) {
 }
 
 // A code is worth what whoever made it is worth.
-func TestInvitesRestWithTheirMaker(t *testing.T) {
+func TestInvitesEndWithTheirCreator(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration, s.RequireInviteCode = true, true })
 		admin, maker := l.Admin(t), l.User(t, "maker", M{"role": "admin"})
-		id, code := userID(t, admin, "maker"), invite(maker, M{"maxUses": 10})
+		id, code := userIDOf(t, admin, "maker"), invite(maker, M{"maxUses": 10})
 		at := 0
 		try := func(when string, want int) {
 			t.Helper()
 			at++
-			status(t, when, signUp(l.Client(t), fmt.Sprint("user", at), M{"inviteCode": code}), want, map[int]string{400: "VALIDATION_ERROR"}[want])
+			wantStatus(t, when, register(l.Client(t), fmt.Sprint("user", at), M{"inviteCode": code}), want, map[int]string{400: "VALIDATION_ERROR"}[want])
 		}
 		try("an active administrator's", 201)
 		for _, test := range []struct{ before, after M }{
@@ -200,14 +200,14 @@ func TestInvitesRestWithTheirMaker(t *testing.T) {
 			{M{"status": "banned"}, M{"status": "active"}},
 			{M{"role": "user"}, M{"role": "admin"}},
 		} {
-			setUser(admin, id, test.before).OK(200)
+			updateUser(admin, id, test.before).OK(200)
 			try(fmt.Sprint(test.before), 400)
-			setUser(admin, id, test.after).OK(200)
+			updateUser(admin, id, test.after).OK(200)
 			try(fmt.Sprint(test.after), 201)
 		}
 		admin.Delete("/api/admin/users/" + id).OK(200)
 		try("a deleted account's", 400)
-		if n := count(t, l, "SELECT used_count FROM invites WHERE code = $1", code); n != 4 {
+		if n := queryCount(t, l, "SELECT used_count FROM invites WHERE code = $1", code); n != 4 {
 			t.Errorf("used %d times", n)
 		}
 	})

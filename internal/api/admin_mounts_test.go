@@ -18,51 +18,51 @@ func TestMounts(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		me := admin.Get("/api/auth/me").OK(200)
-		local := admin.Get(providers).OK(200).Text("providers.0.id")
-		seeded := admin.Get(mounts).OK(200)
-		fields(t, "data", object(t, seeded.Body)["data"], "mounts")
-		fields(t, "a mount", seeded.Value("mounts.0"), mountFields...)
+		local := admin.Get(providersPath).OK(200).Text("providers.0.id")
+		seeded := admin.Get(mountsPath).OK(200)
+		wantFields(t, "data", parseObject(t, seeded.Body)["data"], "mounts")
+		wantFields(t, "a mount", seeded.Value("mounts.0"), mountFields...)
 		for field, want := range (M{
 			"providerId": local, "providerName": "local", "mountPath": "/", "name": "Files", "sortBy": "name", "sortOrder": "asc", "priority": 0, "hidden": false,
 		}) {
-			equal(t, "seeded "+field, seeded.Value("mounts.0."+field), want)
+			wantJSON(t, "seeded "+field, seeded.Value("mounts.0."+field), want)
 		}
 		l.Clock.Advance(time.Second)
 		now := l.Clock.Now().UnixMilli()
-		plain := admin.Post(mounts, M{"providerId": local, "mountPath": "/plain", "name": "Plain"}).OK(201)
-		fields(t, "data", object(t, plain.Body)["data"], "mount")
-		fields(t, "mount", plain.Value("mount"), mountFields...)
+		plain := admin.Post(mountsPath, M{"providerId": local, "mountPath": "/plain", "name": "Plain"}).OK(201)
+		wantFields(t, "data", parseObject(t, plain.Body)["data"], "mount")
+		wantFields(t, "mount", plain.Value("mount"), mountFields...)
 		for field, want := range (M{
 			"providerId": local, "providerName": "local", "mountPath": "/plain", "name": "Plain", "sortBy": "name", "sortOrder": "asc", "priority": 0, "hidden": false,
 			"createdAt": now, "updatedAt": now,
 		}) {
-			equal(t, field, plain.Value("mount."+field), want)
+			wantJSON(t, field, plain.Value("mount."+field), want)
 		}
 		other := addProvider(admin, "other")
-		full := admin.Post(mounts, M{
-			"providerId": other, "mountPath": "//a/./b/", "name": "Ä / b", "sortBy": "time", "sortOrder": "desc", "priority": 5, "id": nobody, "rootId": "x", "Priority": 9, // abuse case C52
+		full := admin.Post(mountsPath, M{
+			"providerId": other, "mountPath": "//a/./b/", "name": "Ä / b", "sortBy": "time", "sortOrder": "desc", "priority": 5, "id": unknownID, "rootId": "x", "Priority": 9, // abuse case C52
 		}).OK(201)
 		id := full.Text("mount.id")
-		if id == nobody {
+		if id == unknownID {
 			t.Error("the client chose the id")
 		}
 		for field, want := range (M{
 			"providerId": other, "providerName": "other", "mountPath": "/a/b", "name": "Ä / b", "sortBy": "time", "sortOrder": "desc", "priority": 5, "hidden": false,
 		}) {
-			equal(t, field, full.Value("mount."+field), want)
+			wantJSON(t, field, full.Value("mount."+field), want)
 		}
 
 		// its root: an empty folder of the administrator's that costs nobody anything
-		root := listing(admin, "/a/b").OK(200)
+		root := listFolder(admin, "/a/b").OK(200)
 		for field, want := range (M{"items": []string{}, "folder.ownerId": me.Value("user.id"), "folder.type": "folder", "folder.name": "b", "folder.path": "/a", "mount.id": id, "mount.name": "Ä / b", "mount.sortBy": "time", "mount.sortOrder": "desc"}) {
-			equal(t, "the root's "+field, root.Value(field), want)
+			wantJSON(t, "the root's "+field, root.Value(field), want)
 		}
-		uses(t, admin, 0, 0)
+		wantUsed(t, admin, 0, 0)
 		for _, what := range []*apptest.Reply{
 			admin.Put("/api/files/"+root.Text("folder.id"), M{"name": "c"}), admin.Delete("/api/files/" + root.Text("folder.id")),
 			admin.Post("/api/files/"+root.Text("folder.id")+"/move", M{"targetPath": "/uploads"}),
 		} {
-			status(t, "changing a root", what, 409, "OPERATION_FAILED")
+			wantStatus(t, "changing a root", what, 409, "OPERATION_FAILED")
 		}
 
 		// one path twice, in order of priority; the older hides the newer one
@@ -70,26 +70,26 @@ func TestMounts(t *testing.T) {
 		l.Clock.Advance(time.Second)
 		addMount(admin, local, "/a/b", M{"priority": 5, "name": "late"})
 		addMount(admin, local, "/a", M{"name": "above"})
-		list := admin.Get(mounts).OK(200)
-		same(t, "the list", list.Names("mounts"), "Files", "above", "high", "Ä / b", "late", "Plain")
+		list := admin.Get(mountsPath).OK(200)
+		wantStrings(t, "the list", list.Names("mounts"), "Files", "above", "high", "Ä / b", "late", "Plain")
 		for i, want := range []bool{false, false, false, true, true, false} {
-			equal(t, fmt.Sprint("hidden ", i), list.Value(fmt.Sprintf("mounts.%d.hidden", i)), want)
+			wantJSON(t, fmt.Sprint("hidden ", i), list.Value(fmt.Sprintf("mounts.%d.hidden", i)), want)
 		}
 
-		changed := admin.Put(mounts+"/"+id, M{"name": "N", "sortBy": "manual", "sortOrder": "asc", "priority": -1000000, "mountPath": "/c", "providerId": local, "id": nobody}).OK(200)
-		fields(t, "data of PUT", object(t, changed.Body)["data"], "mount")
+		changed := admin.Put(mountsPath+"/"+id, M{"name": "N", "sortBy": "manual", "sortOrder": "asc", "priority": -1000000, "mountPath": "/c", "providerId": local, "id": unknownID}).OK(200)
+		wantFields(t, "data of PUT", parseObject(t, changed.Body)["data"], "mount")
 		for field, want := range (M{
 			"id": id, "providerId": local, "providerName": "local", "mountPath": "/c", "name": "N", "sortBy": "manual", "sortOrder": "asc", "priority": -1000000, "hidden": true,
 			"createdAt": now, "updatedAt": now + 1000,
 		}) {
-			equal(t, field+" after PUT", changed.Value("mount."+field), want)
+			wantJSON(t, field+" after PUT", changed.Value("mount."+field), want)
 		}
-		equal(t, "PUT of nothing", admin.Put(mounts+"/"+id, M{}).OK(200).Value("mount.name"), "N")
-		equal(t, "PUT of null", admin.Put(mounts+"/"+id, M{"name": nil, "mountPath": nil, "priority": nil, "providerId": nil}).OK(200).Value("mount.mountPath"), "/c")
-		equal(t, "data of DELETE", object(t, admin.Delete(mounts+"/"+id).OK(200).Body)["data"], nil)
-		for _, none := range []string{id, nobody, "x", "%27"} {
-			status(t, "DELETE of none", admin.Delete(mounts+"/"+none), 404, "NOT_FOUND")
-			status(t, "PUT of none", admin.Put(mounts+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")
+		wantJSON(t, "PUT of nothing", admin.Put(mountsPath+"/"+id, M{}).OK(200).Value("mount.name"), "N")
+		wantJSON(t, "PUT of null", admin.Put(mountsPath+"/"+id, M{"name": nil, "mountPath": nil, "priority": nil, "providerId": nil}).OK(200).Value("mount.mountPath"), "/c")
+		wantJSON(t, "data of DELETE", parseObject(t, admin.Delete(mountsPath+"/"+id).OK(200).Body)["data"], nil)
+		for _, none := range []string{id, unknownID, "x", "%27"} {
+			wantStatus(t, "DELETE of none", admin.Delete(mountsPath+"/"+none), 404, "NOT_FOUND")
+			wantStatus(t, "PUT of none", admin.Put(mountsPath+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")
 		}
 	})
 }
@@ -98,8 +98,8 @@ func TestMountsRefuse(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	admin := l.Admin(t)
-	local := admin.Get(providers).OK(200).Text("providers.0.id")
-	before := len(admin.Get(mounts).OK(200).Names("mounts"))
+	local := admin.Get(providersPath).OK(200).Text("providers.0.id")
+	before := len(admin.Get(mountsPath).OK(200).Names("mounts"))
 	deep := func(levels int) string { return strings.Repeat("/d", levels) }
 	wide := strings.Repeat("/"+strings.Repeat("w", 255), 16) // 4096 bytes
 	made := 0
@@ -111,7 +111,7 @@ func TestMountsRefuse(t *testing.T) {
 		{"as it is", nil, 201},
 		{"no provider", M{"providerId": nil}, 400},
 		{"an empty provider", M{"providerId": ""}, 400},
-		{"an unknown provider", M{"providerId": nobody}, 400},
+		{"an unknown provider", M{"providerId": unknownID}, 400},
 		{"a provider's name", M{"providerId": "local"}, 400},
 		{"a provider that is a number", M{"providerId": 5}, 400},
 		{"no path", M{"mountPath": nil}, 400},
@@ -171,21 +171,21 @@ func TestMountsRefuse(t *testing.T) {
 			body[name] = value
 		}
 		code := map[int]string{400: "VALIDATION_ERROR"}[row.status]
-		status(t, row.name, admin.Post(mounts, body), row.status, code)
+		wantStatus(t, row.name, admin.Post(mountsPath, body), row.status, code)
 		if row.status == 201 {
 			made++
 		}
 	}
-	equal(t, "mounts", len(admin.Get(mounts).OK(200).Names("mounts")), before+made)
-	equal(t, "roots, the graveyard and the staging root", count(t, l, "SELECT COUNT(*) FROM entries WHERE parent_id IS NULL"), before+made+2)
+	wantJSON(t, "mounts", len(admin.Get(mountsPath).OK(200).Names("mounts")), before+made)
+	wantJSON(t, "roots, the graveyard and the staging root", queryCount(t, l, "SELECT COUNT(*) FROM entries WHERE parent_id IS NULL"), before+made+2)
 
 	id := addMount(admin, local, "/put")
 	for _, row := range rows {
 		for field, value := range row.change {
 			if row.status == 400 && value != nil && len(row.change) == 1 {
-				rows := digest(t, l)
-				status(t, "PUT "+row.name, admin.Put(mounts+"/"+id, M{field: value}), 400, "VALIDATION_ERROR")
-				if digest(t, l) != rows {
+				rows := tablesDigest(t, l)
+				wantStatus(t, "PUT "+row.name, admin.Put(mountsPath+"/"+id, M{field: value}), 400, "VALIDATION_ERROR")
+				if tablesDigest(t, l) != rows {
 					t.Errorf("PUT %s changed something", row.name)
 				}
 			}
@@ -194,7 +194,7 @@ func TestMountsRefuse(t *testing.T) {
 	// what is in a mount has to fit at its new path
 	mkdir(admin, "/put", "one")
 	mkdir(admin, "/put/one", "two")
-	status(t, "PUT 63 levels above two", admin.Put(mounts+"/"+id, M{"mountPath": "/q" + deep(62)}), 400, "VALIDATION_ERROR")
-	status(t, "PUT 62 levels above two", admin.Put(mounts+"/"+id, M{"mountPath": "/q" + deep(61)}), 200, "")
-	equal(t, "two is there", listing(admin, "/q"+deep(61)+"/one/two").OK(200).Value("items"), []string{})
+	wantStatus(t, "PUT 63 levels above two", admin.Put(mountsPath+"/"+id, M{"mountPath": "/q" + deep(62)}), 400, "VALIDATION_ERROR")
+	wantStatus(t, "PUT 62 levels above two", admin.Put(mountsPath+"/"+id, M{"mountPath": "/q" + deep(61)}), 200, "")
+	wantJSON(t, "two is there", listFolder(admin, "/q"+deep(61)+"/one/two").OK(200).Value("items"), []string{})
 }

@@ -20,9 +20,9 @@ var providerFields = []string{
 }
 
 const (
-	providers = "/api/admin/storage/providers"
-	mounts    = "/api/admin/mounts"
-	nobody    = "00000000-0000-4000-8000-000000000000"
+	providersPath = "/api/admin/storage/providers"
+	mountsPath    = "/api/admin/mounts"
+	unknownID     = "00000000-0000-4000-8000-000000000000"
 )
 
 func newProvider(more M) M {
@@ -41,7 +41,7 @@ func addProvider(admin *apptest.Client, bucket string, more ...M) string {
 			body[name] = value
 		}
 	}
-	return admin.Post(providers, body).OK(201).Text("provider.id")
+	return admin.Post(providersPath, body).OK(201).Text("provider.id")
 }
 
 // addMount makes a mount and returns its id.
@@ -52,11 +52,11 @@ func addMount(admin *apptest.Client, provider, path string, more ...M) string {
 			body[name] = value
 		}
 	}
-	return admin.Post(mounts, body).OK(201).Text("mount.id")
+	return admin.Post(mountsPath, body).OK(201).Text("mount.id")
 }
 
-// objectsIn lists the objects in a bucket of the built-in store, by their path below it.
-func objectsIn(t *testing.T, l *apptest.Larder, bucket string) []string {
+// bucketObjects lists the objects in a bucket of the built-in store, by their path below it.
+func bucketObjects(t *testing.T, l *apptest.Larder, bucket string) []string {
 	t.Helper()
 	root := filepath.Join(l.Apps[0].Config.ObjectDir, bucket)
 	var found []string
@@ -73,8 +73,8 @@ func objectsIn(t *testing.T, l *apptest.Larder, bucket string) []string {
 	return found
 }
 
-// collect lets all grace pass and takes away what is garbage; c keeps a fresh CSRF token.
-func collect(l *apptest.Larder, c *apptest.Client) {
+// collectGarbage lets all grace pass and takes away what is garbage; c keeps a fresh CSRF token.
+func collectGarbage(l *apptest.Larder, c *apptest.Client) {
 	l.Clock.Advance(61 * time.Minute)
 	l.Sweep()
 	c.CSRF = c.Get("/api/auth/csrf-token").OK(200).Text("token")
@@ -84,44 +84,44 @@ func TestStorageProviders(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
-		seeded := admin.Get(providers).OK(200)
-		fields(t, "data", object(t, seeded.Body)["data"], "providers")
-		fields(t, "a provider", seeded.Value("providers.0"), providerFields...)
+		seeded := admin.Get(providersPath).OK(200)
+		wantFields(t, "data", parseObject(t, seeded.Body)["data"], "providers")
+		wantFields(t, "a provider", seeded.Value("providers.0"), providerFields...)
 		for field, want := range (M{
 			"name": "local", "type": "store_a", "bucket": "default", "region": "auto", "endpoint": "", "accessKeyId": "", "publicDomain": "", "uploadDomain": "",
 			"pathPrefix": "", "uploadMode": "auto", "redirect": false, "mountCount": 1, "status": "ok",
 		}) {
-			equal(t, "seeded "+field, seeded.Value("providers.0."+field), want)
+			wantJSON(t, "seeded "+field, seeded.Value("providers.0."+field), want)
 		}
 
 		l.Clock.Advance(time.Second)
 		now := l.Clock.Now().UnixMilli()
-		plain := admin.Post(providers, newProvider(nil)).OK(201)
-		fields(t, "data", object(t, plain.Body)["data"], "provider")
-		fields(t, "provider", plain.Value("provider"), providerFields...)
+		plain := admin.Post(providersPath, newProvider(nil)).OK(201)
+		wantFields(t, "data", parseObject(t, plain.Body)["data"], "provider")
+		wantFields(t, "provider", plain.Value("provider"), providerFields...)
 		for field, want := range (M{
 			"name": "Archive", "type": "store_a", "bucket": "archive", "region": "auto", "endpoint": "", "accessKeyId": "", "publicDomain": "", "uploadDomain": "",
 			"pathPrefix": "", "uploadMode": "auto", "redirect": false, "mountCount": 0, "status": "ok", "createdAt": now, "updatedAt": now,
 		}) {
-			equal(t, field, plain.Value("provider."+field), want)
+			wantJSON(t, field, plain.Value("provider."+field), want)
 		}
 		id := plain.Text("provider.id")
 		full := M{
 			"name": "Full", "type": "store_a", "bucket": "Full_1.a-b", "region": "eu-1", "endpoint": "", "accessKeyId": nil, "secretAccessKey": "", "publicDomain": "https://cdn.example.org/x",
-			"uploadDomain": "up.example.org:8443", "pathPrefix": "/a/b/", "uploadMode": "worker", "redirect": true, "id": nobody, "NAME": "other", "marker": "x", "createdAt": 1, // abuse case C52
+			"uploadDomain": "up.example.org:8443", "pathPrefix": "/a/b/", "uploadMode": "worker", "redirect": true, "id": unknownID, "NAME": "other", "marker": "x", "createdAt": 1, // abuse case C52
 		}
-		made := admin.Post(providers, full).OK(201)
+		made := admin.Post(providersPath, full).OK(201)
 		for field, want := range (M{
 			"name": "Full", "bucket": "Full_1.a-b", "region": "eu-1", "publicDomain": "https://cdn.example.org/x", "uploadDomain": "up.example.org:8443", "pathPrefix": "a/b",
 			"uploadMode": "worker", "redirect": true, "createdAt": now,
 		}) {
-			equal(t, field, made.Value("provider."+field), want)
+			wantJSON(t, field, made.Value("provider."+field), want)
 		}
-		if made.Text("provider.id") == nobody {
+		if made.Text("provider.id") == unknownID {
 			t.Error("the client chose the id")
 		}
-		same(t, "the oldest first", admin.Get(providers).OK(200).Names("providers")[:1], "local")
-		equal(t, "how many", len(admin.Get(providers).OK(200).Names("providers")), 3)
+		wantStrings(t, "the oldest first", admin.Get(providersPath).OK(200).Names("providers")[:1], "local")
+		wantJSON(t, "how many", len(admin.Get(providersPath).OK(200).Names("providers")), 3)
 		for _, bucket := range []string{"archive", "Full_1.a-b"} {
 			if _, err := os.Stat(filepath.Join(l.Apps[0].Config.ObjectDir, bucket, ".larder-store")); err != nil {
 				t.Error(err)
@@ -129,41 +129,41 @@ func TestStorageProviders(t *testing.T) {
 		}
 
 		l.Clock.Advance(time.Second)
-		path := providers + "/" + made.Text("provider.id")
-		changed := admin.Put(path, M{"name": "Other", "publicDomain": nil, "uploadDomain": "", "region": nil, "uploadMode": "presigned", "redirect": false, "id": nobody}).OK(200)
-		fields(t, "data of PUT", object(t, changed.Body)["data"], "provider")
+		path := providersPath + "/" + made.Text("provider.id")
+		changed := admin.Put(path, M{"name": "Other", "publicDomain": nil, "uploadDomain": "", "region": nil, "uploadMode": "presigned", "redirect": false, "id": unknownID}).OK(200)
+		wantFields(t, "data of PUT", parseObject(t, changed.Body)["data"], "provider")
 		for field, want := range (M{
 			"id": made.Text("provider.id"), "name": "Other", "type": "store_a", "bucket": "Full_1.a-b", "publicDomain": "", "uploadDomain": "", "region": "auto", "pathPrefix": "a/b",
 			"uploadMode": "presigned", "redirect": false, "createdAt": now, "updatedAt": now + 1000,
 		}) {
-			equal(t, field+" after PUT", changed.Value("provider."+field), want)
+			wantJSON(t, field+" after PUT", changed.Value("provider."+field), want)
 		}
-		equal(t, "PUT of nothing", admin.Put(path, M{}).OK(200).Value("provider.name"), "Other")
-		equal(t, "PUT of null", admin.Put(path, M{"name": nil, "type": nil, "bucket": nil}).OK(200).Value("provider.name"), "Other")
-		equal(t, "another bucket and prefix, while it is empty", admin.Put(path, M{"bucket": "elsewhere", "pathPrefix": nil}).OK(200).Value("provider.bucket"), "elsewhere")
+		wantJSON(t, "PUT of nothing", admin.Put(path, M{}).OK(200).Value("provider.name"), "Other")
+		wantJSON(t, "PUT of null", admin.Put(path, M{"name": nil, "type": nil, "bucket": nil}).OK(200).Value("provider.name"), "Other")
+		wantJSON(t, "another bucket and prefix, while it is empty", admin.Put(path, M{"bucket": "elsewhere", "pathPrefix": nil}).OK(200).Value("provider.bucket"), "elsewhere")
 
 		mount := addMount(admin, id, "/archive")
-		equal(t, "mountCount", admin.Put(providers+"/"+id, M{}).OK(200).Value("provider.mountCount"), 1)
-		status(t, "DELETE with a mount", admin.Delete(providers+"/"+id), 409, "OPERATION_FAILED")
-		admin.Delete(mounts + "/" + mount).OK(200)
-		equal(t, "data of DELETE", object(t, admin.Delete(providers+"/"+id).OK(200).Body)["data"], nil)
-		for _, none := range []string{id, nobody, "x", "%27", "local"} {
-			status(t, "DELETE of none", admin.Delete(providers+"/"+none), 404, "NOT_FOUND")
-			status(t, "PUT of none", admin.Put(providers+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")
+		wantJSON(t, "mountCount", admin.Put(providersPath+"/"+id, M{}).OK(200).Value("provider.mountCount"), 1)
+		wantStatus(t, "DELETE with a mount", admin.Delete(providersPath+"/"+id), 409, "OPERATION_FAILED")
+		admin.Delete(mountsPath + "/" + mount).OK(200)
+		wantJSON(t, "data of DELETE", parseObject(t, admin.Delete(providersPath+"/"+id).OK(200).Body)["data"], nil)
+		for _, none := range []string{id, unknownID, "x", "%27", "local"} {
+			wantStatus(t, "DELETE of none", admin.Delete(providersPath+"/"+none), 404, "NOT_FOUND")
+			wantStatus(t, "PUT of none", admin.Put(providersPath+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")
 		}
 		if _, err := os.Stat(filepath.Join(l.Apps[0].Config.ObjectDir, "archive", ".larder-store")); err != nil {
 			t.Errorf("the directory goes with the provider: %v", err)
 		}
-		again := admin.Post(providers, newProvider(nil)).OK(201)
+		again := admin.Post(providersPath, newProvider(nil)).OK(201)
 		if again.Text("provider.id") == id {
 			t.Error("an id came back")
 		}
-		before := digest(t, l) // abuse case C44
+		before := tablesDigest(t, l) // abuse case C44
 		for range 2 * len(l.Apps) {
-			admin.Get(providers).OK(200)
-			admin.Get(mounts).OK(200)
+			admin.Get(providersPath).OK(200)
+			admin.Get(mountsPath).OK(200)
 		}
-		if digest(t, l) != before {
+		if tablesDigest(t, l) != before {
 			t.Error("GET changed something")
 		}
 	})
@@ -252,7 +252,7 @@ func TestStorageProvidersRefuse(t *testing.T) {
 		{"additional fields", M{"secret": "x", "Type": "store_b", "mountCount": 5}, 201},
 	} {
 		code := map[int]string{400: "VALIDATION_ERROR"}[row.status]
-		status(t, row.name, admin.Post(providers, newProvider(row.change)), row.status, code)
+		wantStatus(t, row.name, admin.Post(providersPath, newProvider(row.change)), row.status, code)
 	}
 	entries, err := os.ReadDir(l.Apps[0].Config.ObjectDir)
 	if err != nil {
@@ -262,27 +262,27 @@ func TestStorageProvidersRefuse(t *testing.T) {
 	for _, entry := range entries {
 		dirs = append(dirs, entry.Name())
 	}
-	same(t, "directories", dirs, slices.Sorted(slices.Values([]string{"archive", "b", long[:63], "default"}))...)
+	wantStrings(t, "directories", dirs, slices.Sorted(slices.Values([]string{"archive", "b", long[:63], "default"}))...)
 
 	id := addProvider(admin, "mine")
 	for name, body := range map[string]M{
 		"name": {"name": ""}, "type": {"type": "store_b"}, "an endpoint": {"endpoint": "https://s3.example.org"}, "bucket": {"bucket": ""}, "prefix": {"pathPrefix": "a//b"},
 		"domain": {"publicDomain": "x y"}, "mode": {"uploadMode": ""}, "a secret": {"secretAccessKey": "geheim"},
 	} {
-		before := digest(t, l)
-		reply := admin.Put(providers+"/"+id, body)
-		status(t, "PUT "+name, reply, 400, "VALIDATION_ERROR")
-		if digest(t, l) != before || strings.Contains(string(reply.Body), "geheim") { // abuse case C115
+		before := tablesDigest(t, l)
+		reply := admin.Put(providersPath+"/"+id, body)
+		wantStatus(t, "PUT "+name, reply, 400, "VALIDATION_ERROR")
+		if tablesDigest(t, l) != before || strings.Contains(string(reply.Body), "geheim") { // abuse case C115
 			t.Errorf("PUT %s changed something or shows a secret: %s", name, reply.Body)
 		}
 	}
 	for _, body := range []string{"[]", "null", `"x"`, "{", `{"name":"x"`, ""} {
-		status(t, "POST of "+body, admin.Post(providers, body, "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "POST of "+body, admin.Post(providersPath, body, "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
 	}
 }
 
 // A directory that holds anything but this database's store of that bucket is refused, and left as it is.
-func TestBucketDirectories(t *testing.T) {
+func TestForeignBucketDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
@@ -299,10 +299,10 @@ func TestBucketDirectories(t *testing.T) {
 		must(os.WriteFile(at("file"), []byte("x"), 0o600))
 		must(os.Mkdir(at("empty"), 0o700), os.Mkdir(at("empty", "lost+found"), 0o700))
 		for _, bucket := range []string{"foreign", "full", "file"} {
-			before, rows := listed(t, dir), digest(t, l)
-			status(t, bucket, admin.Post(providers, newProvider(M{"bucket": bucket})), 400, "VALIDATION_ERROR")
-			same(t, "what lies there after "+bucket, listed(t, dir), before...)
-			if digest(t, l) != rows {
+			before, rows := filesBelow(t, dir), tablesDigest(t, l)
+			wantStatus(t, bucket, admin.Post(providersPath, newProvider(M{"bucket": bucket})), 400, "VALIDATION_ERROR")
+			wantStrings(t, "what lies there after "+bucket, filesBelow(t, dir), before...)
+			if tablesDigest(t, l) != rows {
 				t.Errorf("%s: a row was made", bucket)
 			}
 		}
@@ -312,7 +312,7 @@ func TestBucketDirectories(t *testing.T) {
 		id := addProvider(admin, "again")
 		marker, err := os.ReadFile(at("again", ".larder-store"))
 		must(err)
-		change(t, l, "DELETE FROM providers WHERE id = $1", id)
+		execAndRaiseVersion(t, l, "DELETE FROM providers WHERE id = $1", id)
 		addProvider(admin, "again")
 		now, err := os.ReadFile(at("again", ".larder-store"))
 		if must(err); string(now) != string(marker) {
@@ -326,21 +326,21 @@ func TestBucketDirectories(t *testing.T) {
 		}
 
 		// All at once: one store, one marker.
-		count := statuses(t, atOnce(t, admin, 8, func(c *apptest.Client, _ int) *apptest.Reply {
-			return c.Post(providers, newProvider(M{"bucket": "race"}))
+		count := countStatuses(t, runConcurrently(t, admin, 8, func(c *apptest.Client, _ int) *apptest.Reply {
+			return c.Post(providersPath, newProvider(M{"bucket": "race"}))
 		}))
 		if count[201] != 8 {
 			t.Errorf("answers %v", count)
 		}
-		list := admin.Get(providers).OK(200)
+		list := admin.Get(providersPath).OK(200)
 		for i := range list.Names("providers") {
-			equal(t, "status", list.Value(fmt.Sprintf("providers.%d.status", i)), "ok")
+			wantJSON(t, "status", list.Value(fmt.Sprintf("providers.%d.status", i)), "ok")
 		}
 	})
 }
 
-// listed is everything below a directory.
-func listed(t *testing.T, dir string) []string {
+// filesBelow is everything below a directory.
+func filesBelow(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

@@ -155,7 +155,7 @@ func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
 	return c.a.Accounts.HashPassword(c.ctx(), c.source(), secret.Text(*in.Password))
 }
 
-// set gives a field what was given; null empties it.
+// setHook gives a field what was given; null empties it.
 func set(field *string, given nullable[string]) {
 	if given.set {
 		*field = or(given.value, "")

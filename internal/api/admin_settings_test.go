@@ -37,7 +37,7 @@ func TestSettings(t *testing.T) {
 		want := defaultSettings()
 		see := func(what string, reply *apptest.Reply) {
 			t.Helper()
-			equal(t, what, object(t, reply.OK(200).Body)["data"], want)
+			wantJSON(t, what, parseObject(t, reply.OK(200).Body)["data"], want)
 		}
 		see("defaults", admin.Get(settingsPath))
 		for _, change := range []M{
@@ -92,11 +92,11 @@ func TestBadSettings(t *testing.T) {
 		for name, values := range bad {
 			for _, value := range values {
 				body := M{"siteTitle": "changed", name: value}
-				status(t, fmt.Sprintf("%s: %v", name, value), admin.Patch(settingsPath, body), 400, "VALIDATION_ERROR")
+				wantStatus(t, fmt.Sprintf("%s: %v", name, value), admin.Patch(settingsPath, body), 400, "VALIDATION_ERROR")
 			}
 		}
-		status(t, "no object", admin.Patch(settingsPath, "[]", "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
-		equal(t, "afterwards", object(t, admin.Get(settingsPath).OK(200).Body)["data"], defaultSettings())
+		wantStatus(t, "no object", admin.Patch(settingsPath, "[]", "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
+		wantJSON(t, "afterwards", parseObject(t, admin.Get(settingsPath).OK(200).Body)["data"], defaultSettings())
 	})
 }
 
@@ -105,27 +105,27 @@ func TestCaptchaNeedsAVerifyAddress(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
-		equal(t, "enableCaptcha", admin.Patch(settingsPath, M{"enableCaptcha": true}).OK(200).Value("enableCaptcha"), true)
-		equal(t, "enableCaptcha", admin.Patch(settingsPath, M{"enableCaptcha": false}).OK(200).Value("enableCaptcha"), false)
+		wantJSON(t, "enableCaptcha", admin.Patch(settingsPath, M{"enableCaptcha": true}).OK(200).Value("enableCaptcha"), true)
+		wantJSON(t, "enableCaptcha", admin.Patch(settingsPath, M{"enableCaptcha": false}).OK(200).Value("enableCaptcha"), false)
 	}, func(cfg *config.Config) {
 		cfg.CaptchaVerifyURL, cfg.CaptchaSecret, cfg.CaptchaProvider = "https://captcha.example.org/siteverify", "secret", "turnstile"
 	})
 }
 
 // Abuse case C115.
-func TestTheMailPasswordIsKeptAndNeverShown(t *testing.T) {
+func TestMailPasswordIsNeverReturned(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		box := apptest.NewMailbox(t, apptest.NoTLS, "bob", "the first canary")
 		works := func(want int) {
 			t.Helper()
-			status(t, "test mail", admin.Post(settingsPath+"/test-email", M{"to": "ann@example.org"}), want, map[int]string{500: "MAIL_ERROR"}[want])
+			wantStatus(t, "test mail", admin.Post(settingsPath+"/test-email", M{"to": "ann@example.org"}), want, map[int]string{500: "MAIL_ERROR"}[want])
 		}
 		patch := func(body M, shown string) {
 			t.Helper()
 			reply := admin.Patch(settingsPath, body).OK(200)
-			equal(t, fmt.Sprint(body), reply.Value("smtpPassword"), shown)
+			wantJSON(t, fmt.Sprint(body), reply.Value("smtpPassword"), shown)
 			if again := admin.Get(settingsPath).OK(200); again.Value("smtpPassword") != shown || bytes.Contains(append(again.Body, reply.Body...), []byte("canary")) {
 				t.Errorf("%v: %s %s", body, reply.Body, again.Body)
 			}
@@ -164,7 +164,7 @@ func TestTheMailPasswordIsKeptAndNeverShown(t *testing.T) {
 }
 
 // Each of many administrators changes one setting at the same moment; nobody's change is lost.
-func TestSettingsChangedAtOnce(t *testing.T) {
+func TestConcurrentSettingsChanges(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
@@ -185,7 +185,7 @@ func TestSettingsChangedAtOnce(t *testing.T) {
 			all.Wait()
 			want := defaultSettings()
 			maps.Copy(want, changes)
-			equal(t, fmt.Sprint("round ", round), object(t, admin.Get(settingsPath).OK(200).Body)["data"], want)
+			wantJSON(t, fmt.Sprint("round ", round), parseObject(t, admin.Get(settingsPath).OK(200).Body)["data"], want)
 		}
 	})
 }
@@ -204,14 +204,14 @@ func TestSettingsTakeEffectAtOnce(t *testing.T) {
 				if open {
 					want = 200
 				}
-				status(t, "a visitor", visitor.Get("/api/public/files?path=/public"), want, "")
-				status(t, "a user", user.Get("/api/auth/me"), 200, "")
+				wantStatus(t, "a visitor", visitor.Get("/api/public/files?path=/public"), want, "")
+				wantStatus(t, "a user", user.Get("/api/auth/me"), 200, "")
 				settings := visitor.Get("/api/public/settings").OK(200)
-				equal(t, "siteTitle", settings.Value("siteTitle"), title)
-				equal(t, "allowGuestAccess", settings.Value("allowGuestAccess"), open)
+				wantJSON(t, "siteTitle", settings.Value("siteTitle"), title)
+				wantJSON(t, "allowGuestAccess", settings.Value("allowGuestAccess"), open)
 				features := visitor.Get("/api/public/features").OK(200)
-				equal(t, "inviteRequired", features.Value("inviteRequired"), open)
-				equal(t, "freeMode", features.Value("freeMode"), open)
+				wantJSON(t, "inviteRequired", features.Value("inviteRequired"), open)
+				wantJSON(t, "freeMode", features.Value("freeMode"), open)
 				if page := visitor.Get("/api/auth/verify?token=none", "Accept", "text/html"); !strings.Contains(string(page.Body), title) {
 					t.Errorf("a page does not show %q: %s", title, page.Body)
 				}
@@ -235,7 +235,7 @@ func TestRequestLimitFollowsItsSetting(t *testing.T) {
 			}
 			admin.Patch(settingsPath, M{"rateLimitEnabled": true, "rateLimitRequestsPerMinute": perMinute}).OK(200)
 		}
-		headerIs(t, visitor.Get("/api/public/settings").OK(200), "RateLimit-Limit", limit)
+		wantHeader(t, visitor.Get("/api/public/settings").OK(200), "RateLimit-Limit", limit)
 	}
 }
 
@@ -244,9 +244,9 @@ func TestTestEmail(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		send := func(to any) *apptest.Reply { return admin.Post(settingsPath+"/test-email", M{"to": to}) }
-		status(t, "nothing set up", send("ann@example.org"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "nothing set up", send("ann@example.org"), 400, "VALIDATION_ERROR")
 		admin.Patch(settingsPath, M{"smtpHost": "127.0.0.1", "smtpPort": 1}).OK(200)
-		status(t, "no sender", send("ann@example.org"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "no sender", send("ann@example.org"), 400, "VALIDATION_ERROR")
 		box := apptest.NewMailbox(t, apptest.NoTLS, "", "", func(b *apptest.Mailbox, _ *smtp.Server) {
 			b.Refuse = func(to string) error {
 				if to == "full@example.org" {
@@ -257,18 +257,18 @@ func TestTestEmail(t *testing.T) {
 		})
 		admin.Patch(settingsPath, M{"smtpPort": box.Port, "smtpFromEmail": "larder@example.org"}).OK(200) // and e-mail is off
 		for _, bad := range []any{nil, "", 1, "nobody", "a@b\r\nBcc: eve@example.org", "a@b\nRCPT TO:<eve@example.org>", "Ann <ann@example.org>", "a@b,c@d", strings.Repeat("a", 251) + "@b.c"} {
-			status(t, fmt.Sprintf("to %v", bad), send(bad), 400, "VALIDATION_ERROR")
+			wantStatus(t, fmt.Sprintf("to %v", bad), send(bad), 400, "VALIDATION_ERROR")
 		}
 		if box.Len() != 0 {
 			t.Fatalf("%d messages came", box.Len())
 		}
 		reply := send("ann@example.org").OK(200)
-		fields(t, "data", object(t, reply.Body)["data"], "message")
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "message")
 		if got := box.Next("ann@example.org"); !strings.Contains(got.Text, "admin") || !strings.Contains(got.Subject, "Larder") {
 			t.Errorf("came %s: %s", got.Subject, got.Text)
 		}
 		refused := send("full@example.org")
-		status(t, "refused", refused, 500, "MAIL_ERROR")
+		wantStatus(t, "refused", refused, 500, "MAIL_ERROR")
 		if !bytes.Contains(refused.Body, []byte("552 5.2.2 mailbox of <b>full</b> is full")) {
 			t.Errorf("what the server said is not told: %s", refused.Body)
 		}
@@ -285,7 +285,7 @@ func TestTestEmail(t *testing.T) {
 // The mail server may lie at a public address, or in the ranges that are set for it: no mail goes
 // elsewhere, whoever it is for, and the test of the settings tells no more of an address that may
 // not be reached than of one where nothing listens.
-func TestMailServersMayNotBeAnywhere(t *testing.T) {
+func TestMailServerAddressIsRestricted(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		allow []netip.Prefix
@@ -308,10 +308,10 @@ func TestMailServersMayNotBeAnywhere(t *testing.T) {
 					continue
 				}
 				reply := test()
-				status(t, host, reply, 500, "MAIL_ERROR")
-				status(t, host+", a code", sendCode(alice, "new@example.org"), 500, "MAIL_ERROR")
+				wantStatus(t, host, reply, 500, "MAIL_ERROR")
+				wantStatus(t, host+", a code", sendCode(alice, "new@example.org"), 500, "MAIL_ERROR")
 				admin.Patch(settingsPath, M{"smtpPort": 1}).OK(200)
-				if closed := test(); message(t, reply) != message(t, closed) || !strings.Contains(message(t, reply), "LARDER_SMTP_ALLOW_PRIVATE") {
+				if closed := test(); failureMessage(t, reply) != failureMessage(t, closed) || !strings.Contains(failureMessage(t, reply), "LARDER_SMTP_ALLOW_PRIVATE") {
 					t.Errorf("%s is told as %s, a closed port as %s", host, reply.Body, closed.Body)
 				}
 			}
@@ -325,8 +325,8 @@ func TestMailServersMayNotBeAnywhere(t *testing.T) {
 	}
 }
 
-// message is the sentence of a failure.
-func message(t *testing.T, r *apptest.Reply) string {
+// failureMessage is the sentence of a failure.
+func failureMessage(t *testing.T, r *apptest.Reply) string {
 	t.Helper()
 	var body struct{ Error struct{ Message string } }
 	if err := json.Unmarshal(r.Body, &body); err != nil {

@@ -19,8 +19,8 @@ import (
 	"larder/internal/secret"
 )
 
-// warnings are what the page of the system warns of.
-func warnings(c *apptest.Client) string {
+// systemWarnings are what the page of the system warns of.
+func systemWarnings(c *apptest.Client) string {
 	return fmt.Sprint(c.Get("/api/admin/system").OK(200).Value("warnings"))
 }
 
@@ -29,11 +29,11 @@ func TestSystem(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
-		status(t, "a user", alice.Get("/api/admin/system"), 403, "FORBIDDEN")
+		wantStatus(t, "a user", alice.Get("/api/admin/system"), 403, "FORBIDDEN")
 		system := func() *apptest.Reply { return admin.Get("/api/admin/system").OK(200) }
 
 		reply := system()
-		fields(t, "data", object(t, reply.Body)["data"], "version", "replicas", "database", "stores", "jobs", "garbage", "caches", "lastBackup", "lastFsck", "warnings")
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "version", "replicas", "database", "stores", "jobs", "garbage", "caches", "lastBackup", "lastFsck", "warnings")
 		newest, err := db.SchemaVersion()
 		if err != nil {
 			t.Fatal(err)
@@ -42,27 +42,27 @@ func TestSystem(t *testing.T) {
 		if len(l.Apps) > 1 {
 			engine = "postgres"
 		}
-		equal(t, "version", reply.Value("version"), "1.2.3-test")
-		equal(t, "replicas", len(reply.Value("replicas").([]any)), len(l.Apps))
+		wantJSON(t, "version", reply.Value("version"), "1.2.3-test")
+		wantJSON(t, "replicas", len(reply.Value("replicas").([]any)), len(l.Apps))
 		ids := map[any]bool{}
 		for _, value := range reply.Value("replicas").([]any) {
-			fields(t, "a replica", value, "id", "version", "schemaVersion", "seenAt")
+			wantFields(t, "a replica", value, "id", "version", "schemaVersion", "seenAt")
 			r := value.(map[string]any)
 			ids[r["id"]] = true
-			equal(t, "a replica", m{"version": r["version"], "schemaVersion": r["schemaVersion"], "seenAt": r["seenAt"]},
+			wantJSON(t, "a replica", m{"version": r["version"], "schemaVersion": r["schemaVersion"], "seenAt": r["seenAt"]},
 				m{"version": "1.2.3-test", "schemaVersion": newest, "seenAt": l.Clock.Now().UnixMilli()})
 		}
-		equal(t, "their ids", len(ids), len(l.Apps))
-		equal(t, "database", reply.Value("database"), m{"engine": engine, "schemaVersion": newest, "reachable": true})
-		equal(t, "jobs", reply.Value("jobs"), m{"pending": 0, "running": 0, "completed": 0, "failed": 0})
-		equal(t, "garbage", reply.Value("garbage"), m{"objects": 0, "bytes": 0})
-		equal(t, "caches", reply.Value("caches"), m{"thumbnails": m{"files": 0, "bytes": 0}})
-		equal(t, "the last backup", reply.Value("lastBackup"), nil)
-		equal(t, "the last check", reply.Value("lastFsck"), nil)
-		equal(t, "warnings", reply.Value("warnings"), []string{})
-		equal(t, "stores", len(reply.Value("stores").([]any)), 1)
+		wantJSON(t, "their ids", len(ids), len(l.Apps))
+		wantJSON(t, "database", reply.Value("database"), m{"engine": engine, "schemaVersion": newest, "reachable": true})
+		wantJSON(t, "jobs", reply.Value("jobs"), m{"pending": 0, "running": 0, "completed": 0, "failed": 0})
+		wantJSON(t, "garbage", reply.Value("garbage"), m{"objects": 0, "bytes": 0})
+		wantJSON(t, "caches", reply.Value("caches"), m{"thumbnails": m{"files": 0, "bytes": 0}})
+		wantJSON(t, "the last backup", reply.Value("lastBackup"), nil)
+		wantJSON(t, "the last check", reply.Value("lastFsck"), nil)
+		wantJSON(t, "warnings", reply.Value("warnings"), []string{})
+		wantJSON(t, "stores", len(reply.Value("stores").([]any)), 1)
 		store := reply.Value("stores").([]any)[0]
-		fields(t, "a store", store, "providerId", "name", "type", "status", "latencyMs", "freeSpace")
+		wantFields(t, "a store", store, "providerId", "name", "type", "status", "latencyMs", "freeSpace")
 		if s := store.(map[string]any); s["name"] != "local" || s["type"] != "store_a" || s["status"] != "ok" || s["latencyMs"] == nil || s["freeSpace"] == nil {
 			t.Errorf("the store of the first start: %v", s)
 		}
@@ -81,10 +81,10 @@ func TestSystem(t *testing.T) {
 			t.Fatal(err)
 		}
 		reply = system()
-		equal(t, "jobs", reply.Value("jobs"), m{"pending": 0, "running": 0, "completed": 1, "failed": 0})
-		equal(t, "garbage", reply.Value("garbage"), m{"objects": 1, "bytes": 1})
-		equal(t, "the last backup", reply.Value("lastBackup"), m{"endedAt": now, "problems": 0})
-		equal(t, "the last check", reply.Value("lastFsck"), m{"endedAt": now, "problems": 0})
+		wantJSON(t, "jobs", reply.Value("jobs"), m{"pending": 0, "running": 0, "completed": 1, "failed": 0})
+		wantJSON(t, "garbage", reply.Value("garbage"), m{"objects": 1, "bytes": 1})
+		wantJSON(t, "the last backup", reply.Value("lastBackup"), m{"endedAt": now, "problems": 0})
+		wantJSON(t, "the last check", reply.Value("lastFsck"), m{"endedAt": now, "problems": 0})
 	})
 }
 
@@ -95,11 +95,11 @@ func TestSystemListsReplicas(t *testing.T) {
 		admin := l.Admin(t)
 		listed := func() int { return len(admin.Get("/api/admin/system").OK(200).Value("replicas").([]any)) }
 		l.Clock.Advance(time.Minute - time.Millisecond)
-		equal(t, "after a minute but for a moment", listed(), len(l.Apps))
+		wantJSON(t, "after a minute but for a moment", listed(), len(l.Apps))
 		l.Clock.Advance(time.Millisecond)
-		equal(t, "after a minute", listed(), 0)
+		wantJSON(t, "after a minute", listed(), 0)
 		l.Sweep() // by the first of them
-		equal(t, "when one is seen again", listed(), 1)
+		wantJSON(t, "when one is seen again", listed(), 1)
 	})
 }
 
@@ -107,11 +107,11 @@ func TestSystemListsReplicas(t *testing.T) {
 func TestSystemWithAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		admin, store, bucket := l.Admin(t), &traffic{}, s3test.New(t)
-		address := standBefore(t, bucket, store.before, nil)
-		t.Cleanup(func() { store.hang(false) })
-		store.hang(true)
-		admin.Post(providers, M{"name": "far away", "type": "store_b", "endpoint": address, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
+		admin, store, bucket := l.Admin(t), &countingStore{}, s3test.New(t)
+		address := newInterceptingProxy(t, bucket, store.intercept, nil)
+		t.Cleanup(func() { store.setHanging(false) })
+		store.setHanging(true)
+		admin.Post(providersPath, M{"name": "far away", "type": "store_b", "endpoint": address, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
 		reply := admin.Get("/api/admin/system").OK(200)
 		for _, value := range reply.Value("stores").([]any) {
 			s := value.(map[string]any)
@@ -122,8 +122,8 @@ func TestSystemWithAStoreThatHangs(t *testing.T) {
 		if w := fmt.Sprint(reply.Value("warnings")); strings.Count(w, "does not answer") != 1 || !strings.Contains(w, `"far away"`) {
 			t.Errorf("warnings: %s", w)
 		}
-		store.hang(false)
-		for warnings(admin) != "[]" { // a question that still hangs fails first
+		store.setHanging(false)
+		for systemWarnings(admin) != "[]" { // a question that still hangs fails first
 			<-time.After(time.Millisecond)
 		}
 	}, apptest.ReachLoopback)
@@ -140,21 +140,21 @@ func TestSystemWarnsOfLittleSpace(t *testing.T) {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
 			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.MinFree = least })
-			if w := warnings(l.Admin(t)); !strings.Contains(w, words) {
+			if w := systemWarnings(l.Admin(t)); !strings.Contains(w, words) {
 				t.Errorf("with a floor of %d of %d: %s", least, free, w)
 			}
 		})
 	}
 }
 
-func TestSystemWarnsOfAnAccessLogThatWasSetAside(t *testing.T) {
+func TestSystemWarnsOfReplacedAccessLog(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) {
 		if err := os.WriteFile(cfg.AuditFile(), []byte(strings.Repeat("no database", 1000)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if w := warnings(l.Admin(t)); !strings.Contains(w, "audit.db.malformed-") {
+	if w := systemWarnings(l.Admin(t)); !strings.Contains(w, "audit.db.malformed-") {
 		t.Errorf("warnings: %s", w)
 	}
 }
@@ -164,9 +164,9 @@ func TestSystemWarnsOfLimitsThatAreNotShared(t *testing.T) {
 	server := kvtest.StartServer(t)
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.RedisURL = secret.Text(server.URL) })
 	admin := l.Admin(t)
-	equal(t, "warnings while Redis answers", warnings(admin), "[]")
+	wantJSON(t, "warnings while Redis answers", systemWarnings(admin), "[]")
 	server.Stop()
-	if w := warnings(admin); !strings.Contains(w, "Redis does not answer") {
+	if w := systemWarnings(admin); !strings.Contains(w, "Redis does not answer") {
 		t.Errorf("warnings: %s", w)
 	}
 }

@@ -22,38 +22,38 @@ func TestCreateUser(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		reply := admin.Post("/api/admin/users", newUser(nil)).OK(201)
-		fields(t, "data", object(t, reply.Body)["data"], "user")
-		fields(t, "user", reply.Value("user"), "id", "username", "email", "emailVerified", "role", "status", "displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt")
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "user")
+		wantFields(t, "user", reply.Value("user"), "id", "username", "email", "emailVerified", "role", "status", "displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt")
 		now := l.Clock.Now().UnixMilli()
 		for field, want := range (M{
 			"username": "alice", "email": "alice@example.org", "emailVerified": true, "role": "user", "status": "active", "displayName": nil, "avatarUrl": nil, "defaultPath": "/home/alice",
 			"locale": "en-US", "theme": "system", "quota": M{"maxFiles": 500, "maxStorage": 5000, "usedFiles": 0, "usedStorage": 0}, "createdAt": now, "updatedAt": now,
 		}) {
-			equal(t, field, reply.Value("user."+field), want)
+			wantJSON(t, field, reply.Value("user."+field), want)
 		}
 		if strings.Contains(string(reply.Body), "argon2") || strings.Contains(string(reply.Body), "a good password") {
 			t.Errorf("%s", reply.Body)
 		}
 		alice := l.SignIn(t, "alice", "a good password")
 		list := alice.Get("/api/files?path=/home/alice").OK(200)
-		equal(t, "the home", list.Value("items"), []string{})
-		equal(t, "its owner", list.Value("folder.ownerId"), reply.Value("user.id"))
-		status(t, "writing there", alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "pics"}), 201, "")
+		wantJSON(t, "the home", list.Value("items"), []string{})
+		wantJSON(t, "its owner", list.Value("folder.ownerId"), reply.Value("user.id"))
+		wantStatus(t, "writing there", alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "pics"}), 201, "")
 
 		// without regard to case, name and address are unique
 		for name, body := range map[string]M{
 			"name": newUser(M{"email": "b@example.org"}), "name in capitals": newUser(M{"username": "ALICE", "email": "b@example.org"}),
 			"address": newUser(M{"username": "bob"}), "address in capitals": newUser(M{"username": "bob", "email": "Alice@EXAMPLE.org"}), "the administrator's": newUser(M{"username": "Admin", "email": "b@example.org"}),
 		} {
-			status(t, "taken: "+name, admin.Post("/api/admin/users", body), 409, "ALREADY_EXISTS")
+			wantStatus(t, "taken: "+name, admin.Post("/api/admin/users", body), 409, "ALREADY_EXISTS")
 		}
-		status(t, "no home is left behind", admin.Get("/api/files?path=/home/bob"), 404, "NOT_FOUND")
+		wantStatus(t, "no home is left behind", admin.Get("/api/files?path=/home/bob"), 404, "NOT_FOUND")
 
 		// a home is never an existing folder
 		admin.Post("/api/files/folder", M{"path": "/home", "name": "bob"}).OK(201)
 		bob := admin.Post("/api/admin/users", newUser(M{"username": "bob", "email": "bob@example.org", "role": "admin", "maxStorage": -1, "maxFiles": 0})).OK(201)
-		equal(t, "home", bob.Value("user.defaultPath"), "/home/bob-2")
-		equal(t, "role", bob.Value("user.role"), "admin")
+		wantJSON(t, "home", bob.Value("user.defaultPath"), "/home/bob-2")
+		wantJSON(t, "role", bob.Value("user.role"), "admin")
 		admin.Post("/api/files/folder", M{"path": "/home", "name": "carl"}).OK(201)
 		admin.Post("/api/files/folder", M{"path": "/home", "name": "carl-2"}).OK(201)
 		carl := admin.Post("/api/admin/users", newUser(M{"username": "carl", "email": "carl@example.org", "role": "guest", "maxStorage": 0})).OK(201)
@@ -61,10 +61,10 @@ func TestCreateUser(t *testing.T) {
 			t.Errorf("home %s", path)
 		}
 		quota := l.SignIn(t, "bob", "a good password").Get("/api/auth/me").OK(200).Value("quota")
-		equal(t, "quota", quota, M{"maxFiles": 0, "maxStorage": -1, "usedFiles": 0, "usedStorage": 0})
+		wantJSON(t, "quota", quota, M{"maxFiles": 0, "maxStorage": -1, "usedFiles": 0, "usedStorage": 0})
 
-		status(t, "by a user", alice.Post("/api/admin/users", newUser(M{"username": "dora", "email": "dora@example.org"})), 403, "FORBIDDEN")
-		status(t, "by a guest account", l.SignIn(t, "carl", "a good password").Post("/api/admin/users", newUser(M{"username": "dora", "email": "dora@example.org"})), 403, "FORBIDDEN")
+		wantStatus(t, "by a user", alice.Post("/api/admin/users", newUser(M{"username": "dora", "email": "dora@example.org"})), 403, "FORBIDDEN")
+		wantStatus(t, "by a guest account", l.SignIn(t, "carl", "a good password").Post("/api/admin/users", newUser(M{"username": "dora", "email": "dora@example.org"})), 403, "FORBIDDEN")
 	}, func(cfg *config.Config) { cfg.DefaultMaxStorage, cfg.DefaultMaxFiles = 5000, 500 })
 }
 
@@ -126,10 +126,10 @@ func TestCreateUserFields(t *testing.T) {
 		}
 		code := map[int]string{400: "VALIDATION_ERROR"}[row.status]
 		reply := admin.Post("/api/admin/users", body)
-		status(t, row.name, reply, row.status, code)
+		wantStatus(t, row.name, reply, row.status, code)
 		if row.change["id"] != nil && reply.Status == 201 {
-			equal(t, "role", reply.Value("user.role"), "user")
-			equal(t, "status", reply.Value("user.status"), "active")
+			wantJSON(t, "role", reply.Value("user.role"), "user")
+			wantJSON(t, "status", reply.Value("user.status"), "active")
 			if reply.Text("user.id") == "chosen" {
 				t.Error("the id was chosen by the client")
 			}

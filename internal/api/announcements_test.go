@@ -17,11 +17,11 @@ func TestAnnouncements(t *testing.T) {
 			t.Helper()
 			for range l.Apps { // whatever changed shows on each replica at once
 				got := visitor.Get("/api/public/announcements").OK(200)
-				equal(t, "what everybody sees", got.Value("items"), append([]any{}, want...))
+				wantJSON(t, "what everybody sees", got.Value("items"), append([]any{}, want...))
 			}
 		}
 		public()
-		equal(t, "none", admin.Get("/api/admin/announcements").OK(200).Value("items"), []any{})
+		wantJSON(t, "none", admin.Get("/api/admin/announcements").OK(200).Value("items"), []any{})
 
 		began := l.Clock.Now().UnixMilli()
 		made := admin.Post("/api/admin/announcements", M{"title": "<b>Move</b>", "content": "*Sunday*\n[x](javascript:1)", "level": "warning", "expiresIn": 60}).OK(201)
@@ -29,13 +29,13 @@ func TestAnnouncements(t *testing.T) {
 		record := M{
 			"id": first, "title": "<b>Move</b>", "content": "*Sunday*\n[x](javascript:1)", "level": "warning", "expiresAt": began + 60_000, "createdAt": began, "updatedAt": began,
 		}
-		equal(t, "what was made", made.Value("announcement"), record)
+		wantJSON(t, "what was made", made.Value("announcement"), record)
 		l.Clock.Advance(time.Second)
 		second := admin.Post("/api/admin/announcements", M{"title": "Welcome", "content": "Hello"}).OK(201)
 		id := second.Text("announcement.id")
 		welcome := M{"id": id, "title": "Welcome", "content": "Hello", "level": "info", "expiresAt": nil, "createdAt": began + 1000, "updatedAt": began + 1000}
-		equal(t, "the second", second.Value("announcement"), welcome)
-		equal(t, "all", admin.Get("/api/admin/announcements").OK(200).Value("items"), []any{welcome, record})
+		wantJSON(t, "the second", second.Value("announcement"), welcome)
+		wantJSON(t, "all", admin.Get("/api/admin/announcements").OK(200).Value("items"), []any{welcome, record})
 		shown := func(record M) M {
 			return M{"id": record["id"], "title": record["title"], "content": record["content"], "level": record["level"]}
 		}
@@ -49,14 +49,14 @@ func TestAnnouncements(t *testing.T) {
 		public(shown(welcome), shown(record))
 		l.Clock.Advance(time.Millisecond)
 		public(shown(welcome))
-		equal(t, "all, later", admin.Get("/api/admin/announcements").OK(200).Value("items"), []any{welcome, record})
+		wantJSON(t, "all, later", admin.Get("/api/admin/announcements").OK(200).Value("items"), []any{welcome, record})
 
 		record["expiresAt"], record["updatedAt"], record["level"] = began+120_000, began+60_000, "danger"
-		equal(t, "again", admin.Put("/api/admin/announcements/"+first, M{"level": "danger", "expiresIn": 60}).OK(200).Value("announcement"), record)
+		wantJSON(t, "again", admin.Put("/api/admin/announcements/"+first, M{"level": "danger", "expiresIn": 60}).OK(200).Value("announcement"), record)
 		public(shown(welcome), shown(record))
 		record["expiresAt"] = nil
-		equal(t, "for ever", admin.Put("/api/admin/announcements/"+first, M{"expiresIn": nil}).OK(200).Value("announcement"), record)
-		equal(t, "unchanged", admin.Put("/api/admin/announcements/"+first, M{"title": nil, "unknown": 1}).OK(200).Value("announcement"), record)
+		wantJSON(t, "for ever", admin.Put("/api/admin/announcements/"+first, M{"expiresIn": nil}).OK(200).Value("announcement"), record)
+		wantJSON(t, "unchanged", admin.Put("/api/admin/announcements/"+first, M{"title": nil, "unknown": 1}).OK(200).Value("announcement"), record)
 		if body := admin.Delete("/api/admin/announcements/" + first).OK(200); body.Value("") != nil {
 			t.Errorf("a deletion answers %s", body.Body)
 		}

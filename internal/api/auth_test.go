@@ -29,12 +29,12 @@ var (
 	quotaFields = []string{"maxStorage", "usedStorage", "maxFiles", "usedFiles"}
 )
 
-func login(c *apptest.Client, username, password string, header ...string) *apptest.Reply {
+func postLogin(c *apptest.Client, username, password string, header ...string) *apptest.Reply {
 	return c.Post("/api/auth/login", M{"username": username, "password": password}, header...)
 }
 
-// cookie returns the only Set-Cookie of a reply beside that of known devices.
-func cookie(t *testing.T, r *apptest.Reply) *http.Cookie {
+// onlyCookie returns the only Set-Cookie of a reply beside that of known devices.
+func onlyCookie(t *testing.T, r *apptest.Reply) *http.Cookie {
 	t.Helper()
 	all := (&http.Response{Header: r.Header}).Cookies()
 	all = slices.DeleteFunc(all, func(c *http.Cookie) bool { return c.Name == api.DeviceCookie })
@@ -51,50 +51,50 @@ func TestLogin(t *testing.T) {
 		const password = "password of Alice"
 		c := l.Client(t)
 		c.Cookies["auth_token"] = "set beforehand"
-		reply := login(c, "Alice", password).OK(200)
-		data := object(t, reply.Body)["data"]
-		fields(t, "data", data, "user", "quota")
-		fields(t, "user", reply.Value("user"), loginFields...)
-		fields(t, "quota", reply.Value("quota"), quotaFields...)
+		reply := postLogin(c, "Alice", password).OK(200)
+		data := parseObject(t, reply.Body)["data"]
+		wantFields(t, "data", data, "user", "quota")
+		wantFields(t, "user", reply.Value("user"), loginFields...)
+		wantFields(t, "quota", reply.Value("quota"), quotaFields...)
 		user, _ := reply.Value("user").(map[string]any)
 		id := user["id"]
 		delete(user, "id")
-		equal(t, "user", user, M{
+		wantJSON(t, "user", user, M{
 			"username": "Alice", "email": "Alice@Example.org", "emailVerified": true, "role": "user", "displayName": nil, "avatarUrl": nil,
 			"defaultPath": "/home/Alice", "locale": "en-US", "theme": "system",
 		})
-		equal(t, "quota", reply.Value("quota"), M{"maxStorage": 1000, "usedStorage": 0, "maxFiles": 7, "usedFiles": 0})
+		wantJSON(t, "quota", reply.Value("quota"), M{"maxStorage": 1000, "usedStorage": 0, "maxFiles": 7, "usedFiles": 0})
 
 		// abuse case C45
-		set := cookie(t, reply)
+		set := onlyCookie(t, reply)
 		if set.Name != "auth_token" || !set.HttpOnly || set.SameSite != http.SameSiteStrictMode || set.Path != "/" || set.MaxAge != 7*24*3600 || set.Secure || set.Domain != "" {
 			t.Errorf("the cookie is %+v", set)
 		}
 		if set.Value == "set beforehand" || strings.Count(set.Value, ".") != 2 {
 			t.Errorf("the token is %q", set.Value)
 		}
-		if again := cookie(t, login(c, "Alice", password).OK(200)); again.Value == set.Value {
+		if again := onlyCookie(t, postLogin(c, "Alice", password).OK(200)); again.Value == set.Value {
 			t.Error("two logins got the same token")
 		}
 
 		me := c.Get("/api/auth/me").OK(200)
-		fields(t, "data of me", object(t, me.Body)["data"], "user", "quota")
-		fields(t, "user of me", me.Value("user"), meFields...)
-		fields(t, "quota of me", me.Value("quota"), quotaFields...)
-		equal(t, "id of me", me.Value("user.id"), id)
+		wantFields(t, "data of me", parseObject(t, me.Body)["data"], "user", "quota")
+		wantFields(t, "user of me", me.Value("user"), meFields...)
+		wantFields(t, "quota of me", me.Value("quota"), quotaFields...)
+		wantJSON(t, "id of me", me.Value("user.id"), id)
 
 		for _, name := range []string{"alice", "ALICE", "alice@example.org", "ALICE@EXAMPLE.ORG"} {
-			status(t, name, login(l.Client(t), name, password), 200, "")
+			wantStatus(t, name, postLogin(l.Client(t), name, password), 200, "")
 		}
 		token := l.Client(t).Post("/api/auth/login", M{"username": "alice", "password": password, "captchaToken": "anything", "role": "admin", "emailVerified": false, "Password": "x"})
-		status(t, "with a captcha token and fields that don't belong there", token, 200, "") // abuse case C52
-		equal(t, "role", token.Value("user.role"), "user")
-		status(t, "captchaToken null", l.Client(t).Post("/api/auth/login", M{"username": "alice", "password": password, "captchaToken": nil}), 200, "")
+		wantStatus(t, "with a captcha token and fields that don't belong there", token, 200, "") // abuse case C52
+		wantJSON(t, "role", token.Value("user.role"), "user")
+		wantStatus(t, "captchaToken null", l.Client(t).Post("/api/auth/login", M{"username": "alice", "password": password, "captchaToken": nil}), 200, "")
 
 		// the same answer for a wrong user and a wrong password: abuse case C48
 		var bodies []string
 		for _, row := range [][2]string{{"Alice", "wrong password"}, {"nobody", password}, {"nobody@example.org", password}, {"Alice", strings.ToUpper(password)}, {"Alice", password + " "}, {"' OR 1=1 --", password}} {
-			reply := login(l.Client(t), row[0], row[1]).Fails(401, "INVALID_CREDENTIALS")
+			reply := postLogin(l.Client(t), row[0], row[1]).Fails(401, "INVALID_CREDENTIALS")
 			bodies = append(bodies, string(reply.Body))
 			if got := reply.Header.Values("Set-Cookie"); got != nil {
 				t.Errorf("%q: cookies %v", row, got)
@@ -107,7 +107,7 @@ func TestLogin(t *testing.T) {
 		}
 		// abuse case C53
 		for _, guess := range []string{"admin", "password", "larder", "changeme"} {
-			status(t, "admin/"+guess, login(l.Client(t), "admin", guess), 401, "INVALID_CREDENTIALS")
+			wantStatus(t, "admin/"+guess, postLogin(l.Client(t), "admin", guess), 401, "INVALID_CREDENTIALS")
 		}
 
 		for name, body := range map[string]M{
@@ -115,9 +115,9 @@ func TestLogin(t *testing.T) {
 			"empty username": {"username": "", "password": password}, "empty password": {"username": "Alice", "password": ""}, "a number": {"username": "Alice", "password": 12345678}, "nothing": {},
 			"129 characters": {"username": "Alice", "password": strings.Repeat("a", 129)}, "a password of 1 MB": {"username": "Alice", "password": strings.Repeat("a", 1000000)}, // abuse case C107
 		} {
-			status(t, name, l.Client(t).Post("/api/auth/login", body), 400, "VALIDATION_ERROR")
+			wantStatus(t, name, l.Client(t).Post("/api/auth/login", body), 400, "VALIDATION_ERROR")
 		}
-		status(t, "128 characters", login(l.Client(t), "Alice", strings.Repeat("é", 128)), 401, "INVALID_CREDENTIALS")
+		wantStatus(t, "128 characters", postLogin(l.Client(t), "Alice", strings.Repeat("é", 128)), 401, "INVALID_CREDENTIALS")
 	})
 }
 
@@ -127,10 +127,10 @@ func TestLoginOfAnInactiveAccount(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		for _, state := range []string{"disabled", "banned"} {
 			c := l.User(t, state)
-			change(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $1", state)
-			status(t, state+", right password", login(l.Client(t), state, "password of "+state), 401, "USER_DISABLED")
-			status(t, state+", wrong password", login(l.Client(t), state, "wrong password"), 401, "INVALID_CREDENTIALS")
-			status(t, state+", session", c.Get("/api/auth/me"), 401, "SESSION_REVOKED")
+			execAndRaiseVersion(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $1", state)
+			wantStatus(t, state+", right password", postLogin(l.Client(t), state, "password of "+state), 401, "USER_DISABLED")
+			wantStatus(t, state+", wrong password", postLogin(l.Client(t), state, "wrong password"), 401, "INVALID_CREDENTIALS")
+			wantStatus(t, state+", session", c.Get("/api/auth/me"), 401, "SESSION_REVOKED")
 		}
 	})
 }
@@ -141,28 +141,28 @@ func TestLoginBehindHTTPS(t *testing.T) {
 	t.Run("through a trusted proxy", func(t *testing.T) {
 		t.Parallel()
 		l := apptest.Start(t, "sqlite", secure, apptest.TrustLoopback)
-		good := login(l.Client(t), "admin", apptest.AdminPassword, "X-Forwarded-Proto", "https", "X-Forwarded-For", "203.0.113.9").OK(200)
-		if set := cookie(t, good); !set.Secure || !set.HttpOnly || set.SameSite != http.SameSiteStrictMode || set.Path != "/" || set.MaxAge != 7*24*3600 {
+		good := postLogin(l.Client(t), "admin", apptest.AdminPassword, "X-Forwarded-Proto", "https", "X-Forwarded-For", "203.0.113.9").OK(200)
+		if set := onlyCookie(t, good); !set.Secure || !set.HttpOnly || set.SameSite != http.SameSiteStrictMode || set.Path != "/" || set.MaxAge != 7*24*3600 {
 			t.Errorf("the cookie is %+v", set)
 		}
 		for name, header := range map[string][]string{"none said": nil, "http": {"X-Forwarded-Proto", "http"}} {
 			c := l.Client(t)
 			c.Header.Del("X-Forwarded-Proto")
-			bad := login(c, "admin", apptest.AdminPassword, header...)
-			status(t, name, bad, 403, "FORBIDDEN")
+			bad := postLogin(c, "admin", apptest.AdminPassword, header...)
+			wantStatus(t, name, bad, 403, "FORBIDDEN")
 			if !strings.Contains(string(bad.Body), "LARDER_TRUSTED_PROXIES") || bad.Header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: %s", name, bad.Body)
 			}
 		}
-		if set := cookie(t, l.Client(t).Post("/api/auth/logout", nil).OK(200)); !set.Secure {
+		if set := onlyCookie(t, l.Client(t).Post("/api/auth/logout", nil).OK(200)); !set.Secure {
 			t.Errorf("logout clears with %+v", set)
 		}
 	})
 	t.Run("from a stranger", func(t *testing.T) {
 		t.Parallel()
 		l := apptest.Start(t, "sqlite", secure)
-		bad := login(l.Client(t), "admin", apptest.AdminPassword, "X-Forwarded-Proto", "https")
-		status(t, "a stranger's word", bad, 403, "FORBIDDEN")
+		bad := postLogin(l.Client(t), "admin", apptest.AdminPassword, "X-Forwarded-Proto", "https")
+		wantStatus(t, "a stranger's word", bad, 403, "FORBIDDEN")
 		if !strings.Contains(string(bad.Body), "LARDER_TRUSTED_PROXIES") {
 			t.Errorf("%s", bad.Body)
 		}
@@ -178,37 +178,37 @@ func TestLogout(t *testing.T) {
 		stale := first.Fork()
 
 		reply := first.Post("/api/auth/logout", nil).OK(200)
-		equal(t, "data", object(t, reply.Body)["data"], nil)
-		if set := cookie(t, reply); set.Name != "auth_token" || set.MaxAge >= 0 || set.Value != "" || set.Path != "/" || !set.HttpOnly {
+		wantJSON(t, "data", parseObject(t, reply.Body)["data"], nil)
+		if set := onlyCookie(t, reply); set.Name != "auth_token" || set.MaxAge >= 0 || set.Value != "" || set.Path != "/" || !set.HttpOnly {
 			t.Errorf("logout sets %+v", set)
 		}
 		for range 4 { // on both replicas
-			status(t, "the cookie that logged out", stale.Fork().Get("/api/auth/me"), 401, "SESSION_REVOKED")
-			status(t, "another session of the account", second.Fork().Get("/api/auth/me"), 401, "SESSION_REVOKED")
-			status(t, "another account", bob.Get("/api/auth/me"), 200, "")
+			wantStatus(t, "the cookie that logged out", stale.Fork().Get("/api/auth/me"), 401, "SESSION_REVOKED")
+			wantStatus(t, "another session of the account", second.Fork().Get("/api/auth/me"), 401, "SESSION_REVOKED")
+			wantStatus(t, "another account", bob.Get("/api/auth/me"), 200, "")
 		}
-		status(t, "no cookie", l.Client(t).Post("/api/auth/logout", nil), 200, "")
-		status(t, "with a body", l.Client(t).Post("/api/auth/logout", M{}), 200, "")
+		wantStatus(t, "no cookie", l.Client(t).Post("/api/auth/logout", nil), 200, "")
+		wantStatus(t, "with a body", l.Client(t).Post("/api/auth/logout", M{}), 200, "")
 
 		// a stale or garbage cookie changes nothing
 		fresh := l.SignIn(t, "alice", "password of alice")
 		stale.CSRF = ""
-		status(t, "a stale cookie", stale.Fork().Post("/api/auth/logout", nil), 200, "")
+		wantStatus(t, "a stale cookie", stale.Fork().Post("/api/auth/logout", nil), 200, "")
 		garbage := l.Client(t)
 		for _, value := range []string{"garbage", "a.b.c", strings.Repeat("x", 5000), fresh.Cookies["auth_token"] + "x"} {
 			garbage.Cookies["auth_token"] = value
-			status(t, "a garbage cookie", garbage.Fork().Post("/api/auth/logout", nil), 200, "")
+			wantStatus(t, "a garbage cookie", garbage.Fork().Post("/api/auth/logout", nil), 200, "")
 		}
-		status(t, "the fresh session", fresh.Get("/api/auth/me"), 200, "")
+		wantStatus(t, "the fresh session", fresh.Get("/api/auth/me"), 200, "")
 
 		fresh.CSRF = "" // logout needs none
-		status(t, "logout without a CSRF token", fresh.Fork().Post("/api/auth/logout", nil), 200, "")
-		status(t, "after it", fresh.Fork().Get("/api/auth/me"), 401, "SESSION_REVOKED")
+		wantStatus(t, "logout without a CSRF token", fresh.Fork().Post("/api/auth/logout", nil), 200, "")
+		wantStatus(t, "after it", fresh.Fork().Get("/api/auth/me"), 401, "SESSION_REVOKED")
 	})
 }
 
-// change runs one statement and raises the config version, as every change of an account does.
-func change(t *testing.T, l *apptest.Larder, statement string, args ...any) {
+// execAndRaiseVersion runs one statement and raises the config version, as every change of an account does.
+func execAndRaiseVersion(t *testing.T, l *apptest.Larder, statement string, args ...any) {
 	t.Helper()
 	err := l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
 		if n, err := tx.Exec(statement, args...); err != nil || n == 0 {
@@ -225,34 +225,34 @@ func change(t *testing.T, l *apptest.Larder, statement string, args ...any) {
 func TestSessionChecks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		status(t, "no cookie", l.Client(t).Get("/api/auth/me"), 401, "UNAUTHORIZED")
+		wantStatus(t, "no cookie", l.Client(t).Get("/api/auth/me"), 401, "UNAUTHORIZED")
 		empty := l.Client(t)
 		empty.Cookies["auth_token"] = ""
-		status(t, "an empty cookie", empty.Get("/api/auth/me"), 401, "UNAUTHORIZED")
+		wantStatus(t, "an empty cookie", empty.Get("/api/auth/me"), 401, "UNAUTHORIZED")
 
 		c := l.User(t, "carol")
-		change(t, l, "UPDATE users SET role = 'guest', role_version = role_version + 1 WHERE username = 'carol'")
+		execAndRaiseVersion(t, l, "UPDATE users SET role = 'guest', role_version = role_version + 1 WHERE username = 'carol'")
 		for range 2 {
-			status(t, "the role changed", c.Get("/api/auth/me"), 401, "ROLE_CHANGED")
+			wantStatus(t, "the role changed", c.Get("/api/auth/me"), 401, "ROLE_CHANGED")
 		}
-		change(t, l, "UPDATE users SET role = 'user', role_version = role_version + 1 WHERE username = 'carol'")
-		status(t, "and back", c.Get("/api/auth/me"), 401, "ROLE_CHANGED")
-		change(t, l, "UPDATE users SET session_version = session_version + 1 WHERE username = 'carol'")
-		status(t, "sessions ended as well", c.Get("/api/auth/me"), 401, "SESSION_REVOKED")
+		execAndRaiseVersion(t, l, "UPDATE users SET role = 'user', role_version = role_version + 1 WHERE username = 'carol'")
+		wantStatus(t, "and back", c.Get("/api/auth/me"), 401, "ROLE_CHANGED")
+		execAndRaiseVersion(t, l, "UPDATE users SET session_version = session_version + 1 WHERE username = 'carol'")
+		wantStatus(t, "sessions ended as well", c.Get("/api/auth/me"), 401, "SESSION_REVOKED")
 		l.Clock.Advance(8 * 24 * time.Hour)
-		status(t, "and too old", c.Get("/api/auth/me"), 401, "INVALID_TOKEN")
+		wantStatus(t, "and too old", c.Get("/api/auth/me"), 401, "INVALID_TOKEN")
 
 		d := l.User(t, "dave")
-		change(t, l, "DELETE FROM users WHERE username = 'dave'")
-		status(t, "the account is gone", d.Get("/api/auth/me"), 401, "SESSION_REVOKED")
+		execAndRaiseVersion(t, l, "DELETE FROM users WHERE username = 'dave'")
+		wantStatus(t, "the account is gone", d.Get("/api/auth/me"), 401, "SESSION_REVOKED")
 
 		// abuse case C41: on every kind of session route
 		e := l.User(t, "erin")
 		e.Fork().Post("/api/auth/logout", nil).OK(200)
 		for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/files", "/api/keys/", "/api/admin/rules", "/api/files/jobs/x"} {
-			status(t, path, e.Fork().Get(path), 401, "SESSION_REVOKED")
+			wantStatus(t, path, e.Fork().Get(path), 401, "SESSION_REVOKED")
 		}
-		status(t, "a write", e.Fork().Post("/api/files/folder", M{"path": "/home/erin", "name": "x"}), 401, "SESSION_REVOKED")
+		wantStatus(t, "a write", e.Fork().Post("/api/files/folder", M{"path": "/home/erin", "name": "x"}), 401, "SESSION_REVOKED")
 	})
 }
 
@@ -261,11 +261,11 @@ func TestSessionLifetime(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		c := l.Admin(t)
 		l.Clock.Advance(7*24*time.Hour - 2*time.Second) // a JWT counts whole seconds
-		status(t, "just before seven days", c.Get("/api/auth/me"), 200, "")
+		wantStatus(t, "just before seven days", c.Get("/api/auth/me"), 200, "")
 		l.Clock.Advance(3 * time.Second)
-		status(t, "just after seven days", c.Get("/api/auth/me"), 401, "INVALID_TOKEN")
+		wantStatus(t, "just after seven days", c.Get("/api/auth/me"), 401, "INVALID_TOKEN")
 		l.Clock.Advance(-3 * time.Second) // abuse case C129
-		status(t, "with the clock set back", c.Get("/api/auth/me"), 200, "")
+		wantStatus(t, "with the clock set back", c.Get("/api/auth/me"), 200, "")
 	})
 }
 
@@ -320,7 +320,7 @@ func TestForgedTokens(t *testing.T) {
 		c.Cookies["auth_token"] = token
 		return c.Get("/api/admin/rules")
 	}
-	status(t, "re-signed as it was", try(sign(jwt.SigningMethodHS256, key, nil)), 200, "") // the key of this test is the real one
+	wantStatus(t, "re-signed as it was", try(sign(jwt.SigningMethodHS256, key, nil)), 200, "") // the key of this test is the real one
 	now := l.Clock.Now().Unix()
 	parts := strings.Split(good, ".")
 	for name, token := range map[string]string{
@@ -350,7 +350,7 @@ func TestForgedTokens(t *testing.T) {
 		"10 KB":                 strings.Repeat("a", 10000),
 		"an API key":            "pk_aaaaaaaaaaaaaaaaaaaaaaaa.sk_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	} {
-		status(t, name, try(token), 401, "INVALID_TOKEN")
+		wantStatus(t, name, try(token), 401, "INVALID_TOKEN")
 	}
 	// a session that started as a mere user does not rise with the row, and one that claims a role gets the row's
 	alice := l.User(t, "alice")
@@ -358,8 +358,8 @@ func TestForgedTokens(t *testing.T) {
 	if err := json.Unmarshal(text, &said); err != nil {
 		t.Fatal(err)
 	}
-	status(t, "role claimed in the token", try(sign(jwt.SigningMethodHS256, key, M{"role": "admin"})), 403, "FORBIDDEN")
-	status(t, "an older session version", try(sign(jwt.SigningMethodHS256, key, M{"sv": -1})), 401, "SESSION_REVOKED")
-	status(t, "another role version", try(sign(jwt.SigningMethodHS256, key, M{"rv": 99})), 401, "ROLE_CHANGED")
-	status(t, "nobody's id", try(sign(jwt.SigningMethodHS256, key, M{"sub": "00000000-0000-4000-8000-000000000000"})), 401, "SESSION_REVOKED")
+	wantStatus(t, "role claimed in the token", try(sign(jwt.SigningMethodHS256, key, M{"role": "admin"})), 403, "FORBIDDEN")
+	wantStatus(t, "an older session version", try(sign(jwt.SigningMethodHS256, key, M{"sv": -1})), 401, "SESSION_REVOKED")
+	wantStatus(t, "another role version", try(sign(jwt.SigningMethodHS256, key, M{"rv": 99})), 401, "ROLE_CHANGED")
+	wantStatus(t, "nobody's id", try(sign(jwt.SigningMethodHS256, key, M{"sub": "00000000-0000-4000-8000-000000000000"})), 401, "SESSION_REVOKED")
 }

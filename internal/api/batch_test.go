@@ -9,8 +9,8 @@ import (
 	"larder/internal/db"
 )
 
-// batch asks for one action on ids; a target for a move.
-func batch(c *apptest.Client, action string, ids []string, target ...string) *apptest.Reply {
+// postBatch asks for one action on ids; a target for a move.
+func postBatch(c *apptest.Client, action string, ids []string, target ...string) *apptest.Reply {
 	body := m{"action": action, "fileIds": ids}
 	for _, path := range target {
 		body["targetPath"] = path
@@ -18,15 +18,15 @@ func batch(c *apptest.Client, action string, ids []string, target ...string) *ap
 	return c.Post("/api/files/batch", body)
 }
 
-// verdicts fails the test unless the answer tells exactly these ids, in this order: one that succeeded by itself, one that failed with its code
+// wantOutcomes fails the test unless the answer tells exactly these ids, in this order: one that succeeded by itself, one that failed with its code
 // behind it.
-func verdicts(t *testing.T, what string, r *apptest.Reply, succeeded []string, failed ...[2]string) {
+func wantOutcomes(t *testing.T, what string, r *apptest.Reply, succeeded []string, failed ...[2]string) {
 	t.Helper()
-	if status(t, what, r, 200, ""); r.Status != 200 {
+	if wantStatus(t, what, r, 200, ""); r.Status != 200 {
 		return
 	}
-	fields(t, what, object(t, r.Body)["data"], "succeeded", "failed", "jobs")
-	equal(t, what+": succeeded", r.Value("succeeded"), succeeded)
+	wantFields(t, what, parseObject(t, r.Body)["data"], "succeeded", "failed", "jobs")
+	wantJSON(t, what+": succeeded", r.Value("succeeded"), succeeded)
 	list, _ := r.Value("failed").([]any)
 	if len(list) != len(failed) {
 		t.Errorf("%s: failed %.300s, want %v", what, r.Body, failed)
@@ -34,7 +34,7 @@ func verdicts(t *testing.T, what string, r *apptest.Reply, succeeded []string, f
 	}
 	for i, want := range failed {
 		item := fmt.Sprintf("failed.%d", i)
-		fields(t, what, r.Value(item), "id", "error", "code")
+		wantFields(t, what, r.Value(item), "id", "error", "code")
 		if r.Text(item+".id") != want[0] || r.Text(item+".code") != want[1] || !strings.HasSuffix(r.Text(item+".error"), ".") {
 			t.Errorf("%s: %v, want %v", what, r.Value(item), want)
 		}
@@ -56,42 +56,42 @@ func TestBatchDelete(t *testing.T) {
 			shown := admin.Upload("/public", "shown.txt", []byte("x")) // may be read, not deleted
 			addRule(admin, m{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user", "permissions": []string{"delete"}})
 			long := strings.Repeat("x", 65)
-			r := batch(alice, "delete", []string{foreign, a, "none", a, denied, "", b, foreign, long, "none", b, shown, a[:35]})
-			verdicts(t, "delete", r, []string{a, b}, [2]string{foreign, "FORBIDDEN"}, [2]string{"none", "NOT_FOUND"}, [2]string{denied, "FORBIDDEN"}, [2]string{"", "NOT_FOUND"},
+			r := postBatch(alice, "delete", []string{foreign, a, "none", a, denied, "", b, foreign, long, "none", b, shown, a[:35]})
+			wantOutcomes(t, "delete", r, []string{a, b}, [2]string{foreign, "FORBIDDEN"}, [2]string{"none", "NOT_FOUND"}, [2]string{denied, "FORBIDDEN"}, [2]string{"", "NOT_FOUND"},
 				[2]string{long, "NOT_FOUND"}, [2]string{shown, "FORBIDDEN"}, [2]string{a[:35], "NOT_FOUND"})
-			equal(t, "jobs", r.Value("jobs"), []string{})
+			wantJSON(t, "jobs", r.Value("jobs"), []string{})
 			for _, word := range []string{"secret", "bob", "shown", "locked", "/home", "d.txt"} {
 				if strings.Contains(string(r.Body), word) {
 					t.Errorf("the answer tells %q: %s", word, r.Body)
 				}
 			}
-			bodyIs(t, bob.Get("/home/bob/a-secret-name.txt").OK(200), "x")
-			bodyIs(t, admin.Get("/public/shown.txt").OK(200), "x")
-			same(t, "left", names(alice, home), "locked")
-			uses(t, alice, 1, 1)
-			verdicts(t, "again", batch(alice, "delete", []string{a}, "../nonsense"), []string{}, [2]string{a, "NOT_FOUND"})
+			wantBody(t, bob.Get("/home/bob/a-secret-name.txt").OK(200), "x")
+			wantBody(t, admin.Get("/public/shown.txt").OK(200), "x")
+			wantStrings(t, "left", listNames(alice, home), "locked")
+			wantUsed(t, alice, 1, 1)
+			wantOutcomes(t, "again", postBatch(alice, "delete", []string{a}, "../nonsense"), []string{}, [2]string{a, "NOT_FOUND"})
 		})
 		t.Run("a folder and things in it", func(t *testing.T) {
 			alice, bob := alice.In(t), bob.In(t)
-			bytes, files := used(alice)
+			bytes, files := usedQuota(alice)
 			folder, beside := mkdir(alice, home, "a_b"), mkdir(alice, home, "axb")
 			deep := mkdir(alice, home+"/a_b", "deep")
 			first, last := alice.Upload(home+"/a_b", "first", []byte("1")), alice.Upload(home+"/a_b/deep", "last", []byte("12"))
 			alice.Upload(home+"/axb", "stays", []byte("x"))
 			foreign := bob.Upload("/home/bob", "stays", []byte("x"))
-			verdicts(t, "delete", batch(alice, "delete", []string{first, folder, last, foreign, deep, first, folder}), []string{first, folder, last, deep}, [2]string{foreign, "FORBIDDEN"})
+			wantOutcomes(t, "delete", postBatch(alice, "delete", []string{first, folder, last, foreign, deep, first, folder}), []string{first, folder, last, deep}, [2]string{foreign, "FORBIDDEN"})
 			for _, id := range []string{folder, deep, first, last} {
 				alice.Get("/api/files/"+id).Fails(404, "NOT_FOUND")
 			}
 			alice.Get("/api/files/" + beside).OK(200)
-			uses(t, alice, bytes+1, files+1)
+			wantUsed(t, alice, bytes+1, files+1)
 		})
 		t.Run("what is fixed", func(t *testing.T) {
 			admin := admin.In(t)
 			over := mkdir(admin, "/", "over")
 			addMount(admin, addProvider(admin, "fixed"), "/over/mounted")
-			root := listing(admin, "/over").OK(200).Text("items.0.id")
-			verdicts(t, "delete", batch(admin, "delete", []string{root, over}), []string{}, [2]string{root, "OPERATION_FAILED"}, [2]string{over, "OPERATION_FAILED"})
+			root := listFolder(admin, "/over").OK(200).Text("items.0.id")
+			wantOutcomes(t, "delete", postBatch(admin, "delete", []string{root, over}), []string{}, [2]string{root, "OPERATION_FAILED"}, [2]string{over, "OPERATION_FAILED"})
 			admin.Get("/api/files/" + over).OK(200)
 		})
 	})
@@ -101,7 +101,7 @@ func TestBatchDelete(t *testing.T) {
 func TestBatchMove(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		vault(t, l)
+		addVaultMount(t, l)
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
 		const home = "/home/alice"
 		t.Run("each on its own", func(t *testing.T) {
@@ -115,22 +115,22 @@ func TestBatchMove(t *testing.T) {
 			denied := alice.Upload(home+"/locked", "d.txt", []byte("d"))
 			addRule(admin, m{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user", "permissions": []string{"delete"}})
 			top := admin.Get("/api/files/" + admin.Get("/api/files?path=/").OK(200).Text("folder.id")).OK(200).Text("file.id")
-			r := batch(alice, "move", []string{to, a, foreign, a, "none", taken, folder, denied, to}, home+"/to")
-			verdicts(t, "move", r, []string{a, folder}, [2]string{to, "OPERATION_FAILED"}, [2]string{foreign, "FORBIDDEN"}, [2]string{"none", "NOT_FOUND"},
+			r := postBatch(alice, "move", []string{to, a, foreign, a, "none", taken, folder, denied, to}, home+"/to")
+			wantOutcomes(t, "move", r, []string{a, folder}, [2]string{to, "OPERATION_FAILED"}, [2]string{foreign, "FORBIDDEN"}, [2]string{"none", "NOT_FOUND"},
 				[2]string{taken, "OPERATION_FAILED"}, [2]string{denied, "FORBIDDEN"})
-			equal(t, "jobs of what is done at once", r.Value("jobs"), []string{})
+			wantJSON(t, "jobs of what is done at once", r.Value("jobs"), []string{})
 			for _, word := range []string{"secret", "bob", "taken", "d.txt", "/home"} {
 				if strings.Contains(string(r.Body), word) {
 					t.Errorf("the answer tells %q: %s", word, r.Body)
 				}
 			}
-			same(t, "to", names(alice, home+"/to"), "folder", "a.txt", "taken.txt")
-			bodyIs(t, alice.Get(home+"/to/taken.txt").OK(200), "inner")
-			bodyIs(t, alice.Get(home+"/taken.txt").OK(200), "outer")
-			bodyIs(t, bob.Get("/home/bob/a-secret-name.txt").OK(200), "x")
-			verdicts(t, "a mount's root", batch(admin, "move", []string{top}, "/uploads"), []string{}, [2]string{top, "OPERATION_FAILED"})
+			wantStrings(t, "to", listNames(alice, home+"/to"), "folder", "a.txt", "taken.txt")
+			wantBody(t, alice.Get(home+"/to/taken.txt").OK(200), "inner")
+			wantBody(t, alice.Get(home+"/taken.txt").OK(200), "outer")
+			wantBody(t, bob.Get("/home/bob/a-secret-name.txt").OK(200), "x")
+			wantOutcomes(t, "a mount's root", postBatch(admin, "move", []string{top}, "/uploads"), []string{}, [2]string{top, "OPERATION_FAILED"})
 			for target, code := range map[string]string{"/home/bob": "FORBIDDEN", "/home/none": "FORBIDDEN", home + "/none": "NOT_FOUND", home + "/taken.txt": "NOT_FOUND", "/api": "VALIDATION_ERROR"} {
-				verdicts(t, "to "+target, batch(alice, "move", []string{a, foreign}, target), []string{}, [2]string{a, code}, [2]string{foreign, "FORBIDDEN"})
+				wantOutcomes(t, "to "+target, postBatch(alice, "move", []string{a, foreign}, target), []string{}, [2]string{a, code}, [2]string{foreign, "FORBIDDEN"})
 			}
 		})
 		t.Run("a folder and a thing in it", func(t *testing.T) {
@@ -140,28 +140,28 @@ func TestBatchMove(t *testing.T) {
 				mkdir(alice, home, fmt.Sprint("order", i))
 				mkdir(alice, base, "there")
 				ids := [2]string{mkdir(alice, base, "box"), alice.Upload(base+"/box", "thing", []byte("x"))}
-				verdicts(t, base, batch(alice, "move", []string{ids[order[0]], ids[order[1]]}, base+"/there"), []string{ids[order[0]], ids[order[1]]})
-				same(t, base, names(alice, base+"/there"), "box", "thing")
-				same(t, base+" box", names(alice, base+"/there/box"))
+				wantOutcomes(t, base, postBatch(alice, "move", []string{ids[order[0]], ids[order[1]]}, base+"/there"), []string{ids[order[0]], ids[order[1]]})
+				wantStrings(t, base, listNames(alice, base+"/there"), "box", "thing")
+				wantStrings(t, base+" box", listNames(alice, base+"/there/box"))
 			}
 		})
 		t.Run("to another provider", func(t *testing.T) {
 			alice := alice.In(t)
 			a, b := alice.Upload(home, "far.txt", []byte("far away")), alice.Upload(home, "near.txt", []byte("near"))
 			empty := mkdir(alice, home, "empty")
-			r := batch(alice, "move", []string{a, empty, "none", b, a}, "/vault")
-			verdicts(t, "move", r, []string{a, empty, b}, [2]string{"none", "NOT_FOUND"})
+			r := postBatch(alice, "move", []string{a, empty, "none", b, a}, "/vault")
+			wantOutcomes(t, "move", r, []string{a, empty, b}, [2]string{"none", "NOT_FOUND"})
 			if list, _ := r.Value("jobs").([]any); len(list) != 2 { // nothing is copied of an empty folder
 				t.Fatalf("jobs: %s", r.Body)
 			}
 			for i, id := range []string{a, b} {
-				fields(t, "a job", r.Value(fmt.Sprint("jobs.", i)), "id", "jobId")
-				equal(t, "its entry", r.Value(fmt.Sprintf("jobs.%d.id", i)), id)
-				equal(t, "its end", ends(t, alice, r.Text(fmt.Sprintf("jobs.%d.jobId", i))).Value("job.status"), "completed")
+				wantFields(t, "a job", r.Value(fmt.Sprint("jobs.", i)), "id", "jobId")
+				wantJSON(t, "its entry", r.Value(fmt.Sprintf("jobs.%d.id", i)), id)
+				wantJSON(t, "its end", waitForJob(t, alice, r.Text(fmt.Sprintf("jobs.%d.jobId", i))).Value("job.status"), "completed")
 			}
-			bodyIs(t, alice.Get("/vault/far.txt").OK(200), "far away")
-			bodyIs(t, alice.Get("/vault/near.txt").OK(200), "near")
-			same(t, "vault", names(alice, "/vault"), "empty", "far.txt", "near.txt")
+			wantBody(t, alice.Get("/vault/far.txt").OK(200), "far away")
+			wantBody(t, alice.Get("/vault/near.txt").OK(200), "near")
+			wantStrings(t, "vault", listNames(alice, "/vault"), "empty", "far.txt", "near.txt")
 		})
 	})
 }
@@ -188,8 +188,8 @@ func TestBatchBounds(t *testing.T) {
 				if n > 0 {
 					ids[n-1] = id
 				}
-				r := batch(alice, action, ids, home+"/target")
-				status(t, fmt.Sprint(action, " of ", n), r, want, map[int]string{400: "VALIDATION_ERROR"}[want])
+				r := postBatch(alice, action, ids, home+"/target")
+				wantStatus(t, fmt.Sprint(action, " of ", n), r, want, map[int]string{400: "VALIDATION_ERROR"}[want])
 				if want == 200 && r.Value(fmt.Sprint("succeeded.", min(1, n-1))) != id {
 					t.Errorf("%s of %d: %.300s", action, n, r.Body)
 				}
@@ -197,8 +197,8 @@ func TestBatchBounds(t *testing.T) {
 				alice.Delete("/api/files/" + mine)
 				mine = alice.Upload(home, "mine.txt", []byte("x"))
 			}
-			status(t, "101 times the same", batch(alice, action, strings.Fields(strings.Repeat(mine+" ", 101)), home+"/target"), 400, "VALIDATION_ERROR")
-			verdicts(t, "100 times the same", batch(alice, action, strings.Fields(strings.Repeat(mine+" ", 100)), home+"/target"), []string{mine})
+			wantStatus(t, "101 times the same", postBatch(alice, action, strings.Fields(strings.Repeat(mine+" ", 101)), home+"/target"), 400, "VALIDATION_ERROR")
+			wantOutcomes(t, "100 times the same", postBatch(alice, action, strings.Fields(strings.Repeat(mine+" ", 100)), home+"/target"), []string{mine})
 			mine = alice.Upload(home, "mine.txt", []byte("x"))
 		}
 		body := func(text string) string { return strings.ReplaceAll(text, "ID", mine) }
@@ -211,9 +211,9 @@ func TestBatchBounds(t *testing.T) {
 			`{"action":"move","fileIds":["ID"],"targetPath":null}`, `{"action":"move","fileIds":["ID"],"targetPath":""}`, `{"action":"move","fileIds":["ID"],"targetPath":["/home/alice/target"]}`,
 			`{"action":"move","fileIds":["ID"],"targetPath":"home/alice/target"}`, `{"action":"move","fileIds":["ID"],"targetPath":"/home/alice/target/../target"}`, `["ID"]`, `"ID"`,
 		} {
-			status(t, bad, alice.Post("/api/files/batch", body(bad), "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
+			wantStatus(t, bad, alice.Post("/api/files/batch", body(bad), "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
 		}
-		same(t, "untouched", names(alice, home), "target", "mine.txt")
+		wantStrings(t, "untouched", listNames(alice, home), "target", "mine.txt")
 		alice.Get("/api/files/" + target).OK(200)
 	})
 }
@@ -238,31 +238,31 @@ func TestBatchByKeys(t *testing.T) {
 			for action, may := range map[string]bool{"delete": test.delete, "move": test.move} {
 				what := fmt.Sprintf("%s with %v", action, test.permissions)
 				id := alice.Upload(home+"/in", action, []byte("x"))
-				r := batch(key, action, []string{outside, id}, home+"/in/to")
+				r := postBatch(key, action, []string{outside, id}, home+"/in/to")
 				if may {
-					verdicts(t, what, r, []string{id}, [2]string{outside, "FORBIDDEN"})
+					wantOutcomes(t, what, r, []string{id}, [2]string{outside, "FORBIDDEN"})
 				} else {
-					status(t, what, r, 403, "FORBIDDEN")
+					wantStatus(t, what, r, 403, "FORBIDDEN")
 					alice.Get(home + "/in/" + action).OK(200)
 				}
 				if !may { // and does not learn what it would come to
-					status(t, what+" to a path that is none", batch(key, action, []string{"none"}, "no path"), 403, "FORBIDDEN")
+					wantStatus(t, what+" to a path that is none", postBatch(key, action, []string{"none"}, "no path"), 403, "FORBIDDEN")
 				}
 				alice.Delete("/api/files/" + id)
 			}
 		}
-		verdicts(t, "out of the root", batch(alice.Key(m{"uploadPath": home + "/in/to"}), "move", []string{outside}, home+"/in/to"), []string{}, [2]string{outside, "FORBIDDEN"})
-		status(t, "a key for WebDAV", batch(alice.Key(m{"uploadPath": "/", "protocols": []string{"webdav"}}), "delete", []string{outside}), 403, "FORBIDDEN")
-		status(t, "a visitor", batch(l.Client(t), "delete", []string{outside}), 401, "UNAUTHORIZED")
+		wantOutcomes(t, "out of the root", postBatch(alice.Key(m{"uploadPath": home + "/in/to"}), "move", []string{outside}, home+"/in/to"), []string{}, [2]string{outside, "FORBIDDEN"})
+		wantStatus(t, "a key for WebDAV", postBatch(alice.Key(m{"uploadPath": "/", "protocols": []string{"webdav"}}), "delete", []string{outside}), 403, "FORBIDDEN")
+		wantStatus(t, "a visitor", postBatch(l.Client(t), "delete", []string{outside}), 401, "UNAUTHORIZED")
 		careless := alice.Fork()
 		careless.CSRF = ""
-		status(t, "without a CSRF token", batch(careless, "delete", []string{outside}), 403, "INVALID_CSRF")
+		wantStatus(t, "without a CSRF token", postBatch(careless, "delete", []string{outside}), 403, "INVALID_CSRF")
 		alice.Get(home + "/outside.txt").OK(200)
 	})
 }
 
 // What fails inside fails for its entry alone, and is told and logged as a failure of the server is.
-func TestBatchGoesOnAfterAnInternalError(t *testing.T) {
+func TestBatchContinuesAfterInternalError(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
@@ -280,14 +280,14 @@ func TestBatchGoesOnAfterAnInternalError(t *testing.T) {
 		single := alice.Delete("/api/files/"+ids[1]).Fails(500, "INTERNAL_ERROR")
 		lines := func() int { return strings.Count(l.Log.String(), "release object") }
 		before := lines()
-		r := batch(alice, "delete", ids)
-		verdicts(t, "delete", r, []string{ids[0], ids[2]}, [2]string{ids[1], "INTERNAL_ERROR"})
+		r := postBatch(alice, "delete", ids)
+		wantOutcomes(t, "delete", r, []string{ids[0], ids[2]}, [2]string{ids[1], "INTERNAL_ERROR"})
 		if !strings.Contains(string(single.Body), `"message":"`+r.Text("failed.0.error")+`"`) || strings.Contains(string(r.Body), "object") {
 			t.Errorf("told %s, for a single one %s", r.Body, single.Body)
 		}
 		if n := lines(); n != before+1 {
 			t.Errorf("%d lines in the log, before %d", n, before)
 		}
-		uses(t, alice, 6, 1)
+		wantUsed(t, alice, 6, 1)
 	})
 }

@@ -80,7 +80,7 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 // Unwrap serves http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// logged is the path as it may stand in the log: tokens and the ids of links and shares are secrets, in whatever way and place they are written.
+// logEntry is the path as it may stand in the log: tokens and the ids of links and shares are secrets, in whatever way and place they are written.
 func logged(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	plain, err := url.PathUnescape(path)

@@ -41,8 +41,8 @@ func form(parts ...part) (body, contentType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-// file is the usual part.
-func file(name, body string) part {
+// filePart is the usual part.
+func filePart(name, body string) part {
 	return part{disposition: `form-data; name="file"; filename="` + name + `"`, mimeType: "application/octet-stream", body: body}
 }
 
@@ -73,7 +73,7 @@ func TestCompatibleUpload(t *testing.T) {
 		visitor := l.Client(t)
 
 		t.Run("answer", func(t *testing.T) {
-			r := sendForm(key.In(t), []part{file("cat.png", onePixel)}).OK(200)
+			r := sendForm(key.In(t), []part{filePart("cat.png", onePixel)}).OK(200)
 			for _, name := range []string{"url", "fileId", "path", "size", "filename", "directUrl"} {
 				if r.Value(name) == nil {
 					t.Errorf("no %s: %s", name, r.Body)
@@ -90,13 +90,13 @@ func TestCompatibleUpload(t *testing.T) {
 			if r.Text("links.url") != direct || r.Text("links.html") != `<img src="`+direct+`" alt="cat.png">` || r.Text("links.markdown") != "![cat.png]("+direct+")" || r.Text("links.bbcode") != "[img]"+direct+"[/img]" {
 				t.Errorf("links: %s", r.Body)
 			}
-			bodyIs(t, visitor.In(t).Get(direct).OK(200), onePixel)
-			headerIs(t, r, "Access-Control-Allow-Origin", "*")
-			headerIs(t, r, "Access-Control-Allow-Credentials", "")
+			wantBody(t, visitor.In(t).Get(direct).OK(200), onePixel)
+			wantHeader(t, r, "Access-Control-Allow-Origin", "*")
+			wantHeader(t, r, "Access-Control-Allow-Credentials", "")
 			if alice.In(t).Get("/api/files/"+id).OK(200).Text("file.mimeType") != "image/png" { // sniffed
 				t.Error("not sniffed")
 			}
-			again := sendForm(key.In(t), []part{file("cat.png", onePixel)}).OK(200)
+			again := sendForm(key.In(t), []part{filePart("cat.png", onePixel)}).OK(200)
 			if again.Text("filename") != "cat (1).png" {
 				t.Errorf("second: %s", again.Body)
 			}
@@ -106,7 +106,7 @@ func TestCompatibleUpload(t *testing.T) {
 				for name, header := range map[string][]string{
 					"bearer": {"Authorization", "Bearer " + token}, "bare": {"Authorization", token}, "header": {"token", token}, "lower case": {"Authorization", "bearer " + token},
 				} {
-					body, contentType := form(file("r.txt", "x"))
+					body, contentType := form(filePart("r.txt", "x"))
 					r := visitor.In(t).Post(route, body, append([]string{"Content-Type", contentType}, header...)...)
 					if r.Status != 200 {
 						t.Errorf("%s %s: %d %s", route, name, r.Status, r.Body)
@@ -120,10 +120,10 @@ func TestCompatibleUpload(t *testing.T) {
 			}
 		})
 		t.Run("credentials", func(t *testing.T) {
-			body, contentType := form(file("r.txt", "x"))
+			body, contentType := form(filePart("r.txt", "x"))
 			send := func(c *apptest.Client, header ...string) *apptest.Reply {
 				r := c.Post("/api/upload", body, append([]string{"Content-Type", contentType}, header...)...)
-				headerIs(t, r, "Access-Control-Allow-Origin", "*")
+				wantHeader(t, r, "Access-Control-Allow-Origin", "*")
 				topMessage(t, r)
 				return r
 			}
@@ -149,17 +149,17 @@ func TestCompatibleUpload(t *testing.T) {
 				if r.Status != 204 && r.Status != 200 {
 					t.Errorf("%s: %d", route, r.Status)
 				}
-				headerIs(t, r, "Access-Control-Allow-Origin", "*")
-				headerIs(t, r, "Access-Control-Allow-Headers", "Authorization, token, X-File-Name, filename, X-Path, Content-Type")
-				headerIs(t, r, "Access-Control-Allow-Credentials", "")
+				wantHeader(t, r, "Access-Control-Allow-Origin", "*")
+				wantHeader(t, r, "Access-Control-Allow-Headers", "Authorization, token, X-File-Name, filename, X-Path, Content-Type")
+				wantHeader(t, r, "Access-Control-Allow-Credentials", "")
 				if !strings.Contains(r.Header.Get("Access-Control-Allow-Methods"), "POST") {
 					t.Errorf("methods %q", r.Header.Get("Access-Control-Allow-Methods"))
 				}
 			}
 			r := visitor.In(t).Get("/api/public/settings", "Origin", "https://elsewhere.example") // abuse case C77
-			headerIs(t, r, "Access-Control-Allow-Origin", "")
+			wantHeader(t, r, "Access-Control-Allow-Origin", "")
 			r = alice.In(t).Get("/api/files", "Origin", "https://elsewhere.example")
-			headerIs(t, r, "Access-Control-Allow-Origin", "")
+			wantHeader(t, r, "Access-Control-Allow-Origin", "")
 		})
 		t.Run("forms", func(t *testing.T) {
 			key := key.In(t)
@@ -169,28 +169,28 @@ func TestCompatibleUpload(t *testing.T) {
 				if r.Text("filename") != name || r.Text("path") != dir {
 					t.Errorf("stored as %s in %s, want %s in %s", r.Text("filename"), r.Text("path"), name, dir)
 				}
-				bodyIs(t, key.Get("/api/files/"+r.Text("fileId")+"/download", "Sec-Fetch-Dest", "image").OK(200), body)
+				wantBody(t, key.Get("/api/files/"+r.Text("fileId")+"/download", "Sec-Fetch-Dest", "image").OK(200), body)
 			}
 			other := part{disposition: `form-data; name="image"; filename="o.txt"`, body: "other"}
 			stored(sendForm(key, []part{other}), "o.txt", root, "other")
-			stored(sendForm(key, []part{other, file("first.txt", "the file")}), "first.txt", root, "the file")
-			stored(sendForm(key, []part{file("one.txt", "1"), file("two.txt", "2")}), "one.txt", root, "1")
-			stored(sendForm(key, []part{{name: "path", body: "sub/dir"}, file("p.txt", "before")}), "p.txt", root+"/sub/dir", "before")
-			stored(sendForm(key, []part{file("q.txt", "after"), {name: "path", body: "sub/dir"}}), "q.txt", root+"/sub/dir", "after")
-			stored(sendForm(key, []part{{name: "path", body: root + "/abs"}, file("a.txt", "absolute")}), "a.txt", root+"/abs", "absolute")
-			stored(sendForm(key, []part{{name: "path", body: ""}, file("e.txt", "empty path")}), "e.txt", root, "empty path")
-			stored(sendForm(key, []part{{name: "title", body: "x"}, file("f.txt", "fields around"), {name: "extra", body: strings.Repeat("y", 10000)}}), "f.txt", root, "fields around")
+			stored(sendForm(key, []part{other, filePart("first.txt", "the file")}), "first.txt", root, "the file")
+			stored(sendForm(key, []part{filePart("one.txt", "1"), filePart("two.txt", "2")}), "one.txt", root, "1")
+			stored(sendForm(key, []part{{name: "path", body: "sub/dir"}, filePart("p.txt", "before")}), "p.txt", root+"/sub/dir", "before")
+			stored(sendForm(key, []part{filePart("q.txt", "after"), {name: "path", body: "sub/dir"}}), "q.txt", root+"/sub/dir", "after")
+			stored(sendForm(key, []part{{name: "path", body: root + "/abs"}, filePart("a.txt", "absolute")}), "a.txt", root+"/abs", "absolute")
+			stored(sendForm(key, []part{{name: "path", body: ""}, filePart("e.txt", "empty path")}), "e.txt", root, "empty path")
+			stored(sendForm(key, []part{{name: "title", body: "x"}, filePart("f.txt", "fields around"), {name: "extra", body: strings.Repeat("y", 10000)}}), "f.txt", root, "fields around")
 			large := strings.Repeat("0123456789abcdef", 1<<17) // 2 MiB
-			stored(sendForm(key, []part{file("large.bin", large), {name: "path", body: "late"}}), "large.bin", root+"/late", large)
-			stored(sendForm(key, []part{{name: "path", body: "early"}, file("large.bin", large)}), "large.bin", root+"/early", large)
-			stored(sendForm(key, []part{file("x.txt", "by header")}, "X-Path", "sub/x"), "x.txt", root+"/sub/x", "by header")
-			stored(sendForm(key, []part{file("none.txt", "")}), "none.txt", root, "")
+			stored(sendForm(key, []part{filePart("large.bin", large), {name: "path", body: "late"}}), "large.bin", root+"/late", large)
+			stored(sendForm(key, []part{{name: "path", body: "early"}, filePart("large.bin", large)}), "large.bin", root+"/early", large)
+			stored(sendForm(key, []part{filePart("x.txt", "by header")}, "X-Path", "sub/x"), "x.txt", root+"/sub/x", "by header")
+			stored(sendForm(key, []part{filePart("none.txt", "")}), "none.txt", root, "")
 		})
 		t.Run("no file", func(t *testing.T) {
 			for _, parts := range [][]part{{}, {{name: "path", body: "x"}}, {{name: "file", body: "a field, no file"}}} {
 				r := sendForm(key.In(t), parts).Fails(400, "VALIDATION_ERROR")
 				topMessage(t, r)
-				headerIs(t, r, "Access-Control-Allow-Origin", "*")
+				wantHeader(t, r, "Access-Control-Allow-Origin", "*")
 			}
 			key.In(t).Post("/api/upload", nil).Fails(400, "VALIDATION_ERROR")
 			key.In(t).Post("/api/upload", "x", "Content-Type", "multipart/form-data").Fails(400, "VALIDATION_ERROR")
@@ -210,7 +210,7 @@ func TestCompatibleUpload(t *testing.T) {
 					}
 				}
 				if !strings.Contains(given, `\`) && !strings.Contains(given, "%") {
-					r := sendForm(key, []part{{name: "path", body: "names-form"}, file(given, "x")}).OK(200)
+					r := sendForm(key, []part{{name: "path", body: "names-form"}, filePart(given, "x")}).OK(200)
 					if r.Text("filename") != want {
 						t.Errorf("form %q: stored as %q, want %q", given, r.Text("filename"), want)
 					}
@@ -252,13 +252,13 @@ func TestCompatibleUpload(t *testing.T) {
 			} {
 				r := key.In(t).Post("/api/upload", "x", "X-File-Name", "a.txt", "X-Path", path).Fails(403, "FORBIDDEN")
 				topMessage(t, r)
-				sendForm(key.In(t), []part{{name: "path", body: path}, file("a.txt", "x")}).Fails(403, "FORBIDDEN")
-				sendForm(key.In(t), []part{file("a.txt", "x"), {name: "path", body: path}}).Fails(403, "FORBIDDEN")
+				sendForm(key.In(t), []part{{name: "path", body: path}, filePart("a.txt", "x")}).Fails(403, "FORBIDDEN")
+				sendForm(key.In(t), []part{filePart("a.txt", "x"), {name: "path", body: path}}).Fails(403, "FORBIDDEN")
 			}
 			for _, path := range []string{`a\b`, "a%00b", "a%FFb", "a\tb", strings.Repeat("d/", 70)} {
 				key.In(t).Post("/api/upload", "x", "X-File-Name", "a.txt", "X-Path", path).Fails(400, "VALIDATION_ERROR")
 			}
-			same(t, "home", names(alice.In(t), "/home/alice"), "img")
+			wantStrings(t, "home", listNames(alice.In(t), "/home/alice"), "img")
 		})
 		t.Run("placeholders", func(t *testing.T) {
 			now := l.Clock.Now().UTC()
@@ -354,7 +354,7 @@ func TestCompatibleUploadLeavesNothing(t *testing.T) {
 		const quota = 1 << 20
 		alice := l.User(t, "alice", m{"maxStorage": quota})
 		key := alice.Key(m{"uploadPath": "/home/alice/img"})
-		body, contentType := form(file("cut.bin", strings.Repeat("x", 600_000)))
+		body, contentType := form(filePart("cut.bin", strings.Repeat("x", 600_000)))
 		for _, cut := range []int{len(body) - 4, len(body) / 2, 300, 10} {
 			r := key.Post("/api/upload", body[:cut], "Content-Type", contentType)
 			if r.Status != 400 && r.Status != 422 {
@@ -362,30 +362,30 @@ func TestCompatibleUploadLeavesNothing(t *testing.T) {
 			}
 			key.Post("/api/upload", io.MultiReader(strings.NewReader(body[:cut])), "Content-Type", contentType)
 		}
-		late, lateType := form(file("cut.bin", strings.Repeat("x", 600_000)), part{name: "path", body: "sub"})
+		late, lateType := form(filePart("cut.bin", strings.Repeat("x", 600_000)), part{name: "path", body: "sub"})
 		if r := key.Post("/api/upload", late[:len(late)-200], "Content-Type", lateType); r.Status != 400 && r.Status != 422 {
 			t.Errorf("a form cut after its file: %d %s", r.Status, r.Body)
 		}
 		// a raw body that ends before its Content-Length
 		key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: io.MultiReader(strings.NewReader(strings.Repeat("x", 300_000))), Length: 600_000, Header: map[string][]string{"X-File-Name": {"cut.bin"}}})
-		listing(alice, "/home/alice/img").Fails(404, "NOT_FOUND")
-		uses(t, alice, 0, 0)
+		listFolder(alice, "/home/alice/img").Fails(404, "NOT_FOUND")
+		wantUsed(t, alice, 0, 0)
 
 		chunked := func(size int) *apptest.Reply {
 			return key.Post("/api/upload", io.MultiReader(strings.NewReader(strings.Repeat("y", size))), "X-File-Name", "c.bin")
 		}
 		chunked(quota+1).Fails(413, "QUOTA_EXCEEDED")
 		key.Post("/api/upload", strings.Repeat("y", quota+1), "X-File-Name", "c.bin").Fails(413, "QUOTA_EXCEEDED")
-		over, overType := form(file("c.bin", strings.Repeat("y", quota+1)))
+		over, overType := form(filePart("c.bin", strings.Repeat("y", quota+1)))
 		topMessage(t, key.Post("/api/upload", over, "Content-Type", overType).Fails(413, "QUOTA_EXCEEDED"))
-		uses(t, alice, 0, 0)
+		wantUsed(t, alice, 0, 0)
 		// All that was reserved is given back, if not at once: the client whose connection was cut goes on before the server has noticed.
 		whole := chunked(quota)
 		for deadline := time.Now().Add(20 * time.Second); whole.Status == 413 && time.Now().Before(deadline); {
 			whole = chunked(quota)
 		}
 		whole.OK(200)
-		uses(t, alice, quota, 1)
+		wantUsed(t, alice, quota, 1)
 		chunked(1).Fails(413, "QUOTA_EXCEEDED")
 
 		// what a Content-Length announces is judged before a byte of the body comes
@@ -397,7 +397,7 @@ func TestCompatibleUploadLeavesNothing(t *testing.T) {
 		announce(key, "POST", "/api/upload", quota+1).Fails(413, "QUOTA_EXCEEDED")
 		announce(l.Admin(t).Key(m{}), "POST", "/api/upload", 20<<30+1).Fails(413, "PAYLOAD_TOO_LARGE")
 		bob := l.User(t, "bob")
-		id := session(bob, "/home/bob", "f", 5)
+		id := newUploadSession(bob, "/home/bob", "f", 5)
 		announce(bob, "PUT", "/api/files/upload/raw/"+id, 1<<20).Fails(422, "OPERATION_FAILED")
 	})
 }

@@ -28,17 +28,17 @@ func TestCopy(t *testing.T) {
 		t.Run("job", func(t *testing.T) {
 			alice, bob := alice.In(t), bob.In(t)
 			r := copyTo(alice, id, home+"/to").OK(200)
-			equal(t, "status", r.Text("status"), "pending")
+			wantJSON(t, "status", r.Text("status"), "pending")
 			job := r.Text("jobId")
 			r = alice.Get("/api/files/jobs/" + job).OK(200)
-			hasFields(t, r, "job", "id", "type", "status", "progress", "errorMessage", "createdAt", "completedAt")
+			wantFieldsOf(t, r, "job", "id", "type", "status", "progress", "errorMessage", "createdAt", "completedAt")
 			if r.Text("job.type") != "copy" || r.Text("job.status") != "completed" || r.Int("job.progress") != 100 || r.Value("job.errorMessage") != nil {
 				t.Errorf("job %s", r.Body)
 			}
 			bob.Get("/api/files/jobs/"+job).Fails(404, "NOT_FOUND") // abuse case C36
-			bodyIs(t, alice.Get(home+"/to/a.txt").OK(200), "words")
-			bodyIs(t, alice.Get(home+"/box/a.txt").OK(200), "words")
-			uses(t, alice, 10, 2)
+			wantBody(t, alice.Get(home+"/to/a.txt").OK(200), "words")
+			wantBody(t, alice.Get(home+"/box/a.txt").OK(200), "words")
+			wantUsed(t, alice, 10, 2)
 		})
 		t.Run("requests", func(t *testing.T) {
 			alice := alice.In(t)
@@ -58,19 +58,19 @@ func TestCopy(t *testing.T) {
 			l.Client(t).Post("/api/files/"+id+"/copy", m{"targetPath": home}).Fails(401, "UNAUTHORIZED")
 			copyTo(bob.In(t), id, "/home/bob").Fails(403, "FORBIDDEN")
 			copyTo(alice, id, "/home/bob").Fails(403, "FORBIDDEN")
-			same(t, "to", names(alice, home+"/to"), "a.txt")
+			wantStrings(t, "to", listNames(alice, home+"/to"), "a.txt")
 		})
 		t.Run("quota", func(t *testing.T) {
 			alice := alice.In(t)
 			copyTo(alice, id, home, "third.txt").OK(200)
 			big := alice.Upload(home, "big.txt", []byte("five!"))
-			uses(t, alice, 20, 4) // full
+			wantUsed(t, alice, 20, 4) // full
 			copyTo(alice, id, home, "more.txt").Fails(413, "QUOTA_EXCEEDED")
 			copyTo(alice, box, home, "more").Fails(413, "QUOTA_EXCEEDED")
-			uses(t, alice, 20, 4)
+			wantUsed(t, alice, 20, 4)
 			alice.Delete("/api/files/" + big).OK(200)
 			copyTo(alice, box, home, "more").OK(200)
-			uses(t, alice, 20, 4)
+			wantUsed(t, alice, 20, 4)
 		})
 		t.Run("keys", func(t *testing.T) { // abuse case C32
 			bob := bob.In(t)
@@ -84,16 +84,16 @@ func TestCopy(t *testing.T) {
 				code := ""
 				if c.status == 403 {
 					code = "FORBIDDEN"
-					status(t, fmt.Sprint("a copy of what is not, by a key that may ", c.permissions), copyTo(key, "none", "/home/bob/in"), 403, code)
+					wantStatus(t, fmt.Sprint("a copy of what is not, by a key that may ", c.permissions), copyTo(key, "none", "/home/bob/in"), 403, code)
 				}
-				status(t, fmt.Sprint("a key that may ", c.permissions), copyTo(key, f, "/home/bob/in", fmt.Sprint(len(c.permissions), c.status)), c.status, code)
-				status(t, "outside its root", copyTo(key, f, "/home/bob", "g"), 403, "FORBIDDEN")
+				wantStatus(t, fmt.Sprint("a key that may ", c.permissions), copyTo(key, f, "/home/bob/in", fmt.Sprint(len(c.permissions), c.status)), c.status, code)
+				wantStatus(t, "outside its root", copyTo(key, f, "/home/bob", "g"), 403, "FORBIDDEN")
 			}
 			confined := bob.Key(m{"uploadPath": "/home/bob/in", "rootOnly": true})
 			copyTo(confined, f, "/home/bob/in", "h").Fails(403, "FORBIDDEN")
 			dav := bob.Key(m{"uploadPath": "/home/bob/in", "protocols": []string{"webdav"}})
 			copyTo(dav, f, "/home/bob/in", "h").Fails(403, "FORBIDDEN")
-			same(t, "in", names(bob, "/home/bob/in"), "2 200")
+			wantStrings(t, "in", listNames(bob, "/home/bob/in"), "2 200")
 		})
 		t.Run("rules", func(t *testing.T) { // abuse cases C25, C26
 			bob, admin := bob.In(t), admin.In(t)
@@ -158,19 +158,19 @@ func TestCopyOfFiveThousandEntries(t *testing.T) {
 			writes++
 		}
 		t.Logf("%d writes meanwhile, the longest took %v", writes, longest)
-		if r := ends(t, alice, job); r.Text("job.status") != "completed" {
+		if r := waitForJob(t, alice, job); r.Text("job.status") != "completed" {
 			t.Fatalf("job %s", r.Body)
 		}
 		const all = 2 * (folders*each + 1)
-		uses(t, alice, 5*all, all)
-		equal(t, "references", count(t, l, "SELECT refs FROM objects"), all)
-		bodyIs(t, alice.Get(home+"/copy/folder7/623.txt").OK(200), "words")
-		equal(t, "found", int(alice.Get("/api/files?path="+home+"/copy&search=.txt&limit=1").OK(200).Int("pagination.total")), folders*each+1)
+		wantUsed(t, alice, 5*all, all)
+		wantJSON(t, "references", queryCount(t, l, "SELECT refs FROM objects"), all)
+		wantBody(t, alice.Get(home+"/copy/folder7/623.txt").OK(200), "words")
+		wantJSON(t, "found", int(alice.Get("/api/files?path="+home+"/copy&search=.txt&limit=1").OK(200).Int("pagination.total")), folders*each+1)
 		for _, gone := range []string{box, alice.Get("/api/files?path=" + home + "&search=copy&limit=1").OK(200).Text("items.0.id")} {
 			alice.Delete("/api/files/" + gone).OK(200)
 		}
 		l.Sweep()
-		uses(t, alice, 0, 0)
-		equal(t, "objects", count(t, l, "SELECT COUNT(*) FROM objects"), 0)
+		wantUsed(t, alice, 0, 0)
+		wantJSON(t, "objects", queryCount(t, l, "SELECT COUNT(*) FROM objects"), 0)
 	})
 }

@@ -24,7 +24,7 @@ func signedLink(c *apptest.Client, id string, more ...string) string {
 	return copyLinks(c, id, "?signed=true"+strings.Join(more, "")).OK(200).Text("formats.direct")
 }
 
-var signedAddress = regexp.MustCompile(`^` + apptest.BaseURL + `/api/gateway/download/[0-9A-Za-z]{43}$`)
+var signedLinkPattern = regexp.MustCompile(`^` + apptest.BaseURL + `/api/gateway/download/[0-9A-Za-z]{43}$`)
 
 // Specification: GET /api/files/{id}/copy-links.
 func TestCopyLinks(t *testing.T) {
@@ -38,50 +38,50 @@ func TestCopyLinks(t *testing.T) {
 		t.Run("the public path", func(t *testing.T) {
 			for _, query := range []string{"", "?signed=false", "?signed=", "?expiresIn=60", "?expiresIn=604800"} {
 				r := copyLinks(alice.In(t), photo, query).OK(200)
-				fields(t, "data", object(t, r.Body)["data"], "formats", "accessMode", "needsPassword", "expiresIn")
-				fields(t, "formats", r.Value("formats"), "direct", "html", "markdown", "bbcode")
+				wantFields(t, "data", parseObject(t, r.Body)["data"], "formats", "accessMode", "needsPassword", "expiresIn")
+				wantFields(t, "formats", r.Value("formats"), "direct", "html", "markdown", "bbcode")
 				const address = apptest.BaseURL + "/home/alice/a%20b.png"
-				equal(t, "direct", r.Value("formats.direct"), address)
-				equal(t, "html", r.Value("formats.html"), `<img src="`+address+`" alt="a b.png">`)
-				equal(t, "markdown", r.Value("formats.markdown"), `![a b.png](`+address+`)`)
-				equal(t, "bbcode", r.Value("formats.bbcode"), `[img]`+address+`[/img]`)
-				equal(t, "accessMode", r.Value("accessMode"), "public_path")
-				equal(t, "needsPassword", r.Value("needsPassword"), false)
-				equal(t, "expiresIn", r.Value("expiresIn"), nil)
+				wantJSON(t, "direct", r.Value("formats.direct"), address)
+				wantJSON(t, "html", r.Value("formats.html"), `<img src="`+address+`" alt="a b.png">`)
+				wantJSON(t, "markdown", r.Value("formats.markdown"), `![a b.png](`+address+`)`)
+				wantJSON(t, "bbcode", r.Value("formats.bbcode"), `[img]`+address+`[/img]`)
+				wantJSON(t, "accessMode", r.Value("accessMode"), "public_path")
+				wantJSON(t, "needsPassword", r.Value("needsPassword"), false)
+				wantJSON(t, "expiresIn", r.Value("expiresIn"), nil)
 			}
-			bodyIs(t, alice.In(t).Get(copyLinks(alice.In(t), photo, "").OK(200).Text("formats.direct")).OK(200), onePixel)
-			equal(t, "by a key", copyLinks(alice.In(t).Key(m{}), photo, "").OK(200).Value("accessMode"), "public_path")
-			equal(t, "what guests may have", copyLinks(bob.In(t), public, "").OK(200).Value("formats.direct"), apptest.BaseURL+"/public/p.txt")
+			wantBody(t, alice.In(t).Get(copyLinks(alice.In(t), photo, "").OK(200).Text("formats.direct")).OK(200), onePixel)
+			wantJSON(t, "by a key", copyLinks(alice.In(t).Key(m{}), photo, "").OK(200).Value("accessMode"), "public_path")
+			wantJSON(t, "what guests may have", copyLinks(bob.In(t), public, "").OK(200).Value("formats.direct"), apptest.BaseURL+"/public/p.txt")
 		})
 		t.Run("a folder is its page, signed or not", func(t *testing.T) {
 			for _, query := range []string{"", "?signed=true", "?signed=true&expiresIn=60"} {
 				r := copyLinks(alice.In(t), folder, query).OK(200)
 				const address = apptest.BaseURL + "/app/files/home/alice/x%20&%20y"
-				equal(t, "direct", r.Value("formats.direct"), address)
-				equal(t, "html", r.Value("formats.html"), `<a href="`+strings.ReplaceAll(address, "&", "&amp;")+`">x &amp; y</a>`)
-				equal(t, "markdown", r.Value("formats.markdown"), `[x \& y](`+address+`)`)
-				equal(t, "bbcode", r.Value("formats.bbcode"), `[url=`+address+`]x & y[/url]`)
-				equal(t, "accessMode", r.Value("accessMode"), "public_path")
-				equal(t, "needsPassword", r.Value("needsPassword"), false)
-				equal(t, "expiresIn", r.Value("expiresIn"), nil)
+				wantJSON(t, "direct", r.Value("formats.direct"), address)
+				wantJSON(t, "html", r.Value("formats.html"), `<a href="`+strings.ReplaceAll(address, "&", "&amp;")+`">x &amp; y</a>`)
+				wantJSON(t, "markdown", r.Value("formats.markdown"), `[x \& y](`+address+`)`)
+				wantJSON(t, "bbcode", r.Value("formats.bbcode"), `[url=`+address+`]x & y[/url]`)
+				wantJSON(t, "accessMode", r.Value("accessMode"), "public_path")
+				wantJSON(t, "needsPassword", r.Value("needsPassword"), false)
+				wantJSON(t, "expiresIn", r.Value("expiresIn"), nil)
 			}
-			root := listing(admin.In(t), "/").OK(200).Text("folder.id")
+			root := listFolder(admin.In(t), "/").OK(200).Text("folder.id")
 			r := copyLinks(admin.In(t), root, "").OK(200)
-			equal(t, "the root", r.Value("formats.markdown"), "[/]("+apptest.BaseURL+"/app/files/)")
+			wantJSON(t, "the root", r.Value("formats.markdown"), "[/]("+apptest.BaseURL+"/app/files/)")
 		})
 		t.Run("signed", func(t *testing.T) {
 			for query, lasts := range map[string]int64{"?signed=true": 3600, "?signed=true&expiresIn=60": 60, "?signed=true&expiresIn=604800": 604800} {
 				r := copyLinks(alice.In(t), photo, query).OK(200)
-				fields(t, "data", object(t, r.Body)["data"], "formats", "accessMode", "needsPassword", "expiresIn")
+				wantFields(t, "data", parseObject(t, r.Body)["data"], "formats", "accessMode", "needsPassword", "expiresIn")
 				direct := r.Text("formats.direct")
-				if !signedAddress.MatchString(direct) {
+				if !signedLinkPattern.MatchString(direct) {
 					t.Errorf("direct is %s", direct)
 				}
-				equal(t, "html", r.Value("formats.html"), `<img src="`+direct+`" alt="a b.png">`)
-				equal(t, "accessMode", r.Value("accessMode"), "signed")
-				equal(t, "needsPassword", r.Value("needsPassword"), false)
-				equal(t, "expiresIn", r.Int("expiresIn"), lasts)
-				bodyIs(t, visitor.In(t).Get(direct).OK(200), onePixel)
+				wantJSON(t, "html", r.Value("formats.html"), `<img src="`+direct+`" alt="a b.png">`)
+				wantJSON(t, "accessMode", r.Value("accessMode"), "signed")
+				wantJSON(t, "needsPassword", r.Value("needsPassword"), false)
+				wantJSON(t, "expiresIn", r.Int("expiresIn"), lasts)
+				wantBody(t, visitor.In(t).Get(direct).OK(200), onePixel)
 			}
 		})
 		t.Run("refusals", func(t *testing.T) {
@@ -132,22 +132,22 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 		inside := admin.Upload("/public/dir", "in.txt", []byte("inside"))
 		file := admin.Upload("/public", "f.png", []byte(onePixel))
 		own := alice.Upload("/home/alice", "own.txt", []byte("alice's"))
-		needs := func(c *apptest.Client, id string, plain, signed bool) {
+		wantNeedsPassword := func(c *apptest.Client, id string, plain, signed bool) {
 			t.Helper()
-			equal(t, "needsPassword", copyLinks(c, id, "").OK(200).Value("needsPassword"), plain)
-			equal(t, "needsPassword of a signed link", copyLinks(c, id, "?signed=true").OK(200).Value("needsPassword"), signed)
+			wantJSON(t, "needsPassword", copyLinks(c, id, "").OK(200).Value("needsPassword"), plain)
+			wantJSON(t, "needsPassword of a signed link", copyLinks(c, id, "?signed=true").OK(200).Value("needsPassword"), signed)
 		}
 		// shut holds both addresses of a file against every way of asking for bytes: nothing of them is told.
-		shut := func(c *apptest.Client, id, before string) {
+		wantPasswordRequired := func(c *apptest.Client, id, before string) {
 			t.Helper()
 			plain, signed := copyLinks(c, id, "").OK(200).Text("formats.direct"), signedLink(c, id)
 			for _, address := range []string{plain, signed, before} {
 				for _, header := range [][]string{nil, {"Range", "bytes=0-1"}, {"If-None-Match", "*"}, {"If-Range", `"x"`, "Range", "bytes=0-1"}, {"Sec-Fetch-Dest", "image"}} {
 					for _, r := range []*apptest.Reply{visitor.Get(address, header...), visitor.Head(address, header...)} {
-						status(t, address, r, 403, "PASSWORD_REQUIRED")
-						headerIs(t, r, "ETag", "")
-						headerIs(t, r, "Last-Modified", "")
-						headerIs(t, r, "Content-Disposition", "")
+						wantStatus(t, address, r, 403, "PASSWORD_REQUIRED")
+						wantHeader(t, r, "ETag", "")
+						wantHeader(t, r, "Last-Modified", "")
+						wantHeader(t, r, "Content-Disposition", "")
 					}
 				}
 			}
@@ -155,28 +155,28 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 
 		for _, id := range []string{file, inside} {
 			before := signedLink(bob, id)
-			bodyIs(t, visitor.Get(before).OK(200), map[string]string{file: onePixel, inside: "inside"}[id])
-			needs(bob, id, false, false)
-			needs(admin, id, false, false)
+			wantBody(t, visitor.Get(before).OK(200), map[string]string{file: onePixel, inside: "inside"}[id])
+			wantNeedsPassword(bob, id, false, false)
+			wantNeedsPassword(admin, id, false, false)
 			guarded := map[string]string{file: file, inside: dir}[id]
-			guard(admin, guarded, "open sesame")
-			needs(admin, id, true, true)
-			shut(admin, id, before)
+			setAccessPassword(admin, guarded, "open sesame")
+			wantNeedsPassword(admin, id, true, true)
+			wantPasswordRequired(admin, id, before)
 			switch id {
 			case file: // its name may be read, and so may its address
-				needs(bob, id, true, true)
-				shut(bob, id, before)
+				wantNeedsPassword(bob, id, true, true)
+				wantPasswordRequired(bob, id, before)
 			case inside: // neither may, without the password
 				copyLinks(bob, id, "").Fails(403, "PASSWORD_REQUIRED")
 				copyLinks(bob, id, "?signed=true").Fails(403, "PASSWORD_REQUIRED")
-				equal(t, "needsPassword of the folder", copyLinks(bob, dir, "").OK(200).Value("needsPassword"), true)
-				equal(t, "needsPassword of the folder, for an administrator", copyLinks(admin, dir, "").OK(200).Value("needsPassword"), true)
+				wantJSON(t, "needsPassword of the folder", copyLinks(bob, dir, "").OK(200).Value("needsPassword"), true)
+				wantJSON(t, "needsPassword of the folder, for an administrator", copyLinks(admin, dir, "").OK(200).Value("needsPassword"), true)
 			}
-			guard(admin, guarded, nil)
+			setAccessPassword(admin, guarded, nil)
 			visitor.Get(before).OK(200) // it has not ended
-			needs(bob, id, false, false)
+			wantNeedsPassword(bob, id, false, false)
 		}
-		equal(t, "needsPassword of an open folder", copyLinks(bob, dir, "").OK(200).Value("needsPassword"), false)
+		wantJSON(t, "needsPassword of an open folder", copyLinks(bob, dir, "").OK(200).Value("needsPassword"), false)
 
 		// Rules. What is denied to bob without them is what makes the difference.
 		t.Run("a rule with a password", func(t *testing.T) {
@@ -184,17 +184,17 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 			read := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user", "permissions": []string{"read"}})
 			copyLinks(bob, own, "?signed=true").Fails(403, "FORBIDDEN")
 			made := addRule(admin, rule)
-			needs(bob, own, true, true)
-			status(t, "the signed link", visitor.Get(signedLink(bob, own)), 403, "PASSWORD_REQUIRED")
-			needs(alice, own, false, false) // hers
-			bodyIs(t, visitor.Get(signedLink(alice, own)).OK(200), "alice's")
+			wantNeedsPassword(bob, own, true, true)
+			wantStatus(t, "the signed link", visitor.Get(signedLink(bob, own)), 403, "PASSWORD_REQUIRED")
+			wantNeedsPassword(alice, own, false, false) // hers
+			wantBody(t, visitor.Get(signedLink(alice, own)).OK(200), "alice's")
 			admin.Delete("/api/admin/rules/" + made).OK(200)
 			admin.Delete("/api/admin/rules/" + read).OK(200)
 
 			rule["role"] = "guest" // and it asks visitors
 			made = addRule(admin, rule)
-			needs(alice, own, true, true)
-			status(t, "the path", visitor.Get("/home/alice/own.txt"), 403, "PASSWORD_REQUIRED")
+			wantNeedsPassword(alice, own, true, true)
+			wantStatus(t, "the path", visitor.Get("/home/alice/own.txt"), 403, "PASSWORD_REQUIRED")
 			admin.Delete("/api/admin/rules/" + made).OK(200)
 		})
 		t.Run("a rule for addresses", func(t *testing.T) {
@@ -216,19 +216,19 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 				made := addRule(admin, c.rule)
 				r := copyLinks(alice, own, "?signed=true")
 				if !c.opens {
-					status(t, fmt.Sprint(c.rule), r, 403, "FORBIDDEN")
+					wantStatus(t, fmt.Sprint(c.rule), r, 403, "FORBIDDEN")
 				} else {
-					equal(t, fmt.Sprint("needsPassword under ", c.rule), r.OK(200).Value("needsPassword"), c.signed)
-					bodyIs(t, visitor.Get(r.Text("formats.direct")).OK(200), "alice's")
+					wantJSON(t, fmt.Sprint("needsPassword under ", c.rule), r.OK(200).Value("needsPassword"), c.signed)
+					wantBody(t, visitor.Get(r.Text("formats.direct")).OK(200), "alice's")
 				}
-				equal(t, fmt.Sprint("needsPassword of the path under ", c.rule), copyLinks(alice, own, "").OK(200).Value("needsPassword"), false)
+				wantJSON(t, fmt.Sprint("needsPassword of the path under ", c.rule), copyLinks(alice, own, "").OK(200).Value("needsPassword"), false)
 				admin.Delete("/api/admin/rules/" + made).OK(200)
 			}
 			link := signedLink(alice, own)
 			made := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}, "permissions": []string{"download"}})
 			visitor.Get(link).Fails(401, "INVALID_TOKEN") // whoever opens it is at the wrong address
 			admin.Delete("/api/admin/rules/" + made).OK(200)
-			bodyIs(t, visitor.Get(link).OK(200), "alice's")
+			wantBody(t, visitor.Get(link).OK(200), "alice's")
 		})
 	})
 }
@@ -239,12 +239,12 @@ func TestSignedLink(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
 		const text = "0123456789"
-		gone := func(t *testing.T, address string) {
+		wantInvalidToken := func(t *testing.T, address string) {
 			t.Helper()
 			for _, r := range []*apptest.Reply{visitor.In(t).Get(address), visitor.In(t).Head(address), visitor.In(t).Get(address, "Range", "bytes=0-1"), visitor.In(t).Get(address, "If-None-Match", "*")} {
-				status(t, address, r, 401, "INVALID_TOKEN")
-				headerIs(t, r, "ETag", "")
-				headerIs(t, r, "Content-Disposition", "")
+				wantStatus(t, address, r, 401, "INVALID_TOKEN")
+				wantHeader(t, r, "ETag", "")
+				wantHeader(t, r, "Content-Disposition", "")
 			}
 		}
 		t.Run("as often as one likes", func(t *testing.T) {
@@ -253,14 +253,14 @@ func TestSignedLink(t *testing.T) {
 			address := signedLink(alice.In(t), id)
 			for range 3 {
 				r := visitor.Get(address).OK(200)
-				bodyIs(t, r, text)
-				headerIs(t, r, "Content-Type", "text/plain; charset=utf-8")
-				headerIs(t, r, "Content-Disposition", `attachment; filename="data.txt"`)
-				headerIs(t, r, "Cache-Control", "private, no-store")
-				headerIs(t, r, "X-Content-Type-Options", "nosniff")
-				headerIs(t, r, "Access-Control-Allow-Origin", "")
+				wantBody(t, r, text)
+				wantHeader(t, r, "Content-Type", "text/plain; charset=utf-8")
+				wantHeader(t, r, "Content-Disposition", `attachment; filename="data.txt"`)
+				wantHeader(t, r, "Cache-Control", "private, no-store")
+				wantHeader(t, r, "X-Content-Type-Options", "nosniff")
+				wantHeader(t, r, "Access-Control-Allow-Origin", "")
 				head := visitor.Head(address).OK(200)
-				headerIs(t, head, "Content-Length", "10")
+				wantHeader(t, head, "Content-Length", "10")
 				if part := visitor.Get(address, "Range", "bytes=2-4"); part.Status != 206 || string(part.Body) != "234" {
 					t.Errorf("range: %d %q", part.Status, part.Body)
 				}
@@ -273,61 +273,61 @@ func TestSignedLink(t *testing.T) {
 			}
 			photo := signedLink(alice.In(t), alice.In(t).Upload("/home/alice", "photo.png", []byte(onePixel)))
 			r := visitor.Get(photo, "Sec-Fetch-Dest", "image", "Sec-Fetch-Site", "cross-site", "Accept", "image/*").OK(200) // an <img> renders an attachment
-			bodyIs(t, r, onePixel)
-			headerIs(t, r, "Content-Type", "image/png")
-			headerIs(t, r, "Content-Disposition", `attachment; filename="photo.png"`)
-			headerIs(t, r, "Cross-Origin-Resource-Policy", "")
+			wantBody(t, r, onePixel)
+			wantHeader(t, r, "Content-Type", "image/png")
+			wantHeader(t, r, "Content-Disposition", `attachment; filename="photo.png"`)
+			wantHeader(t, r, "Cross-Origin-Resource-Policy", "")
 			if strings.Contains(l.Log.String(), strings.TrimPrefix(photo, apptest.BaseURL+"/api/gateway/download/")) {
 				t.Error("the log holds the token")
 			}
 		})
 		t.Run("ends with the content, not with the place", func(t *testing.T) {
 			alice, visitor := alice.In(t), visitor.In(t)
-			vault(t, l)
+			addVaultMount(t, l)
 			id := alice.Upload("/home/alice", "f.txt", []byte("one"))
 			address := signedLink(alice, id)
 			etag := visitor.Head(address).OK(200).Header.Get("ETag")
 			alice.Put("/api/files/"+id, m{"name": "g.txt"}).OK(200)
-			headerIs(t, visitor.Get(address).OK(200), "Content-Disposition", `attachment; filename="g.txt"`)
+			wantHeader(t, visitor.Get(address).OK(200), "Content-Disposition", `attachment; filename="g.txt"`)
 			mkdir(alice, "/home/alice", "sub")
 			alice.Post("/api/files/"+id+"/move", m{"targetPath": "/home/alice/sub"}).OK(200)
-			bodyIs(t, visitor.Get(address).OK(200), "one")
+			wantBody(t, visitor.Get(address).OK(200), "one")
 			job := alice.Post("/api/files/"+id+"/move", m{"targetPath": "/vault", "newName": "f.txt"}).OK(200).Text("jobId")
-			equal(t, "the move", ends(t, alice, job).Value("job.status"), "completed")
+			wantJSON(t, "the move", waitForJob(t, alice, job).Value("job.status"), "completed")
 			r := visitor.Get(address).OK(200) // from another provider
-			bodyIs(t, r, "one")
-			headerIs(t, r, "ETag", etag)
+			wantBody(t, r, "one")
+			wantHeader(t, r, "ETag", etag)
 
 			alice.Upload("/vault", "f.txt", []byte("two"), m{"conflict": "replace"})
-			gone(t, address)
+			wantInvalidToken(t, address)
 			fresh := signedLink(alice, id)
-			bodyIs(t, visitor.Get(fresh).OK(200), "two")
+			wantBody(t, visitor.Get(fresh).OK(200), "two")
 			alice.Upload("/vault", "f.txt", []byte("two"), m{"conflict": "replace"}) // the same bytes are other content
-			gone(t, fresh)
+			wantInvalidToken(t, fresh)
 			fresh = signedLink(alice, id)
 			visitor.Get(fresh).OK(200)
 			alice.Delete("/api/files/" + id).OK(200)
-			gone(t, fresh)
+			wantInvalidToken(t, fresh)
 		})
 		t.Run("ends with its issuer's rights", func(t *testing.T) { // abuse cases C31, C86
 			carol := l.User(t, "carol")
 			id := carol.Upload("/home/carol", "f.txt", []byte("carol"))
 			address := signedLink(carol, id)
 			rule := addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
-			gone(t, address)
+			wantInvalidToken(t, address)
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
-			bodyIs(t, visitor.In(t).Get(address).OK(200), "carol")
+			wantBody(t, visitor.In(t).Get(address).OK(200), "carol")
 
 			key := carol.Key(m{"permissions": []string{"read"}})
 			byKey := signedLink(key, id)
-			bodyIs(t, visitor.In(t).Get(byKey).OK(200), "carol")
+			wantBody(t, visitor.In(t).Get(byKey).OK(200), "carol")
 			token, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
 			carol.Delete("/api/keys/" + token).OK(200)
-			gone(t, byKey)
-			bodyIs(t, visitor.In(t).Get(address).OK(200), "carol") // hers goes on
+			wantInvalidToken(t, byKey)
+			wantBody(t, visitor.In(t).Get(address).OK(200), "carol") // hers goes on
 
-			change(t, l, "UPDATE users SET status = 'disabled' WHERE username = 'carol'")
-			gone(t, address)
+			execAndRaiseVersion(t, l, "UPDATE users SET status = 'disabled' WHERE username = 'carol'")
+			wantInvalidToken(t, address)
 		})
 	})
 }
@@ -343,15 +343,15 @@ func TestSignedLinkLifetime(t *testing.T) {
 			id := alice.Upload("/home/alice", fmt.Sprint(seconds), []byte("x"))
 			address := signedLink(alice, id, "&expiresIn=", fmt.Sprint(seconds))
 			l.Clock.Advance(time.Duration(seconds)*time.Second - time.Millisecond)
-			bodyIs(t, visitor.Get(address).OK(200), "x")
+			wantBody(t, visitor.Get(address).OK(200), "x")
 			l.Clock.Advance(time.Millisecond)
 			visitor.Get(address).Fails(401, "INVALID_TOKEN")
 			visitor.Head(address).Fails(401, "INVALID_TOKEN")
-			if n := count(t, l, "SELECT COUNT(*) FROM download_tokens"); n != 1 {
+			if n := queryCount(t, l, "SELECT COUNT(*) FROM download_tokens"); n != 1 {
 				t.Errorf("%d tokens before the sweep", n)
 			}
 			l.Sweep()
-			if n := count(t, l, "SELECT COUNT(*) FROM download_tokens"); n != 0 {
+			if n := queryCount(t, l, "SELECT COUNT(*) FROM download_tokens"); n != 0 {
 				t.Errorf("%d tokens after the sweep", n)
 			}
 		}
@@ -359,7 +359,7 @@ func TestSignedLinkLifetime(t *testing.T) {
 		alice := l.SignIn(t, "alice", "password of alice")
 		address := signedLink(alice, alice.Upload("/home/alice", "back", []byte("x")), "&expiresIn=604800")
 		l.Clock.Advance(-time.Hour)
-		bodyIs(t, visitor.Get(address).OK(200), "x")
+		wantBody(t, visitor.Get(address).OK(200), "x")
 		l.Clock.Advance(-time.Millisecond)
 		visitor.Get(address).Fails(401, "INVALID_TOKEN")
 	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false }) // limits take a clock that is set back for a burst
@@ -376,7 +376,7 @@ func TestCopyManyLinks(t *testing.T) {
 		foreign := bob.Upload("/home/bob", "what is bob's alone.txt", []byte("bob's"))
 		dir := mkdir(admin, "/public", "dir")
 		locked := admin.Upload("/public/dir", "behind a password.txt", []byte("locked"))
-		guard(admin, dir, "open sesame")
+		setAccessPassword(admin, dir, "open sesame")
 		many := func(c *apptest.Client, body m) *apptest.Reply { return c.Post("/api/files/copy-links", body) }
 
 		for _, signed := range []bool{false, true} {
@@ -385,11 +385,11 @@ func TestCopyManyLinks(t *testing.T) {
 			for _, item := range r.Value("items").([]any) {
 				ids = append(ids, item.(map[string]any)["id"].(string))
 			}
-			same(t, "ids", ids, two, foreign, one, noSuchID, folder, locked, "")
+			wantStrings(t, "ids", ids, two, foreign, one, noSuchID, folder, locked, "")
 			for i, code := range map[int]string{1: "FORBIDDEN", 3: "NOT_FOUND", 5: "PASSWORD_REQUIRED", 6: "NOT_FOUND"} {
 				item := fmt.Sprint("items.", i)
-				fields(t, item, r.Value(item), "id", "error", "code")
-				equal(t, item+".code", r.Value(item+".code"), code)
+				wantFields(t, item, r.Value(item), "id", "error", "code")
+				wantJSON(t, item+".code", r.Value(item+".code"), code)
 				if r.Text(item+".error") == "" {
 					t.Errorf("%s says nothing", item)
 				}
@@ -401,23 +401,23 @@ func TestCopyManyLinks(t *testing.T) {
 			}
 			for _, i := range []int{0, 2, 4} {
 				item := fmt.Sprint("items.", i)
-				fields(t, item, r.Value(item), "id", "formats", "accessMode", "needsPassword", "expiresIn")
-				fields(t, item, r.Value(item+".formats"), "direct", "html", "markdown", "bbcode")
-				equal(t, item+".needsPassword", r.Value(item+".needsPassword"), false)
+				wantFields(t, item, r.Value(item), "id", "formats", "accessMode", "needsPassword", "expiresIn")
+				wantFields(t, item, r.Value(item+".formats"), "direct", "html", "markdown", "bbcode")
+				wantJSON(t, item+".needsPassword", r.Value(item+".needsPassword"), false)
 			}
-			equal(t, "the folder", r.Value("items.4.formats.direct"), apptest.BaseURL+"/app/files/home/alice/folder")
-			equal(t, "the folder's mode", r.Value("items.4.accessMode"), "public_path")
-			equal(t, "the folder's lifetime", r.Value("items.4.expiresIn"), nil)
+			wantJSON(t, "the folder", r.Value("items.4.formats.direct"), apptest.BaseURL+"/app/files/home/alice/folder")
+			wantJSON(t, "the folder's mode", r.Value("items.4.accessMode"), "public_path")
+			wantJSON(t, "the folder's lifetime", r.Value("items.4.expiresIn"), nil)
 			if !signed {
-				equal(t, "direct", r.Value("items.0.formats.direct"), apptest.BaseURL+"/home/alice/two.txt")
-				equal(t, "accessMode", r.Value("items.0.accessMode"), "public_path")
-				equal(t, "expiresIn", r.Value("items.0.expiresIn"), nil)
+				wantJSON(t, "direct", r.Value("items.0.formats.direct"), apptest.BaseURL+"/home/alice/two.txt")
+				wantJSON(t, "accessMode", r.Value("items.0.accessMode"), "public_path")
+				wantJSON(t, "expiresIn", r.Value("items.0.expiresIn"), nil)
 				continue
 			}
-			equal(t, "accessMode", r.Value("items.0.accessMode"), "signed")
-			equal(t, "expiresIn", r.Int("items.0.expiresIn"), 61)
-			bodyIs(t, visitor.Get(r.Text("items.0.formats.direct")).OK(200), "two")
-			bodyIs(t, visitor.Get(r.Text("items.2.formats.direct")).OK(200), onePixel)
+			wantJSON(t, "accessMode", r.Value("items.0.accessMode"), "signed")
+			wantJSON(t, "expiresIn", r.Int("items.0.expiresIn"), 61)
+			wantBody(t, visitor.Get(r.Text("items.0.formats.direct")).OK(200), "two")
+			wantBody(t, visitor.Get(r.Text("items.2.formats.direct")).OK(200), onePixel)
 		}
 
 		ids := func(n int) (list []string) {
@@ -441,7 +441,7 @@ func TestCopyManyLinks(t *testing.T) {
 			many(alice, body).Fails(400, "VALIDATION_ERROR")
 		}
 		for _, lasts := range []int64{60, 604800} {
-			equal(t, "expiresIn", many(alice, m{"ids": []string{one}, "signed": true, "expiresIn": lasts}).OK(200).Int("items.0.expiresIn"), lasts)
+			wantJSON(t, "expiresIn", many(alice, m{"ids": []string{one}, "signed": true, "expiresIn": lasts}).OK(200).Int("items.0.expiresIn"), lasts)
 		}
 		many(visitor, m{"ids": []string{one}}).Fails(401, "UNAUTHORIZED")
 		many(alice.Key(m{}), m{"ids": []string{one}}).OK(200)
@@ -461,7 +461,7 @@ func TestAccessMode(t *testing.T) {
 		private := alice.Upload("/home/alice", "f.txt", []byte("x"))
 		mode := func(c *apptest.Client, id, want string) {
 			t.Helper()
-			equal(t, "accessMode", c.Get("/api/files/"+id).OK(200).Value("accessMode"), want)
+			wantJSON(t, "accessMode", c.Get("/api/files/"+id).OK(200).Value("accessMode"), want)
 		}
 		local := "/api/admin/storage/providers/" + admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 		mode(alice, public, "private_gateway")
@@ -470,10 +470,10 @@ func TestAccessMode(t *testing.T) {
 		mode(admin, public, "public_cdn")
 		mode(alice, private, "private_gateway")
 		mode(alice, folder, "private_gateway")
-		equal(t, "direct", copyLinks(alice, public, "").OK(200).Value("formats.direct"), apptest.BaseURL+"/public/p.txt") // the path in every mode
-		guard(admin, public, "open sesame")
+		wantJSON(t, "direct", copyLinks(alice, public, "").OK(200).Value("formats.direct"), apptest.BaseURL+"/public/p.txt") // the path in every mode
+		setAccessPassword(admin, public, "open sesame")
 		mode(alice, public, "private_gateway")
-		guard(admin, public, nil)
+		setAccessPassword(admin, public, nil)
 		mode(alice, public, "public_cdn")
 		setGuestAccess(t, l, false)
 		mode(alice, public, "private_gateway")
@@ -494,8 +494,8 @@ func TestCopyLinksAddresses(t *testing.T) {
 		if u, err := url.Parse(direct); err != nil || u.Path != "/public/"+name || u.RawQuery != "" || u.Fragment != "" {
 			t.Errorf("%q has the address %s (%v)", name, direct, err)
 		}
-		bodyIs(t, visitor.Get(direct).OK(200), name)
-		bodyIs(t, visitor.Get(signedLink(admin, id)).OK(200), name)
+		wantBody(t, visitor.Get(direct).OK(200), name)
+		wantBody(t, visitor.Get(signedLink(admin, id)).OK(200), name)
 	}
 }
 

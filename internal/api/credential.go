@@ -12,7 +12,7 @@ import (
 	"larder/internal/files"
 )
 
-// who says which credential a route takes (specification: Authentication, rule 5).
+// auth says which credential a route takes (specification: Authentication, rule 5).
 type who int
 
 const (
@@ -117,7 +117,7 @@ func bearer(r *http.Request, liberal bool) (token string, found bool) {
 }
 
 // byBasic authenticates a key whose id came as the user name and whose secret as the password. What can be done is told to anybody who asks, as clients
-// ask before they know what to send. Faults: Unauthorized, and those of byKey.
+// ask before they know what to send. Faults: Unauthorized, and those of keyRequests.
 func (c *call) byBasic() error {
 	if c.r.Method == http.MethodOptions {
 		return nil
@@ -129,7 +129,7 @@ func (c *call) byBasic() error {
 	return c.byKey(id+"."+secret, "webdav")
 }
 
-// byKey authenticates an API key for a protocol, and its owner. Faults: InvalidToken, Forbidden (protocol or address), RateLimited.
+// keyRequests authenticates an API key for a protocol, and its owner. Faults: InvalidToken, Forbidden (protocol or address), RateLimited.
 //
 // A token of the wrong shape is refused before anything is counted or looked up, since the caller
 // chooses the id in it.

@@ -20,34 +20,34 @@ func TestDashboard(t *testing.T) {
 		second := admin.Post("/api/admin/storage/providers", M{"name": "Zweiter", "type": "store_a", "bucket": "second"}).OK(201).Text("provider.id")
 		check := func(what string, users, files int64, storage ...M) {
 			t.Helper()
-			want := append([]any{}, toAny(storage)...)
+			want := append([]any{}, toAnySlice(storage)...)
 			stats := admin.In(t).Get("/api/admin/dashboard").OK(200).Value("stats")
-			fields(t, "stats", stats, "users", "files", "storage")
-			equal(t, what, stats, M{"users": users, "files": files, "storage": want})
+			wantFields(t, "stats", stats, "users", "files", "storage")
+			wantJSON(t, what, stats, M{"users": users, "files": files, "storage": want})
 			plain := admin.In(t).Get("/api/admin/stats").OK(200)
-			equal(t, what, M{"users": plain.Value("users"), "files": plain.Value("files"), "storage": plain.Value("storage")}, M{"users": users, "files": files, "storage": want})
+			wantJSON(t, what, M{"users": plain.Value("users"), "files": plain.Value("files"), "storage": plain.Value("storage")}, M{"users": users, "files": files, "storage": want})
 		}
-		first := func(bytes, files int64) M {
+		localProvider := func(bytes, files int64) M {
 			return M{"providerId": local, "name": "local", "usedSpace": bytes, "fileCount": files}
 		}
-		other := func(bytes, files int64) M {
+		secondProvider := func(bytes, files int64) M {
 			return M{"providerId": second, "name": "Zweiter", "usedSpace": bytes, "fileCount": files}
 		}
-		check("at first", 1, 0, first(0, 0), other(0, 0))
+		check("at first", 1, 0, localProvider(0, 0), secondProvider(0, 0))
 		alice := l.User(t, "alice")
 		mkdir(alice, "/home/alice", "box")
 		alice.Upload("/home/alice/box", "a", []byte("12345"))
 		alice.Upload("/home/alice/box", "b", []byte("1"))
-		check("folders leave the count alone", 2, 2, first(6, 2), other(0, 0))
+		check("folders leave the count alone", 2, 2, localProvider(6, 2), secondProvider(0, 0))
 		admin.Post("/api/admin/mounts", M{"providerId": second, "mountPath": "/vault", "name": "v"}).OK(201)
 		admin.Upload("/vault", "c", []byte("123"))
-		check("two providers", 2, 3, first(6, 2), other(3, 1))
+		check("two providers", 2, 3, localProvider(6, 2), secondProvider(3, 1))
 		box := alice.Get("/api/files?path=/home/alice").OK(200).Text("items.0.id")
 		alice.Delete("/api/files/" + box).OK(200)
-		check("a deletion counts at once", 2, 1, first(0, 0), other(3, 1))
+		check("a deletion counts at once", 2, 1, localProvider(0, 0), secondProvider(3, 1))
 		l.Clock.Advance(2 * time.Hour)
 		l.Sweep()
-		check("and stays", 2, 1, first(0, 0), other(3, 1))
+		check("and stays", 2, 1, localProvider(0, 0), secondProvider(3, 1))
 
 		admin, alice = l.Admin(t), l.SignIn(t, "alice", "password of alice")
 		l.Clock.Advance(time.Millisecond)
@@ -55,13 +55,13 @@ func TestDashboard(t *testing.T) {
 
 		l.FlushLog()
 		r := admin.In(t).Get("/api/admin/dashboard").OK(200)
-		fields(t, "data", object(t, r.Body)["data"], "stats", "requests24h", "recentActivity")
+		wantFields(t, "data", parseObject(t, r.Body)["data"], "stats", "requests24h", "recentActivity")
 		userID := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		newest, _ := r.Value("recentActivity.0").(map[string]any)
-		equal(t, "the newest", M{"action": newest["action"], "path": newest["path"], "userId": newest["userId"], "username": newest["username"], "statusCode": newest["statusCode"]},
+		wantJSON(t, "the newest", M{"action": newest["action"], "path": newest["path"], "userId": newest["userId"], "username": newest["username"], "statusCode": newest["statusCode"]},
 			M{"action": "folder", "path": "/home/alice/last", "userId": userID, "username": "alice", "statusCode": 201})
-		fields(t, "activity", newest, "action", "path", "userId", "username", "statusCode", "createdAt")
-		fields(t, "data", object(t, admin.Get("/api/admin/stats").OK(200).Body)["data"], "users", "files", "storage", "recentActivity")
+		wantFields(t, "activity", newest, "action", "path", "userId", "username", "statusCode", "createdAt")
+		wantFields(t, "data", parseObject(t, admin.Get("/api/admin/stats").OK(200).Body)["data"], "users", "files", "storage", "recentActivity")
 		for i := range 25 {
 			mkdir(admin, "/public", fmt.Sprint(i))
 		}
@@ -87,23 +87,23 @@ func TestDashboardWithoutTheLog(t *testing.T) {
 			}
 			for _, path := range []string{"/api/admin/dashboard", "/api/admin/stats"} {
 				r := admin.Get(path).OK(200)
-				equal(t, table+" "+path, r.Value("recentActivity"), []any{})
+				wantJSON(t, table+" "+path, r.Value("recentActivity"), []any{})
 				if path == "/api/admin/dashboard" {
-					equal(t, table, []any{r.Value("stats.files")}, []any{1})
+					wantJSON(t, table, []any{r.Value("stats.files")}, []any{1})
 				} else {
-					equal(t, table, []any{r.Value("files")}, []any{1})
+					wantJSON(t, table, []any{r.Value("files")}, []any{1})
 				}
 			}
 			if !strings.Contains(l.Log.String(), "the access log can't be read") {
 				t.Error("not logged")
 			}
 		}
-		equal(t, "requests", admin.Get("/api/admin/dashboard").OK(200).Value("requests24h"), 0)
-		status(t, "the log itself", admin.Get("/api/admin/logs"), 500, "INTERNAL_ERROR")
+		wantJSON(t, "requests", admin.Get("/api/admin/dashboard").OK(200).Value("requests24h"), 0)
+		wantStatus(t, "the log itself", admin.Get("/api/admin/logs"), 500, "INTERNAL_ERROR")
 	})
 }
 
-func toAny(all []M) []any {
+func toAnySlice(all []M) []any {
 	var list []any
 	for _, m := range all {
 		list = append(list, m)
@@ -112,7 +112,7 @@ func toAny(all []M) []any {
 }
 
 // Requests are counted over all replicas and the last 24 hours, the running minute and the 1,439 before it.
-func TestRequestsOfTheDashboard(t *testing.T) {
+func TestDashboardRequestCount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
@@ -148,7 +148,7 @@ func TestSeriesEndpoint(t *testing.T) {
 		alice.Upload("/home/alice", "a", []byte("12345"))
 		l.Clock.Advance(time.Minute)
 		alice.Upload("/home/alice", "b", []byte("1234567"))
-		login(l.Client(t), "alice", "not the password")
+		postLogin(l.Client(t), "alice", "not the password")
 		l.FlushLog()
 		points := func(query string) string {
 			t.Helper()

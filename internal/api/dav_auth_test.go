@@ -38,15 +38,15 @@ func TestDAVCredentials(t *testing.T) {
 				}
 				for _, path := range []string{"/home/alice/a.txt", "/home/alice/none"} {
 					r := dav(l.Client(t), method, path, nil, header...)
-					davRefused(t, what+", "+method, r, want)
+					wantDAVStatus(t, what+", "+method, r, want)
 					if strings.Contains(string(r.Body), "content") || strings.Contains(string(r.Body), l.Apps[0].Config.DataDir) {
 						t.Errorf("%s, %s: it tells %s", what, method, r.Body)
 					}
 				}
 			}
 		}
-		status(t, "a good key", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basic(good)), 200, "")
-		status(t, "the scheme in small letters", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", "basic "+strings.TrimPrefix(basic(good), "Basic ")), 200, "")
+		wantStatus(t, "a good key", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(good)), 200, "")
+		wantStatus(t, "the scheme in small letters", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", "basic "+strings.TrimPrefix(basicAuth(good), "Basic ")), 200, "")
 
 		ask(t, "none", "", 401)
 		for what, authorization := range map[string]string{
@@ -55,10 +55,10 @@ func TestDAVCredentials(t *testing.T) {
 			"no colon":      "Basic " + base64.StdEncoding.EncodeToString([]byte(goodID)),
 			"Bearer":        "Bearer " + good,
 			"bare":          good,
-			"another's":     basic(bobsID + "." + secret),
-			"no secret":     basic(goodID + "."),
-			"wrong secret":  basic(goodID + "." + strings.Repeat("x", len(secret))),
-			"nobody's":      basic("pk_" + strings.Repeat("x", 24) + "." + secret),
+			"another's":     basicAuth(bobsID + "." + secret),
+			"no secret":     basicAuth(goodID + "."),
+			"wrong secret":  basicAuth(goodID + "." + strings.Repeat("x", len(secret))),
+			"nobody's":      basicAuth("pk_" + strings.Repeat("x", 24) + "." + secret),
 			"no names":      "Basic " + base64.StdEncoding.EncodeToString([]byte(":")),
 			"NUL":           "Basic " + base64.StdEncoding.EncodeToString([]byte("\x00:\xff")),
 			"a password":    "Basic " + base64.StdEncoding.EncodeToString([]byte("alice:password of alice")),
@@ -66,38 +66,38 @@ func TestDAVCredentials(t *testing.T) {
 			"Digest":        `Digest username="alice"`,
 			"secret with .": "Basic " + base64.StdEncoding.EncodeToString([]byte("pk_x.:"+goodID)),
 		} {
-			davRefused(t, what, dav(l.Client(t), "PROPFIND", "/home/alice", nil, "Authorization", authorization), 401)
+			wantDAVStatus(t, what, dav(l.Client(t), "PROPFIND", "/home/alice", nil, "Authorization", authorization), 401)
 		}
 		l.Clock.Advance(time.Minute)
-		davRefused(t, "a session", dav(alice.Fork(), "PROPFIND", "/home/alice", nil), 401)
-		davRefused(t, "a session", dav(alice.Fork(), "PUT", "/home/alice/x", "x"), 401)
+		wantDAVStatus(t, "a session", dav(alice.Fork(), "PROPFIND", "/home/alice", nil), 401)
+		wantDAVStatus(t, "a session", dav(alice.Fork(), "PUT", "/home/alice/x", "x"), 401)
 
 		revokedID, revoked := key(alice, M{"name": "revoked"})
-		status(t, "before", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basic(revoked)), 200, "")
+		wantStatus(t, "before", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(revoked)), 200, "")
 		alice.Delete("/api/keys/" + revokedID).OK(200)
-		ask(t, "revoked", basic(revoked), 401)
+		ask(t, "revoked", basicAuth(revoked), 401)
 		_, expired := key(alice, M{"name": "expired", "expiresIn": 60})
-		status(t, "before", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basic(expired)), 200, "")
+		wantStatus(t, "before", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(expired)), 200, "")
 		l.Clock.Advance(time.Minute)
-		ask(t, "expired", basic(expired), 401)
+		ask(t, "expired", basicAuth(expired), 401)
 
 		_, jsonOnly := key(alice, M{"name": "json", "protocols": []string{"api"}})
-		ask(t, "for the other protocol", basic(jsonOnly), 403)
+		ask(t, "for the other protocol", basicAuth(jsonOnly), 403)
 		_, both := key(alice, M{"name": "both", "protocols": []string{"api", "webdav"}})
-		status(t, "for both", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basic(both)), 200, "")
-		status(t, "for WebDAV alone, elsewhere", l.Client(t).Get("/api/files?path=/home/alice", "Authorization", "Bearer "+good), 403, "FORBIDDEN")
+		wantStatus(t, "for both", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(both)), 200, "")
+		wantStatus(t, "for WebDAV alone, elsewhere", l.Client(t).Get("/api/files?path=/home/alice", "Authorization", "Bearer "+good), 403, "FORBIDDEN")
 		_, away := key(alice, M{"name": "away", "allowedIps": []string{"10.0.0.0/8"}})
-		ask(t, "from another address", basic(away), 403)
+		ask(t, "from another address", basicAuth(away), 403)
 
 		for _, state := range []string{"disabled", "banned"} {
-			change(t, l, "UPDATE users SET status = $1 WHERE username = 'alice'", state)
-			ask(t, "of an owner who is "+state, basic(good), 401)
-			change(t, l, "UPDATE users SET status = 'active' WHERE username = 'alice'")
+			execAndRaiseVersion(t, l, "UPDATE users SET status = $1 WHERE username = 'alice'", state)
+			ask(t, "of an owner who is "+state, basicAuth(good), 401)
+			execAndRaiseVersion(t, l, "UPDATE users SET status = 'active' WHERE username = 'alice'")
 		}
-		status(t, "active again", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basic(good)), 200, "")
+		wantStatus(t, "active again", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(good)), 200, "")
 		admin := l.Admin(t)
-		admin.Delete("/api/admin/users/" + userID(t, admin, "alice")).OK(200)
-		ask(t, "of an owner who is deleted", basic(good), 401)
+		admin.Delete("/api/admin/users/" + userIDOf(t, admin, "alice")).OK(200)
+		ask(t, "of an owner who is deleted", basicAuth(good), 401)
 	})
 }
 
@@ -112,13 +112,13 @@ func TestDAVOptions(t *testing.T) {
 					h[header[0]] = header[1:]
 				}
 				r := l.Client(t).Do(apptest.Request{Method: "OPTIONS", Path: path, Header: h})
-				status(t, "OPTIONS "+path, r, 200, "")
+				wantStatus(t, "OPTIONS "+path, r, 200, "")
 				if classes := strings.ReplaceAll(r.Header.Get("DAV"), " ", ""); classes != "1,2" {
 					t.Errorf("%s: DAV %q", path, r.Header.Get("DAV"))
 				}
-				headerIs(t, r, "MS-Author-Via", "DAV")
-				headerIs(t, r, "WWW-Authenticate", "")
-				bodyIs(t, r, "")
+				wantHeader(t, r, "MS-Author-Via", "DAV")
+				wantHeader(t, r, "WWW-Authenticate", "")
+				wantBody(t, r, "")
 				allow := strings.Split(strings.ReplaceAll(r.Header.Get("Allow"), " ", ""), ",")
 				for _, method := range []string{"OPTIONS", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK"} {
 					if !strings.Contains(" "+strings.Join(allow, " ")+" ", " "+method+" ") {
@@ -127,12 +127,12 @@ func TestDAVOptions(t *testing.T) {
 				}
 			}
 		}
-		davRefused(t, "OPTIONS of a bad path", dav(l.Client(t), "OPTIONS", "/a/../b", nil), 400)
+		wantDAVStatus(t, "OPTIONS of a bad path", dav(l.Client(t), "OPTIONS", "/a/../b", nil), 400)
 		// a method that there is none of
 		_, key := davHome(t, l, "alice")
 		for _, method := range []string{"POST", "PATCH", "REPORT", "SEARCH", "TRACE", "ACL"} {
 			r := dav(key, method, "/home/alice", nil)
-			davRefused(t, method, r, 405)
+			wantDAVStatus(t, method, r, 405)
 			if !strings.Contains(r.Header.Get("Allow"), "PROPFIND") {
 				t.Errorf("%s: Allow %q", method, r.Header.Get("Allow"))
 			}
@@ -141,7 +141,7 @@ func TestDAVOptions(t *testing.T) {
 }
 
 // Basic counts below /webdav only; elsewhere it may be a proxy's in front of the service.
-func TestBasicIsNothingElsewhere(t *testing.T) {
+func TestBasicAuthIsIgnoredOutsideWebDAV(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, key := davHome(t, l, "alice")
@@ -151,22 +151,22 @@ func TestBasicIsNothingElsewhere(t *testing.T) {
 		for _, header := range []string{authorization, "Basic anVuazpqdW5r"} {
 			visitor := l.Client(t)
 			visitor.Header.Set("Authorization", header)
-			status(t, "listing", visitor.Get("/api/files?path=/home/alice"), 401, "UNAUTHORIZED")
-			status(t, "uploading", visitor.Post("/api/upload", "x", "X-File-Name", "x"), 401, "UNAUTHORIZED")
-			status(t, "a path", visitor.Get("/home/alice/mine.txt"), 401, "UNAUTHORIZED")
-			bodyIs(t, visitor.Get("/public/open.txt").OK(200), "open")
+			wantStatus(t, "listing", visitor.Get("/api/files?path=/home/alice"), 401, "UNAUTHORIZED")
+			wantStatus(t, "uploading", visitor.Post("/api/upload", "x", "X-File-Name", "x"), 401, "UNAUTHORIZED")
+			wantStatus(t, "a path", visitor.Get("/home/alice/mine.txt"), 401, "UNAUTHORIZED")
+			wantBody(t, visitor.Get("/public/open.txt").OK(200), "open")
 			beside := alice.Fork()
 			beside.Header.Set("Authorization", header)
-			status(t, "beside a session", beside.Get("/api/files?path=/home/alice"), 200, "")
-			bodyIs(t, beside.Get("/home/alice/mine.txt").OK(200), "mine")
+			wantStatus(t, "beside a session", beside.Get("/api/files?path=/home/alice"), 200, "")
+			wantBody(t, beside.Get("/home/alice/mine.txt").OK(200), "mine")
 			beside.CSRF = ""
-			status(t, "CSRF is asked as ever", beside.Post("/api/files/folder", M{"path": "/home/alice", "name": "x"}), 403, "")
+			wantStatus(t, "CSRF is asked as ever", beside.Post("/api/files/folder", M{"path": "/home/alice", "name": "x"}), 403, "")
 		}
 	})
 }
 
 // Abuse case C57: after ten wrong secrets in a minute nothing of that key is checked any more.
-func TestDAVGuessing(t *testing.T) {
+func TestDAVKeyGuessingLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	alice, key := davHome(t, l, "alice")
@@ -177,25 +177,25 @@ func TestDAVGuessing(t *testing.T) {
 	}
 	id, _, _ := strings.Cut(string(raw), ":")
 	for i := range 10 {
-		davRefused(t, fmt.Sprint("guess ", i), dav(l.Client(t), "PROPFIND", "/", nil, "Authorization", basic(fmt.Sprintf("%s.sk_%048d", id, i))), 401)
+		wantDAVStatus(t, fmt.Sprint("guess ", i), dav(l.Client(t), "PROPFIND", "/", nil, "Authorization", basicAuth(fmt.Sprintf("%s.sk_%048d", id, i))), 401)
 	}
 	for range 2 {
 		for _, c := range []*apptest.Client{key, l.Client(t)} {
 			header := []string{"Depth", "0"}
 			if c != key {
-				header = append(header, "Authorization", basic(id+".sk_"+strings.Repeat("x", 48)))
+				header = append(header, "Authorization", basicAuth(id+".sk_"+strings.Repeat("x", 48)))
 			}
 			r := dav(c, "PROPFIND", "/", nil, header...)
-			davRefused(t, "the eleventh", r, 429)
+			wantDAVStatus(t, "the eleventh", r, 429)
 			var wait int
 			if _, err := fmt.Sscan(r.Header.Get("Retry-After"), &wait); err != nil || wait < 1 || wait > 60 {
 				t.Errorf("Retry-After %q", r.Header.Get("Retry-After"))
 			}
 		}
-		status(t, "another key", dav(another, "PROPFIND", "/", nil, "Depth", "0"), 207, "")
+		wantStatus(t, "another key", dav(another, "PROPFIND", "/", nil, "Depth", "0"), 207, "")
 	}
 	l.Clock.Advance(time.Minute)
-	status(t, "a minute later", dav(key, "PROPFIND", "/", nil, "Depth", "0"), 207, "")
+	wantStatus(t, "a minute later", dav(key, "PROPFIND", "/", nil, "Depth", "0"), 207, "")
 }
 
 // WebDAV has the bucket of what moves bytes: 20 times the configured limit, a key by itself.
@@ -210,27 +210,27 @@ func TestDAVLimit(t *testing.T) {
 		if r.Status == 429 {
 			t.Errorf("request %d: 429", i)
 		}
-		limited(t, fmt.Sprint("request ", i), r, 20, 19-i)
+		wantLimitHeaders(t, fmt.Sprint("request ", i), r, 20, 19-i)
 	}
 	r := dav(key, "PROPFIND", "/home/alice", nil, "Depth", "0")
-	davRefused(t, "the 21st", r, 429)
-	limited(t, "the 21st", r, 20, 0)
-	limited(t, "another key", dav(another, "PROPFIND", "/home/alice", nil, "Depth", "0"), 20, 19)
-	limited(t, "no key", dav(l.Client(t), "PROPFIND", "/home/alice", nil), 20, 19)
-	limited(t, "OPTIONS", dav(l.Client(t), "OPTIONS", "/", nil), 20, 18)
+	wantDAVStatus(t, "the 21st", r, 429)
+	wantLimitHeaders(t, "the 21st", r, 20, 0)
+	wantLimitHeaders(t, "another key", dav(another, "PROPFIND", "/home/alice", nil, "Depth", "0"), 20, 19)
+	wantLimitHeaders(t, "no key", dav(l.Client(t), "PROPFIND", "/home/alice", nil), 20, 19)
+	wantLimitHeaders(t, "OPTIONS", dav(l.Client(t), "OPTIONS", "/", nil), 20, 18)
 	l.Clock.Advance(time.Minute)
-	status(t, "a minute later", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "0"), 207, "")
+	wantStatus(t, "a minute later", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "0"), 207, "")
 }
 
 // The use of a key by WebDAV is noted with the key.
-func TestDAVNotesTheKeysUse(t *testing.T) {
+func TestDAVRecordsKeyUse(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	alice, key := davHome(t, l, "alice")
-	equal(t, "lastUsedAt", alice.Get("/api/keys/").OK(200).Value("keys.0.lastUsedAt"), nil)
+	wantJSON(t, "lastUsedAt", alice.Get("/api/keys/").OK(200).Value("keys.0.lastUsedAt"), nil)
 	dav(l.Client(t), "OPTIONS", "/", nil).OK(200)
 	now := l.Clock.Now().UnixMilli()
-	status(t, "PROPFIND", dav(key, "PROPFIND", "/", nil), 207, "")
+	wantStatus(t, "PROPFIND", dav(key, "PROPFIND", "/", nil), 207, "")
 	l.Sweep()
-	equal(t, "lastUsedAt", alice.Get("/api/keys/").OK(200).Value("keys.0.lastUsedAt"), now)
+	wantJSON(t, "lastUsedAt", alice.Get("/api/keys/").OK(200).Value("keys.0.lastUsedAt"), now)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Of headers that a request has one of, two are refused: the server and what stands before it could go by different ones.
-func TestDAVHeadersGivenTwice(t *testing.T) {
+func TestDAVDuplicateHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	_, key := davHome(t, l, "alice")
@@ -28,36 +28,36 @@ func TestDAVHeadersGivenTwice(t *testing.T) {
 		{"MOVE", nil, []string{"Destination", "/webdav/home/alice/there", "Overwrite", "T", "Overwrite", "F"}},
 		{"UNLOCK", nil, []string{"Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000000>", "Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000001>"}},
 	} {
-		davRefused(t, fmt.Sprint(row.method, row.header), dav(key, row.method, "/home/alice/f", row.body, row.header...), 400)
+		wantDAVStatus(t, fmt.Sprint(row.method, row.header), dav(key, row.method, "/home/alice/f", row.body, row.header...), 400)
 	}
-	bodyIs(t, dav(key, "GET", "/home/alice/f", nil).OK(200), "old")
-	bodyIs(t, dav(key, "GET", "/home/alice/there", nil).OK(200), "there")
-	same(t, "what is there", members(t, key, "/home/alice"), "f", "there")
+	wantBody(t, dav(key, "GET", "/home/alice/f", nil).OK(200), "old")
+	wantBody(t, dav(key, "GET", "/home/alice/there", nil).OK(200), "there")
+	wantStrings(t, "what is there", davMembers(t, key, "/home/alice"), "f", "there")
 }
 
 // A lock lasts by being refreshed, which takes what making it took (docs/webdav.md): who may not change a file any more cannot shut it for good.
-func TestDAVRefreshTakesUpdate(t *testing.T) {
+func TestDAVRefreshRequiresUpdate(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
-		id := userID(t, admin, "alice")
+		id := userIDOf(t, admin, "alice")
 		mkdir(admin, "/", "common")
 		admin.Upload("/common", "f.txt", []byte("old"))
 		key, others := davKey(alice, M{"uploadPath": "/"}), davKey(admin, M{"uploadPath": "/"})
 		addRule(admin, M{"pathPattern": "/common/**", "effect": "allow", "userId": id, "permissions": []string{"read", "update"}})
 		token := davLock(t, key, "/common/f.txt")
 		l.Clock.Advance(59 * time.Minute)
-		status(t, "while it is allowed", dav(key, "LOCK", "/common/f.txt", nil, "If", "(<"+token+">)"), 200, "")
+		wantStatus(t, "while it is allowed", dav(key, "LOCK", "/common/f.txt", nil, "If", "(<"+token+">)"), 200, "")
 		addRule(admin, M{"pathPattern": "/common/**", "effect": "deny", "userId": id, "permissions": []string{"update"}})
-		davRefused(t, "afterwards", dav(key, "LOCK", "/common/f.txt", nil, "If", "(<"+token+">)"), 403)
-		davLocked(t, "until it has ended", dav(others, "PUT", "/common/f.txt", "new"), "/common/f.txt", token)
+		wantDAVStatus(t, "afterwards", dav(key, "LOCK", "/common/f.txt", nil, "If", "(<"+token+">)"), 403)
+		wantDAVLocked(t, "until it has ended", dav(others, "PUT", "/common/f.txt", "new"), "/common/f.txt", token)
 		l.Clock.Advance(time.Hour)
-		status(t, "then", dav(others, "PUT", "/common/f.txt", "new"), 204, "")
+		wantStatus(t, "then", dav(others, "PUT", "/common/f.txt", "new"), 204, "")
 	})
 }
 
 // Of the locks that others share on a folder so many are told of each thing in it; of one's own all, since nobody else knows their tokens.
-func TestDAVLocksToldOfAnEntry(t *testing.T) {
+func TestDAVLockDiscoveryLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	alice, key := davHome(t, l, "alice")
@@ -65,19 +65,19 @@ func TestDAVLocksToldOfAnEntry(t *testing.T) {
 	dav(key, "MKCOL", "/home/alice/dir", nil).OK(201)
 	dav(key, "PUT", "/home/alice/dir/f", "x").OK(201)
 	for range 12 {
-		status(t, "LOCK", dav(key, "LOCK", "/home/alice/dir", strings.ReplaceAll(lockBody, "exclusive", "shared")), 200, "")
+		wantStatus(t, "LOCK", dav(key, "LOCK", "/home/alice/dir", strings.ReplaceAll(lockBody, "exclusive", "shared")), 200, "")
 	}
-	status(t, "LOCK", dav(other, "LOCK", "/home/alice/dir", strings.ReplaceAll(lockBody, "exclusive", "shared")), 200, "")
+	wantStatus(t, "LOCK", dav(other, "LOCK", "/home/alice/dir", strings.ReplaceAll(lockBody, "exclusive", "shared")), 200, "")
 	for c, want := range map[*apptest.Client]int{key: 13, other: 11} {
-		for _, d := range told(t, "PROPFIND", dav(c, "PROPFIND", "/home/alice/dir", propOf("lockdiscovery"), "Depth", "1")) {
+		for _, d := range parseMultistatus(t, "PROPFIND", dav(c, "PROPFIND", "/home/alice/dir", propOf("lockdiscovery"), "Depth", "1")) {
 			found, _ := d.has("DAV:", "lockdiscovery")
-			equal(t, "locks told of "+d.path(t), len(found.All), want)
+			wantJSON(t, "locks told of "+d.path(t), len(found.All), want)
 		}
 	}
 }
 
 // Dead properties are told of everything in a folder, however much of it is read at a time.
-func TestDAVPropertiesOfManyMembers(t *testing.T) {
+func TestDAVPropertiesAcrossPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		_, key := davHome(t, l, "alice")
@@ -86,33 +86,33 @@ func TestDAVPropertiesOfManyMembers(t *testing.T) {
 			path := fmt.Sprintf("/home/alice/%d", i)
 			dav(key, "PUT", path, "").OK(201)
 			set := fmt.Sprintf(`<propertyupdate xmlns="DAV:"><set><prop><number xmlns="urn:x">%d</number></prop></set></propertyupdate>`, i)
-			status(t, "PROPPATCH", dav(key, "PROPPATCH", path, set), 207, "")
+			wantStatus(t, "PROPPATCH", dav(key, "PROPPATCH", path, set), 207, "")
 		}
-		all := told(t, "PROPFIND", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "1"))
-		equal(t, "what is told of", len(all), 1+count)
+		all := parseMultistatus(t, "PROPFIND", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "1"))
+		wantJSON(t, "what is told of", len(all), 1+count)
 		for _, d := range all[1:] {
 			found, _ := d.has("urn:x", "number")
-			equal(t, d.path(t), "/home/alice/"+found.Text, d.path(t))
+			wantJSON(t, d.path(t), "/home/alice/"+found.Text, d.path(t))
 		}
 	})
 }
 
 // A folder that is copied without what is in it (Depth 0) takes no rights to that (RFC 4918, section 9.8.3), and may have mounts below.
-func TestDAVCopyOfAFolderAlone(t *testing.T) {
+func TestDAVShallowCopyOfFolder(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
-		id := userID(t, admin, "alice")
+		id := userIDOf(t, admin, "alice")
 		key := davKey(alice, M{"uploadPath": "/home/alice"})
 		mkdir(admin, "/", "common")
 		mkdir(admin, "/common", "closed")
 		admin.Upload("/common/closed", "f.txt", []byte("theirs"))
 		addRule(admin, M{"pathPattern": "/common/**", "effect": "allow", "userId": id, "permissions": []string{"read", "download"}})
 		addRule(admin, M{"pathPattern": "/common/closed/**", "effect": "deny", "userId": id})
-		davRefused(t, "all of it", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy"), 403)
-		status(t, "it alone", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy", "Depth", "0"), 201, "")
-		same(t, "what is in the copy", members(t, key, "/home/alice/copy"))
-		davRefused(t, "what may not be read", dav(key, "COPY", "/common/closed", nil, "Destination", "/webdav/home/alice/closed", "Depth", "0"), 403)
+		wantDAVStatus(t, "all of it", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy"), 403)
+		wantStatus(t, "it alone", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy", "Depth", "0"), 201, "")
+		wantStrings(t, "what is in the copy", davMembers(t, key, "/home/alice/copy"))
+		wantDAVStatus(t, "what may not be read", dav(key, "COPY", "/common/closed", nil, "Destination", "/webdav/home/alice/closed", "Depth", "0"), 403)
 	})
 }
 
@@ -125,13 +125,13 @@ func TestDAVRaces(t *testing.T) {
 		for i := range 40 {
 			from, to := fmt.Sprintf("/home/alice/from-%d", i), fmt.Sprintf("/home/alice/to-%d", i)
 			dav(key, "PUT", from, "x").OK(201)
-			both := atOnce(t, key, 2, func(c *apptest.Client, n int) *apptest.Reply {
+			both := runConcurrently(t, key, 2, func(c *apptest.Client, n int) *apptest.Reply {
 				if n == 0 {
 					return dav(c, "MOVE", from, nil, "Destination", "/webdav"+to)
 				}
 				return dav(c, "DELETE", from, nil)
 			})
-			statuses(t, both)
+			countStatuses(t, both)
 			moved, deleted := both[0].Status == 201, both[1].Status == 204
 			if moved == deleted || dav(key, "GET", to, nil).Status == 200 != moved {
 				t.Errorf("MOVE %d, DELETE %d", both[0].Status, both[1].Status)
@@ -140,7 +140,7 @@ func TestDAVRaces(t *testing.T) {
 		dav(key, "PUT", "/home/alice/f", "x").OK(201)
 		for i := range 10 {
 			to := fmt.Sprintf("/webdav/home/alice/copy-%d", i)
-			count := statuses(t, atOnce(t, key, 6, func(c *apptest.Client, _ int) *apptest.Reply {
+			count := countStatuses(t, runConcurrently(t, key, 6, func(c *apptest.Client, _ int) *apptest.Reply {
 				return dav(c, "COPY", "/home/alice/f", nil, "Destination", to, "Overwrite", "F")
 			}))
 			if count[201] != 1 || count[412] != 5 {
@@ -158,9 +158,9 @@ func TestDAVLockEndsWithAKeyThatExpires(t *testing.T) {
 	brief := davKey(alice, M{"uploadPath": "/home/alice", "expiresIn": 600})
 	dav(key, "PUT", "/home/alice/f", "old").OK(201)
 	token := davLock(t, brief, "/home/alice/f", "Timeout", "Infinite")
-	status(t, "refresh", dav(brief, "LOCK", "/home/alice/f", nil, "If", "(<"+token+">)", "Timeout", "Infinite"), 200, "")
+	wantStatus(t, "refresh", dav(brief, "LOCK", "/home/alice/f", nil, "If", "(<"+token+">)", "Timeout", "Infinite"), 200, "")
 	l.Clock.Advance(599 * time.Second)
-	davLocked(t, "before", dav(key, "PUT", "/home/alice/f", "new"), "/home/alice/f", token)
+	wantDAVLocked(t, "before", dav(key, "PUT", "/home/alice/f", "new"), "/home/alice/f", token)
 	l.Clock.Advance(time.Second)
-	status(t, "then", dav(key, "PUT", "/home/alice/f", "new"), 204, "")
+	wantStatus(t, "then", dav(key, "PUT", "/home/alice/f", "new"), 204, "")
 }

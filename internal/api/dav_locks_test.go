@@ -22,10 +22,10 @@ func davLock(t *testing.T, c *apptest.Client, path string, header ...string) str
 	return token
 }
 
-// davLocked fails the test unless the answer is 423 and names the lock's root.
-func davLocked(t *testing.T, what string, r *apptest.Reply, root, token string) {
+// wantDAVLocked fails the test unless the answer is 423 and names the lock's root.
+func wantDAVLocked(t *testing.T, what string, r *apptest.Reply, root, token string) {
 	t.Helper()
-	davRefused(t, what, r, 423)
+	wantDAVStatus(t, what, r, 423)
 	var e davElement
 	if err := xml.Unmarshal(r.Body, &e); err != nil {
 		t.Errorf("%s: %v", what, err)
@@ -46,7 +46,7 @@ func TestDAVLocks(t *testing.T) {
 		dav(key, "MKCOL", home+"/dir", nil).OK(201)
 		dav(key, "PUT", file, "old").OK(201)
 		dav(key, "PUT", home+"/loose.txt", "loose").OK(201)
-		id := idOf(alice, home+"/dir", "f.txt")
+		id := entryIDOf(alice, home+"/dir", "f.txt")
 		token := davLock(t, key, file, "Timeout", "Infinite, Second-4100000000")
 		for name, c := range map[string]*apptest.Client{"the key": key, "another key": other} {
 			for what, r := range map[string]*apptest.Reply{
@@ -61,53 +61,53 @@ func TestDAVLocks(t *testing.T) {
 				"MOVE of above": dav(c, "MOVE", home+"/dir", nil, "Destination", "/webdav"+home+"/x"),
 			} {
 				if r.Status == 207 { // what is in the way is below
-					all := told(t, what, r)
+					all := parseMultistatus(t, what, r)
 					if all[0].path(t) != file || all[0].Status != statusLine("423") {
 						t.Errorf("%s by %s: %s", what, name, r.Body)
 					}
 					continue
 				}
-				davLocked(t, what+" by "+name, r, file, token)
+				wantDAVLocked(t, what+" by "+name, r, file, token)
 			}
-			status(t, "GET", dav(c, "GET", file, nil), 200, "")
-			status(t, "COPY of it", dav(c, "COPY", file, nil, "Destination", "/webdav"+home+"/copy"), 201, "")
-			status(t, "DELETE of the copy", dav(c, "DELETE", home+"/copy", nil), 204, "")
+			wantStatus(t, "GET", dav(c, "GET", file, nil), 200, "")
+			wantStatus(t, "COPY of it", dav(c, "COPY", file, nil, "Destination", "/webdav"+home+"/copy"), 201, "")
+			wantStatus(t, "DELETE of the copy", dav(c, "DELETE", home+"/copy", nil), 204, "")
 		}
 		for what, r := range map[string]*apptest.Reply{ // docs/decisions.md, WebDAV
 			"rename": alice.Put("/api/files/"+id, M{"name": "x"}), "move": alice.Post("/api/files/"+id+"/move", M{"targetPath": home}), "delete": alice.Delete("/api/files/" + id),
-			"delete above": alice.Delete("/api/files/" + idOf(alice, home, "dir")), "replace": begin(alice, home+"/dir", "f.txt", 0, M{"conflict": "replace"}),
+			"delete above": alice.Delete("/api/files/" + entryIDOf(alice, home, "dir")), "replace": postUploadSession(alice, home+"/dir", "f.txt", 0, M{"conflict": "replace"}),
 		} {
 			if what == "replace" && r.Status == 200 {
 				session := r.Text("sessionId")
-				r = complete(alice, session, putRaw(alice, session, nil).OK(200).Text("etag"))
+				r = completeUpload(alice, session, putRaw(alice, session, nil).OK(200).Text("etag"))
 			}
-			status(t, what+" by JSON", r, 409, "OPERATION_FAILED")
+			wantStatus(t, what+" by JSON", r, 409, "OPERATION_FAILED")
 		}
-		bodyIs(t, dav(key, "GET", file, nil).OK(200), "old")
+		wantBody(t, dav(key, "GET", file, nil).OK(200), "old")
 
 		// whose token it is (C110): told to its key alone
 		for name, c := range map[string]*apptest.Client{"the key": key, "another key": other} {
 			r := dav(c, "PROPFIND", file, nil, "Depth", "0")
-			found, _ := told(t, name, r)[0].has("DAV:", "lockdiscovery")
+			found, _ := parseMultistatus(t, name, r)[0].has("DAV:", "lockdiscovery")
 			active := found.at("activelock")
-			equal(t, "timeout", active.at("timeout").Text, "Second-3600")
-			equal(t, "lockroot", active.at("lockroot", "href").Text, "/webdav"+file)
+			wantJSON(t, "timeout", active.at("timeout").Text, "Second-3600")
+			wantJSON(t, "lockroot", active.at("lockroot", "href").Text, "/webdav"+file)
 			if (active.at("locktoken", "href").Text == token) != (c == key) || strings.Contains(string(r.Body), token) != (c == key) {
 				t.Errorf("%s: %s", name, r.Body)
 			}
 		}
-		davRefused(t, "PUT with another key's token", dav(other, "PUT", file, "new", "If", "(<"+token+">)"), 412)
-		davRefused(t, "submitted by trickery", dav(other, "PUT", file, "new", "If", "(Not <DAV:no-lock>) (<"+token+">)"), 423)
-		davRefused(t, "UNLOCK by another key", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+token+">"), 403)
-		davRefused(t, "refreshed by another key", dav(other, "LOCK", file, nil, "If", "(<"+token+">)"), 412)
-		davRefused(t, "UNLOCK of no lock", dav(key, "UNLOCK", file, nil, "Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000000>"), 409)
-		davRefused(t, "UNLOCK elsewhere", dav(key, "UNLOCK", home+"/loose.txt", nil, "Lock-Token", "<"+token+">"), 409)
+		wantDAVStatus(t, "PUT with another key's token", dav(other, "PUT", file, "new", "If", "(<"+token+">)"), 412)
+		wantDAVStatus(t, "submitted by trickery", dav(other, "PUT", file, "new", "If", "(Not <DAV:no-lock>) (<"+token+">)"), 423)
+		wantDAVStatus(t, "UNLOCK by another key", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+token+">"), 403)
+		wantDAVStatus(t, "refreshed by another key", dav(other, "LOCK", file, nil, "If", "(<"+token+">)"), 412)
+		wantDAVStatus(t, "UNLOCK of no lock", dav(key, "UNLOCK", file, nil, "Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000000>"), 409)
+		wantDAVStatus(t, "UNLOCK elsewhere", dav(key, "UNLOCK", home+"/loose.txt", nil, "Lock-Token", "<"+token+">"), 409)
 		for _, bad := range []string{"", token, "<>", "<" + token} {
-			davRefused(t, "UNLOCK with "+bad, dav(key, "UNLOCK", file, nil, "Lock-Token", bad), 400)
+			wantDAVStatus(t, "UNLOCK with "+bad, dav(key, "UNLOCK", file, nil, "Lock-Token", bad), 400)
 		}
-		status(t, "PUT with the token", dav(key, "PUT", file, "new", "If", "(<"+token+">)"), 204, "")
-		status(t, "UNLOCK", dav(key, "UNLOCK", file, nil, "Lock-Token", "<"+token+">"), 204, "")
-		status(t, "PUT by another", dav(other, "PUT", file, "newer"), 204, "")
+		wantStatus(t, "PUT with the token", dav(key, "PUT", file, "new", "If", "(<"+token+">)"), 204, "")
+		wantStatus(t, "UNLOCK", dav(key, "UNLOCK", file, nil, "Lock-Token", "<"+token+">"), 204, "")
+		wantStatus(t, "PUT by another", dav(other, "PUT", file, "newer"), 204, "")
 
 		// its time: at most an hour, anew by a refresh, and then it is over
 		for wish, want := range map[string]string{"Second-10": "Second-10", "Second-4100000000": "Second-3600", "Infinite": "Second-3600", "": "Second-3600"} {
@@ -120,43 +120,43 @@ func TestDAVLocks(t *testing.T) {
 		}
 		token = davLock(t, key, file, "Timeout", "Second-60")
 		l.Clock.Advance(59 * time.Second)
-		davLocked(t, "just before", dav(other, "PUT", file, "x"), file, token)
+		wantDAVLocked(t, "just before", dav(other, "PUT", file, "x"), file, token)
 		r := dav(key, "LOCK", file, nil, "If", "(<"+token+">)", "Timeout", "Second-60")
-		status(t, "refresh", r, 200, "")
-		headerIs(t, r, "Lock-Token", "")
+		wantStatus(t, "refresh", r, 200, "")
+		wantHeader(t, r, "Lock-Token", "")
 		l.Clock.Advance(59 * time.Second)
-		davLocked(t, "after a refresh", dav(other, "PUT", file, "x"), file, token)
+		wantDAVLocked(t, "after a refresh", dav(other, "PUT", file, "x"), file, token)
 		l.Clock.Advance(time.Second)
-		status(t, "after its end", dav(other, "PUT", file, "x"), 204, "")
-		davRefused(t, "refreshed too late", dav(key, "LOCK", file, nil, "If", "(<"+token+">)"), 412)
-		davRefused(t, "refreshed without a token", dav(key, "LOCK", file, nil), 400)
-		davRefused(t, "Depth 1", dav(key, "LOCK", home+"/dir", lockBody, "Depth", "1"), 400)
+		wantStatus(t, "after its end", dav(other, "PUT", file, "x"), 204, "")
+		wantDAVStatus(t, "refreshed too late", dav(key, "LOCK", file, nil, "If", "(<"+token+">)"), 412)
+		wantDAVStatus(t, "refreshed without a token", dav(key, "LOCK", file, nil), 400)
+		wantDAVStatus(t, "Depth 1", dav(key, "LOCK", home+"/dir", lockBody, "Depth", "1"), 400)
 
 		// where nothing is, LOCK makes the empty file
 		r = dav(key, "LOCK", home+"/made.txt", lockBody)
-		status(t, "LOCK of nothing", r, 201, "")
-		bodyIs(t, dav(other, "GET", home+"/made.txt", nil).OK(200), "")
+		wantStatus(t, "LOCK of nothing", r, 201, "")
+		wantBody(t, dav(other, "GET", home+"/made.txt", nil).OK(200), "")
 		davUnlock(t, key, home+"/made.txt", r)
-		bodyIs(t, dav(other, "GET", home+"/made.txt", nil).OK(200), "")
+		wantBody(t, dav(other, "GET", home+"/made.txt", nil).OK(200), "")
 
 		// a deep lock covers what is below and what comes; one on what is below is in its way
 		inner := davLock(t, other, file)
-		all := told(t, "LOCK above a lock", dav(key, "LOCK", home+"/dir", lockBody, "Depth", "infinity"))
+		all := parseMultistatus(t, "LOCK above a lock", dav(key, "LOCK", home+"/dir", lockBody, "Depth", "infinity"))
 		if len(all) != 2 || all[0].path(t) != file || all[0].Status != statusLine("423") || all[1].path(t) != home+"/dir" || all[1].Status != statusLine("424") {
 			t.Errorf("LOCK above a lock: %+v", all)
 		}
-		status(t, "UNLOCK", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+inner+">"), 204, "")
+		wantStatus(t, "UNLOCK", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+inner+">"), 204, "")
 		deep := davLock(t, key, home+"/dir")
-		davLocked(t, "below", dav(other, "PUT", file, "x"), home+"/dir", deep)
-		davLocked(t, "a new member", dav(other, "PUT", home+"/dir/new", "x"), home+"/dir", deep)
-		davLocked(t, "a new folder", dav(other, "MKCOL", home+"/dir/new", nil), home+"/dir", deep)
-		status(t, "a new member, with the token", dav(key, "PUT", home+"/dir/new", "x", "If", "</webdav"+home+"/dir> (<"+deep+">)"), 201, "")
-		davLocked(t, "LOCK of nothing below, with the token", dav(key, "LOCK", home+"/dir/none", lockBody, "If", "(<"+deep+">)"), home+"/dir", deep)
-		davRefused(t, "which makes no file", dav(key, "GET", home+"/dir/none", nil), 404)
-		davRefused(t, "UNLOCK from below by another", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+deep+">"), 403)
-		status(t, "MOVE of all, with the token", dav(key, "MOVE", home+"/dir", nil, "Destination", "/webdav"+home+"/went", "If", "(<"+deep+">)"), 201, "")
-		status(t, "the lock stayed behind", dav(other, "PUT", home+"/went/new", "y"), 204, "")
-		sound(t, l, "in the end")
+		wantDAVLocked(t, "below", dav(other, "PUT", file, "x"), home+"/dir", deep)
+		wantDAVLocked(t, "a new member", dav(other, "PUT", home+"/dir/new", "x"), home+"/dir", deep)
+		wantDAVLocked(t, "a new folder", dav(other, "MKCOL", home+"/dir/new", nil), home+"/dir", deep)
+		wantStatus(t, "a new member, with the token", dav(key, "PUT", home+"/dir/new", "x", "If", "</webdav"+home+"/dir> (<"+deep+">)"), 201, "")
+		wantDAVLocked(t, "LOCK of nothing below, with the token", dav(key, "LOCK", home+"/dir/none", lockBody, "If", "(<"+deep+">)"), home+"/dir", deep)
+		wantDAVStatus(t, "which makes no file", dav(key, "GET", home+"/dir/none", nil), 404)
+		wantDAVStatus(t, "UNLOCK from below by another", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+deep+">"), 403)
+		wantStatus(t, "MOVE of all, with the token", dav(key, "MOVE", home+"/dir", nil, "Destination", "/webdav"+home+"/went", "If", "(<"+deep+">)"), 201, "")
+		wantStatus(t, "the lock stayed behind", dav(other, "PUT", home+"/went/new", "y"), 204, "")
+		checkOwnershipAndCharges(t, l, "in the end")
 	})
 }
 
@@ -170,10 +170,10 @@ func TestDAVLocksOfAKey(t *testing.T) {
 	}
 	dav(key, "PUT", "/home/alice/one%20more", "x").OK(201)
 	r := dav(key, "LOCK", "/home/alice/one%20more", lockBody)
-	davRefused(t, "the 101st", r, 507)
-	davRefused(t, "of nothing", dav(key, "LOCK", "/home/alice/nothing", lockBody), 507)
-	davRefused(t, "which makes no file", dav(key, "GET", "/home/alice/nothing", nil), 404)
-	status(t, "another key", dav(davKey(alice, M{"uploadPath": "/home/alice"}), "LOCK", "/home/alice/one%20more", lockBody, "Timeout", "Second-1"), 200, "")
+	wantDAVStatus(t, "the 101st", r, 507)
+	wantDAVStatus(t, "of nothing", dav(key, "LOCK", "/home/alice/nothing", lockBody), 507)
+	wantDAVStatus(t, "which makes no file", dav(key, "GET", "/home/alice/nothing", nil), 404)
+	wantStatus(t, "another key", dav(davKey(alice, M{"uploadPath": "/home/alice"}), "LOCK", "/home/alice/one%20more", lockBody, "Timeout", "Second-1"), 200, "")
 	l.Clock.Advance(time.Hour)
 	davLock(t, key, "/home/alice/one%20more")
 }
@@ -227,10 +227,10 @@ func TestDAVIf(t *testing.T) {
 			{free, "</webdav/x>", 400},
 		} {
 			header := strings.NewReplacer("TOKEN", token, "NONE", none, "FOREIGN", foreign, "ETAG", etag(row.path)).Replace(row.header)
-			status(t, "PUT "+row.path+", If: "+row.header, dav(key, "PUT", row.path, "y", "If", header), row.want, "")
+			wantStatus(t, "PUT "+row.path+", If: "+row.header, dav(key, "PUT", row.path, "y", "If", header), row.want, "")
 		}
 		// without a tag on what it makes of two resources (10.4.9): the source's lock and the target's both are needed
-		davLocked(t, "MOVE onto", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked), locked, token)
-		status(t, "with the token", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked, "If", "</webdav"+locked+"> (<"+token+">)"), 204, "")
+		wantDAVLocked(t, "MOVE onto", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked), locked, token)
+		wantStatus(t, "with the token", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked, "If", "</webdav"+locked+"> (<"+token+">)"), 204, "")
 	})
 }

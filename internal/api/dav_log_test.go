@@ -11,12 +11,12 @@ import (
 )
 
 // What WebDAV leaves in the access log, as it is written here by hand; listings and OPTIONS leave nothing, and no secret is anywhere.
-func TestWhatIsLoggedOfWebDAV(t *testing.T) {
+func TestDAVAccessLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		_, key := davHome(t, l, "alice")
-		before := len(logs(t, l, admin, "&action=webdav"))
+		before := len(accessLogs(t, l, admin, "&action=webdav"))
 		requests := func() int64 {
 			l.FlushLog()
 			n, err := l.Apps[0].Audit.Requests24h(t.Context())
@@ -74,7 +74,7 @@ func TestWhatIsLoggedOfWebDAV(t *testing.T) {
 		}
 		var have []string
 		secrets := 0
-		for _, e := range logs(t, l, admin, "&action=webdav")[before:] {
+		for _, e := range accessLogs(t, l, admin, "&action=webdav")[before:] {
 			if e.Username == nil || *e.Username != "alice" || e.KeyID == nil || e.Action != "webdav" || e.IP == nil || e.Count != 1 {
 				t.Errorf("who did it: %v", e)
 			}

@@ -38,7 +38,7 @@ func TestDAVPathVectors(t *testing.T) {
 				if len(bad.text) > 4900 && name[0] == 'D' {
 					continue // as long a header as any
 				}
-				r := ask("/home/alice/" + escaped(bad.text))
+				r := ask("/home/alice/" + percentEncode(bad.text))
 				what := fmt.Sprintf("%s: %.60q", name, bad.text)
 				switch {
 				case r.Err != nil || r.Status >= 500 || r.Status >= 300 && r.Status < 400 || strings.Contains(string(r.Body), secret):
@@ -49,9 +49,9 @@ func TestDAVPathVectors(t *testing.T) {
 				}
 			}
 		}
-		bodyIs(t, bob.Get("/home/bob/x").OK(200), secret)
-		same(t, "bob's home", names(bob, "/home/bob"), "x")
-		for _, name := range names(alice, "/home/alice") {
+		wantBody(t, bob.Get("/home/bob/x").OK(200), secret)
+		wantStrings(t, "bob's home", listNames(bob, "/home/bob"), "x")
+		for _, name := range listNames(alice, "/home/alice") {
 			known := slices.ContainsFunc(badPaths(), func(bad badPath) bool { return bad.literal && strings.TrimSuffix(bad.text, "/") == name })
 			if !known && name != "a" && name != "source.txt" {
 				t.Errorf("something was made: %q", name)
@@ -74,8 +74,8 @@ func TestDAVAddresses(t *testing.T) {
 			"//home/alice/Folder/plain.txt": "plain", "/./home/alice/Folder/plain.txt": "plain", home + "//Folder///plain.txt": "plain", home + "/%2E/Folder/plain.txt": "plain",
 			home + "/Folder/./plain.txt": "plain", home + "/Folder/plain.txt?x=1": "plain",
 		} {
-			bodyIs(t, dav(key, "GET", address, nil).OK(200), want)
-			status(t, "PROPFIND "+address, dav(key, "PROPFIND", address, nil), 207, "")
+			wantBody(t, dav(key, "GET", address, nil).OK(200), want)
+			wantStatus(t, "PROPFIND "+address, dav(key, "PROPFIND", address, nil), 207, "")
 		}
 		for address, want := range map[string][]int{
 			home + "/%2e%2e/alice/Folder/plain.txt": {400}, home + "/..%2falice": {400}, home + "/Folder%2fplain.txt": {400}, home + "/Folder/plain.txt%00": {400},
@@ -94,8 +94,8 @@ func TestDAVAddresses(t *testing.T) {
 			}
 		}
 		for _, address := range []string{"/webdav", "/webdav/", "/webdav//", "/webdav/."} { // the root, however it ends
-			r := told(t, address, key.Do(apptest.Request{Method: "PROPFIND", Path: address, Header: map[string][]string{"Depth": {"0"}}}))
-			equal(t, address, r[0].Hrefs, []string{"/webdav/"})
+			r := parseMultistatus(t, address, key.Do(apptest.Request{Method: "PROPFIND", Path: address, Header: map[string][]string{"Depth": {"0"}}}))
+			wantJSON(t, address, r[0].Hrefs, []string{"/webdav/"})
 		}
 		for _, address := range []string{"//webdav/home", "/WebDAV/home", "/webdavx/home", "/%77ebdav/home"} { // other addresses: no redirect to this one
 			if r := key.Do(apptest.Request{Method: "PROPFIND", Path: address}); r.Status < 400 || r.Status >= 500 {
@@ -104,21 +104,21 @@ func TestDAVAddresses(t *testing.T) {
 		}
 		// a slash at the end means a folder; a folder is found without it
 		for _, address := range []string{home + "/Folder", home + "/Folder/"} {
-			equal(t, address, told(t, address, dav(key, "PROPFIND", address, nil, "Depth", "0"))[0].Hrefs, []string{"/webdav/home/alice/Folder/"})
+			wantJSON(t, address, parseMultistatus(t, address, dav(key, "PROPFIND", address, nil, "Depth", "0"))[0].Hrefs, []string{"/webdav/home/alice/Folder/"})
 		}
-		davRefused(t, "PUT with a slash", dav(key, "PUT", home+"/new/", "x"), 405)
+		wantDAVStatus(t, "PUT with a slash", dav(key, "PUT", home+"/new/", "x"), 405)
 		dav(key, "MKCOL", home+"/made/", nil).OK(201)
-		davRefused(t, "MKCOL in the other form", dav(key, "MKCOL", home+"/Folder/cafe%CC%81.txt", nil), 405)
-		status(t, "PUT in the other form", dav(key, "PUT", home+"/Folder/cafe%CC%81.txt", "composed"), 204, "")
+		wantDAVStatus(t, "MKCOL in the other form", dav(key, "MKCOL", home+"/Folder/cafe%CC%81.txt", nil), 405)
+		wantStatus(t, "PUT in the other form", dav(key, "PUT", home+"/Folder/cafe%CC%81.txt", "composed"), 204, "")
 		dav(key, "PUT", home+"/Folder/PLAIN.txt", "capitals").OK(201)
-		bodyIs(t, dav(key, "GET", home+"/Folder/plain.txt", nil).OK(200), "plain")
+		wantBody(t, dav(key, "GET", home+"/Folder/plain.txt", nil).OK(200), "plain")
 
 		// names like others (C10, C11, C13, C14)
 		odd := []string{"CON", "aux.png", ".htaccess", "...", "a.", "a..b.txt", "a?b#c;d%20&+.png", "%2e%2e", "<>&\"'", "100%", "~", "a b", "😀", strings.Repeat("語", 255)}
 		for _, name := range odd {
 			dav(key, "PUT", home+"/made/"+url.PathEscape(name), name).OK(201)
 		}
-		shown := told(t, "odd names", dav(key, "PROPFIND", home+"/made", nil, "Depth", "1"))
+		shown := parseMultistatus(t, "odd names", dav(key, "PROPFIND", home+"/made", nil, "Depth", "1"))
 		if len(shown) != len(odd)+1 {
 			t.Fatalf("%d are listed, want %d", len(shown)-1, len(odd))
 		}
@@ -127,15 +127,15 @@ func TestDAVAddresses(t *testing.T) {
 			if !slices.Contains(odd, name) || one.live(t, "displayname") != name {
 				t.Errorf("%q is shown as %q", name, one.live(t, "displayname"))
 			}
-			bodyIs(t, key.Get(one.Hrefs[0]).OK(200), name)
+			wantBody(t, key.Get(one.Hrefs[0]).OK(200), name)
 			if strings.Trim(one.Hrefs[0], "/-._~%abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
 				t.Errorf("not all is escaped in %s", one.Hrefs[0])
 			}
-			status(t, "MOVE to the address told", dav(key, "MOVE", home+"/Folder/plain.txt", nil, "Destination", one.Hrefs[0]), 204, "")
-			status(t, "and back", dav(key, "MOVE", strings.TrimPrefix(one.Hrefs[0], "/webdav"), nil, "Destination", "/webdav"+home+"/Folder/plain.txt"), 201, "")
+			wantStatus(t, "MOVE to the address told", dav(key, "MOVE", home+"/Folder/plain.txt", nil, "Destination", one.Hrefs[0]), 204, "")
+			wantStatus(t, "and back", dav(key, "MOVE", strings.TrimPrefix(one.Hrefs[0], "/webdav"), nil, "Destination", "/webdav"+home+"/Folder/plain.txt"), 201, "")
 		}
-		davRefused(t, "256 characters", dav(key, "PUT", home+"/"+strings.Repeat("%E8%AA%9E", 256), "x"), 400)
-		davRefused(t, "65 levels", dav(key, "PROPFIND", strings.Repeat("/d", 65), nil), 400)
+		wantDAVStatus(t, "256 characters", dav(key, "PUT", home+"/"+strings.Repeat("%E8%AA%9E", 256), "x"), 400)
+		wantDAVStatus(t, "65 levels", dav(key, "PROPFIND", strings.Repeat("/d", 65), nil), 400)
 	})
 }
 
@@ -215,14 +215,14 @@ func TestDAVDestination(t *testing.T) {
 				if row.destination != "" {
 					header = []string{"Destination", row.destination}
 				}
-				davRefused(t, method+" "+row.source+" to "+row.destination, dav(key, method, "/home/alice"+row.source, nil, header...), row.want)
+				wantDAVStatus(t, method+" "+row.source+" to "+row.destination, dav(key, method, "/home/alice"+row.source, nil, header...), row.want)
 			}
 		}
-		same(t, "the home", members(t, key, "/home/alice"), "dir", "empty", "file", "other")
-		same(t, "the folder", members(t, key, "/home/alice/dir/sub"), "deep")
+		wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "dir", "empty", "file", "other")
+		wantStrings(t, "the folder", davMembers(t, key, "/home/alice/dir/sub"), "deep")
 		for _, destination := range []string{home + "/x", "http://larder.test" + home + "/x", "HTTP://LARDER.test:80" + home + "/x", "https://larder.test" + home + "/x", "/webdav//home/./alice/x", " " + home + "/x "} {
-			status(t, "COPY to "+destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination), 201, "")
-			status(t, "DELETE", dav(key, "DELETE", "/home/alice/x", nil), 204, "")
+			wantStatus(t, "COPY to "+destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination), 201, "")
+			wantStatus(t, "DELETE", dav(key, "DELETE", "/home/alice/x", nil), 204, "")
 		}
 
 		// Overwrite (RFC 4918, section 10.6)
@@ -230,38 +230,38 @@ func TestDAVDestination(t *testing.T) {
 			return dav(key, method, "/home/alice/file", nil, "Destination", home+"/other", "Overwrite", overwrite)
 		}
 		for _, method := range []string{"MOVE", "COPY"} {
-			davRefused(t, method+", Overwrite F", copied(method, "F"), 412)
-			davRefused(t, method+", Overwrite x", copied(method, "x"), 400)
-			davRefused(t, method+", Overwrite TT", copied(method, "TT"), 400)
-			davRefused(t, "a folder, Overwrite F", dav(key, method, "/home/alice/dir", nil, "Destination", home+"/empty", "Overwrite", "F"), 412)
+			wantDAVStatus(t, method+", Overwrite F", copied(method, "F"), 412)
+			wantDAVStatus(t, method+", Overwrite x", copied(method, "x"), 400)
+			wantDAVStatus(t, method+", Overwrite TT", copied(method, "TT"), 400)
+			wantDAVStatus(t, "a folder, Overwrite F", dav(key, method, "/home/alice/dir", nil, "Destination", home+"/empty", "Overwrite", "F"), 412)
 		}
-		bodyIs(t, dav(key, "GET", "/home/alice/other", nil).OK(200), "other")
-		same(t, "the home", members(t, key, "/home/alice"), "dir", "empty", "file", "other")
-		status(t, "COPY, Overwrite T", copied("COPY", "T"), 204, "")
-		bodyIs(t, dav(key, "GET", "/home/alice/other", nil).OK(200), "file")
+		wantBody(t, dav(key, "GET", "/home/alice/other", nil).OK(200), "other")
+		wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "dir", "empty", "file", "other")
+		wantStatus(t, "COPY, Overwrite T", copied("COPY", "T"), 204, "")
+		wantBody(t, dav(key, "GET", "/home/alice/other", nil).OK(200), "file")
 		put("/other", "other")
-		status(t, "MOVE, no Overwrite", dav(key, "MOVE", "/home/alice/file", nil, "Destination", home+"/other"), 204, "")
-		bodyIs(t, dav(key, "GET", "/home/alice/other", nil).OK(200), "file")
-		status(t, "where it was", dav(key, "GET", "/home/alice/file", nil), 404, "")
-		status(t, "MOVE, Overwrite F, to nothing", dav(key, "MOVE", "/home/alice/other", nil, "Destination", home+"/file", "Overwrite", "F"), 201, "")
-		status(t, "a folder over a folder", dav(key, "COPY", "/home/alice/dir", nil, "Destination", home+"/empty"), 204, "")
-		same(t, "which was replaced", members(t, key, "/home/alice/empty/sub"), "deep")
-		status(t, "a file over a folder", dav(key, "MOVE", "/home/alice/file", nil, "Destination", home+"/empty"), 204, "")
-		bodyIs(t, dav(key, "GET", "/home/alice/empty", nil).OK(200), "file")
-		status(t, "a folder over a file", dav(key, "MOVE", "/home/alice/dir", nil, "Destination", home+"/empty/"), 204, "")
-		same(t, "the home", members(t, key, "/home/alice"), "empty")
-		same(t, "the folder", members(t, key, "/home/alice/empty"), "sub")
+		wantStatus(t, "MOVE, no Overwrite", dav(key, "MOVE", "/home/alice/file", nil, "Destination", home+"/other"), 204, "")
+		wantBody(t, dav(key, "GET", "/home/alice/other", nil).OK(200), "file")
+		wantStatus(t, "where it was", dav(key, "GET", "/home/alice/file", nil), 404, "")
+		wantStatus(t, "MOVE, Overwrite F, to nothing", dav(key, "MOVE", "/home/alice/other", nil, "Destination", home+"/file", "Overwrite", "F"), 201, "")
+		wantStatus(t, "a folder over a folder", dav(key, "COPY", "/home/alice/dir", nil, "Destination", home+"/empty"), 204, "")
+		wantStrings(t, "which was replaced", davMembers(t, key, "/home/alice/empty/sub"), "deep")
+		wantStatus(t, "a file over a folder", dav(key, "MOVE", "/home/alice/file", nil, "Destination", home+"/empty"), 204, "")
+		wantBody(t, dav(key, "GET", "/home/alice/empty", nil).OK(200), "file")
+		wantStatus(t, "a folder over a file", dav(key, "MOVE", "/home/alice/dir", nil, "Destination", home+"/empty/"), 204, "")
+		wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "empty")
+		wantStrings(t, "the folder", davMembers(t, key, "/home/alice/empty"), "sub")
 
 		// Depth (RFC 4918, sections 9.8.3 and 9.9.2)
 		for depth, want := range map[string]int{"1": 400, "2": 400, "x": 400, "infinity,0": 400} {
-			davRefused(t, "COPY, Depth "+depth, dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", depth), want)
-			davRefused(t, "MOVE, Depth "+depth, dav(key, "MOVE", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", depth), want)
+			wantDAVStatus(t, "COPY, Depth "+depth, dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", depth), want)
+			wantDAVStatus(t, "MOVE, Depth "+depth, dav(key, "MOVE", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", depth), want)
 		}
-		davRefused(t, "MOVE, Depth 0", dav(key, "MOVE", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", "0"), 400)
-		status(t, "COPY, Depth 0", dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/shallow", "Depth", "0"), 201, "")
-		same(t, "of which nothing inside", members(t, key, "/home/alice/shallow"))
-		status(t, "COPY, Depth infinity", dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/deep/", "Depth", "Infinity"), 201, "")
-		same(t, "with all inside", members(t, key, "/home/alice/deep/sub"), "deep")
+		wantDAVStatus(t, "MOVE, Depth 0", dav(key, "MOVE", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", "0"), 400)
+		wantStatus(t, "COPY, Depth 0", dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/shallow", "Depth", "0"), 201, "")
+		wantStrings(t, "of which nothing inside", davMembers(t, key, "/home/alice/shallow"))
+		wantStatus(t, "COPY, Depth infinity", dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/deep/", "Depth", "Infinity"), 201, "")
+		wantStrings(t, "with all inside", davMembers(t, key, "/home/alice/deep/sub"), "deep")
 	})
 }
 
@@ -275,9 +275,9 @@ func TestDAVDestinationBehindAProxy(t *testing.T) {
 		"https://files.example:8443/webdav/home/alice/a": 201, "http://larder.test/webdav/home/alice/b": 201, "https://larder.test/webdav/home/alice/c": 201,
 		"https://files.example/webdav/home/alice/d": 502, "http://files.example:8443/webdav/home/alice/d": 502, "https://larder.test:8443/webdav/home/alice/d": 502,
 	} {
-		status(t, destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination), want, "")
+		wantStatus(t, destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination), want, "")
 	}
-	same(t, "the home", members(t, key, "/home/alice"), "a", "b", "c", "file")
+	wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "a", "b", "c", "file")
 }
 
 // A proxy that ends TLS in front of a service whose base_url, as the requests that reach it, says
@@ -292,9 +292,9 @@ func TestDAVDestinationBehindAProxyThatEndsTLS(t *testing.T) {
 		"https://files.example:8443/webdav/home/alice/d": 502, "https://files.example:80/webdav/home/alice/d": 502, "http://files.example:443/webdav/home/alice/d": 502,
 		"https://other.example/webdav/home/alice/d": 502, "http://files.example:8080/webdav/home/alice/d": 502,
 	} {
-		status(t, destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination), want, "")
+		wantStatus(t, destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination), want, "")
 	}
-	same(t, "the home", members(t, key, "/home/alice"), "a", "b", "c", "file")
+	wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "a", "b", "c", "file")
 }
 
 // Mounts, what is above one, and the root stay where they are (abuse case C23); what is there only as the way to a mount can be listed and nothing else; what
@@ -318,21 +318,21 @@ func TestDAVMountsAndReservedNames(t *testing.T) {
 				if !hasRoot && strings.Contains(path, "above") {
 					continue
 				}
-				davRefused(t, when+"DELETE "+path, dav(key, "DELETE", path, nil), 403)
-				davRefused(t, when+"MOVE "+path, dav(key, "MOVE", path, nil, "Destination", "/webdav/disk/moved"), 403)
+				wantDAVStatus(t, when+"DELETE "+path, dav(key, "DELETE", path, nil), 403)
+				wantDAVStatus(t, when+"MOVE "+path, dav(key, "MOVE", path, nil, "Destination", "/webdav/disk/moved"), 403)
 				for _, method := range []string{"MOVE", "COPY"} {
 					if r := dav(key, method, "/disk/f", nil, "Destination", "/webdav"+path); r.Status != 403 && r.Status != 409 {
 						t.Errorf("%s%s onto %s: %d %s", when, method, path, r.Status, r.Body)
 					}
 				}
-				davRefused(t, when+"PUT "+path, dav(key, "PUT", path, "x"), 405)
-				davRefused(t, when+"MKCOL "+path, dav(key, "MKCOL", path, nil), 405)
-				davRefused(t, when+"GET "+path, dav(key, "GET", path, nil), 405)
+				wantDAVStatus(t, when+"PUT "+path, dav(key, "PUT", path, "x"), 405)
+				wantDAVStatus(t, when+"MKCOL "+path, dav(key, "MKCOL", path, nil), 405)
+				wantDAVStatus(t, when+"GET "+path, dav(key, "GET", path, nil), 405)
 			}
 			for _, path := range []string{"/way", "/way/to"} {
-				davRefused(t, when+"PROPPATCH "+path, dav(key, "PROPPATCH", path, patchBody), 403)
-				davRefused(t, when+"LOCK "+path, dav(key, "LOCK", path, lockBody), 403)
-				davRefused(t, when+"COPY "+path, dav(key, "COPY", path, nil, "Destination", "/webdav/disk/copied"), 403)
+				wantDAVStatus(t, when+"PROPPATCH "+path, dav(key, "PROPPATCH", path, patchBody), 403)
+				wantDAVStatus(t, when+"LOCK "+path, dav(key, "LOCK", path, lockBody), 403)
+				wantDAVStatus(t, when+"COPY "+path, dav(key, "COPY", path, nil, "Destination", "/webdav/disk/copied"), 403)
 				for _, method := range []string{"PUT", "MKCOL", "LOCK"} {
 					body := any(nil)
 					if method == "LOCK" {
@@ -348,35 +348,35 @@ func TestDAVMountsAndReservedNames(t *testing.T) {
 					}
 				}
 			}
-			same(t, when+"a virtual folder", members(t, key, "/way"), "to")
-			same(t, when+"and the next", members(t, key, "/way/to"), "deep")
+			wantStrings(t, when+"a virtual folder", davMembers(t, key, "/way"), "to")
+			wantStrings(t, when+"and the next", davMembers(t, key, "/way/to"), "deep")
 			for path, content := range map[string]string{"/disk/f": "disk", "/way/to/deep/f": "deep"} {
-				bodyIs(t, dav(key, "GET", path, nil).OK(200), content)
+				wantBody(t, dav(key, "GET", path, nil).OK(200), content)
 			}
-			virtual := told(t, "a virtual folder", dav(key, "PROPFIND", "/way", nil, "Depth", "0"))[0]
+			virtual := parseMultistatus(t, "a virtual folder", dav(key, "PROPFIND", "/way", nil, "Depth", "0"))[0]
 			if e, code := virtual.has("DAV:", "resourcetype"); code != "200" || e.at("collection").XMLName.Local == "" {
 				t.Errorf("%sresourcetype %v", when, e)
 			}
 		}
 		try("", true)
-		same(t, "the root", members(t, key, "/"), "above", "disk", "home", "public", "source", "uploads", "way")
-		same(t, "above a mount", members(t, key, "/above"), "f", "inner")
+		wantStrings(t, "the root", davMembers(t, key, "/"), "above", "disk", "home", "public", "source", "uploads", "way")
+		wantStrings(t, "above a mount", davMembers(t, key, "/above"), "f", "inner")
 		for _, name := range []string{"api", "webdav", "share", "app", "favicon.ico", "robots.txt", "API", "WebDAV", "Robots.txt", "Share"} {
 			for _, method := range []string{"PUT", "MKCOL", "LOCK"} {
 				body := any(nil)
 				if method == "LOCK" {
 					body = lockBody
 				}
-				davRefused(t, method+" "+name, dav(key, method, "/"+name, body), 400)
+				wantDAVStatus(t, method+" "+name, dav(key, method, "/"+name, body), 400)
 			}
 			for _, method := range []string{"MOVE", "COPY"} {
-				davRefused(t, method+" to "+name, dav(key, method, "/source", nil, "Destination", "/webdav/"+name), 400)
+				wantDAVStatus(t, method+" to "+name, dav(key, method, "/source", nil, "Destination", "/webdav/"+name), 400)
 			}
-			status(t, "below the root", dav(key, "PUT", "/above/"+name, "x"), 201, "")
+			wantStatus(t, "below the root", dav(key, "PUT", "/above/"+name, "x"), 201, "")
 		}
-		status(t, "what lies in it, by its name", dav(key, "PROPFIND", "/webdav", nil), 404, "")
-		change(t, l, "DELETE FROM mounts WHERE mount_path = '/'")
+		wantStatus(t, "what lies in it, by its name", dav(key, "PROPFIND", "/webdav", nil), 404, "")
+		execAndRaiseVersion(t, l, "DELETE FROM mounts WHERE mount_path = '/'")
 		try("without a mount at the root: ", false)
-		same(t, "without a mount at the root", members(t, key, "/"), "above", "disk", "way")
+		wantStrings(t, "without a mount at the root", davMembers(t, key, "/"), "above", "disk", "way")
 	})
 }

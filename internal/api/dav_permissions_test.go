@@ -8,8 +8,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// davAct is a request about an entry, and what lets it be made.
-type davAct struct {
+// davRequest is a request about an entry, and what lets it be made.
+type davRequest struct {
 	name, method string
 	body         any
 	header       []string
@@ -24,7 +24,7 @@ const (
 func davUnlock(t *testing.T, c *apptest.Client, path string, r *apptest.Reply) {
 	t.Helper()
 	if token := r.Header.Get("Lock-Token"); token != "" {
-		status(t, "UNLOCK "+path, dav(c, "UNLOCK", path, nil, "Lock-Token", token), 204, "")
+		wantStatus(t, "UNLOCK "+path, dav(c, "UNLOCK", path, nil, "Lock-Token", token), 204, "")
 	}
 }
 
@@ -49,70 +49,70 @@ func TestDAVPermissions(t *testing.T) {
 		dav(keys["w"], "PUT", root+"/there.txt", "there").OK(201)
 		// what is wanted of a key, r, w or d each, for another status than 403
 		for i, row := range []struct {
-			act   davAct
+			act   davRequest
 			path  string
 			needs string
 			want  int
 		}{
-			{davAct{"PROPFIND of a file", "PROPFIND", nil, []string{"Depth", "0"}}, root + "/there.txt", "r", 207},
-			{davAct{"PROPFIND of a folder", "PROPFIND", nil, nil}, root + "/folder", "r", 207},
-			{davAct{"PROPFIND of nothing", "PROPFIND", nil, nil}, root + "/none", "r", 404},
-			{davAct{"PROPFIND outside", "PROPFIND", nil, nil}, "/home/alice/outer.txt", "r", 207},
-			{davAct{"PROPFIND of others", "PROPFIND", nil, nil}, "/home/bob/his.txt", "-", 0},
-			{davAct{"PROPFIND of nothing of others", "PROPFIND", nil, nil}, "/home/bob/none", "-", 0},
-			{davAct{"GET", "GET", nil, nil}, root + "/there.txt", "r", 200},
-			{davAct{"HEAD", "HEAD", nil, nil}, root + "/there.txt", "r", 200},
-			{davAct{"GET of nothing", "GET", nil, nil}, root + "/none", "r", 404},
-			{davAct{"HEAD of nothing", "HEAD", nil, nil}, root + "/none", "r", 404},
-			{davAct{"GET outside", "GET", nil, nil}, "/home/alice/outer.txt", "r", 200},
-			{davAct{"GET of others", "GET", nil, nil}, "/home/bob/his.txt", "-", 0},
-			{davAct{"GET of nothing of others", "GET", nil, nil}, "/home/bob/none", "-", 0},
-			{davAct{"PUT", "PUT", "x", nil}, root + "/new.txt", "w", 201},
-			{davAct{"PUT over", "PUT", "x", nil}, root + "/there.txt", "w", 204},
-			{davAct{"PUT below nothing", "PUT", "x", nil}, root + "/none/x", "w", 409},
-			{davAct{"PUT outside", "PUT", "x", nil}, "/home/alice/new.txt", "-", 0},
-			{davAct{"PUT over outside", "PUT", "x", nil}, "/home/alice/outer.txt", "-", 0},
-			{davAct{"PUT beside the root", "PUT", "x", nil}, "/home/alice/root-evil", "-", 0}, // abuse case C15
-			{davAct{"PUT over others", "PUT", "x", nil}, "/home/bob/his.txt", "-", 0},
-			{davAct{"PUT at others", "PUT", "x", nil}, "/home/bob/none", "-", 0},
-			{davAct{"MKCOL", "MKCOL", nil, nil}, root + "/new", "w", 201},
-			{davAct{"MKCOL below nothing", "MKCOL", nil, nil}, root + "/none/x", "w", 409},
-			{davAct{"MKCOL outside", "MKCOL", nil, nil}, "/home/alice/new", "-", 0},
-			{davAct{"MKCOL at others", "MKCOL", nil, nil}, "/home/bob/new", "-", 0},
-			{davAct{"DELETE", "DELETE", nil, nil}, root + "/there.txt", "d", 204},
-			{davAct{"DELETE of nothing", "DELETE", nil, nil}, root + "/none", "d", 404},
-			{davAct{"DELETE outside", "DELETE", nil, nil}, "/home/alice/outer.txt", "-", 0},
-			{davAct{"DELETE of nothing outside", "DELETE", nil, nil}, "/home/alice/none", "-", 0},
-			{davAct{"DELETE of others", "DELETE", nil, nil}, "/home/bob/his.txt", "-", 0},
-			{davAct{"DELETE of nothing of others", "DELETE", nil, nil}, "/home/bob/none", "-", 0},
-			{davAct{"MOVE", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/there.txt", "wd", 201},
-			{davAct{"MOVE out", "MOVE", nil, []string{"Destination", "/webdav/home/alice/to.txt"}}, root + "/there.txt", "-", 0},
-			{davAct{"MOVE over, out", "MOVE", nil, []string{"Destination", "/webdav/home/alice/outer.txt"}}, root + "/there.txt", "-", 0},
-			{davAct{"MOVE in", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/alice/outer.txt", "-", 0},
-			{davAct{"MOVE of nothing, in", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/alice/none", "-", 0},
-			{davAct{"MOVE to others", "MOVE", nil, []string{"Destination", "/webdav/home/bob/to.txt"}}, root + "/there.txt", "-", 0},
-			{davAct{"MOVE to others, over", "MOVE", nil, []string{"Destination", "/webdav/home/bob/his.txt"}}, root + "/there.txt", "-", 0},
-			{davAct{"MOVE from others", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/bob/his.txt", "-", 0},
-			{davAct{"MOVE to others, without Overwrite", "MOVE", nil, []string{"Destination", "/webdav/home/bob/his.txt", "Overwrite", "F"}}, root + "/there.txt", "-", 0},
-			{davAct{"COPY", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/there.txt", "rw", 201},
-			{davAct{"COPY of nothing", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/none", "r", 404},
-			{davAct{"MOVE of nothing", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/none", "d", 404},
-			{davAct{"COPY in", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/alice/outer.txt", "rw", 201},
-			{davAct{"COPY out", "COPY", nil, []string{"Destination", "/webdav/home/alice/to.txt"}}, root + "/there.txt", "-", 0},
-			{davAct{"COPY from others", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/bob/his.txt", "-", 0},
-			{davAct{"COPY to others, over", "COPY", nil, []string{"Destination", "/webdav/home/bob/his.txt"}}, root + "/there.txt", "-", 0},
-			{davAct{"PROPPATCH", "PROPPATCH", patchBody, nil}, root + "/there.txt", "w", 207},
-			{davAct{"PROPPATCH of nothing", "PROPPATCH", patchBody, nil}, root + "/none", "w", 404},
-			{davAct{"PROPPATCH outside", "PROPPATCH", patchBody, nil}, "/home/alice/outer.txt", "-", 0},
-			{davAct{"PROPPATCH of others", "PROPPATCH", patchBody, nil}, "/home/bob/his.txt", "-", 0},
-			{davAct{"LOCK", "LOCK", lockBody, nil}, root + "/there.txt", "w", 200},
-			{davAct{"LOCK of a folder", "LOCK", lockBody, nil}, root + "/folder", "w", 200},
-			{davAct{"LOCK of nothing", "LOCK", lockBody, nil}, root + "/made.txt", "w", 201},
-			{davAct{"LOCK of nothing below nothing", "LOCK", lockBody, nil}, root + "/none/made.txt", "w", 409},
-			{davAct{"LOCK outside", "LOCK", lockBody, nil}, "/home/alice/outer.txt", "-", 0},
-			{davAct{"LOCK of nothing outside", "LOCK", lockBody, nil}, "/home/alice/made.txt", "-", 0},
-			{davAct{"LOCK of others", "LOCK", lockBody, nil}, "/home/bob/his.txt", "-", 0},
-			{davAct{"LOCK of nothing of others", "LOCK", lockBody, nil}, "/home/bob/none", "-", 0},
+			{davRequest{"PROPFIND of a file", "PROPFIND", nil, []string{"Depth", "0"}}, root + "/there.txt", "r", 207},
+			{davRequest{"PROPFIND of a folder", "PROPFIND", nil, nil}, root + "/folder", "r", 207},
+			{davRequest{"PROPFIND of nothing", "PROPFIND", nil, nil}, root + "/none", "r", 404},
+			{davRequest{"PROPFIND outside", "PROPFIND", nil, nil}, "/home/alice/outer.txt", "r", 207},
+			{davRequest{"PROPFIND of others", "PROPFIND", nil, nil}, "/home/bob/his.txt", "-", 0},
+			{davRequest{"PROPFIND of nothing of others", "PROPFIND", nil, nil}, "/home/bob/none", "-", 0},
+			{davRequest{"GET", "GET", nil, nil}, root + "/there.txt", "r", 200},
+			{davRequest{"HEAD", "HEAD", nil, nil}, root + "/there.txt", "r", 200},
+			{davRequest{"GET of nothing", "GET", nil, nil}, root + "/none", "r", 404},
+			{davRequest{"HEAD of nothing", "HEAD", nil, nil}, root + "/none", "r", 404},
+			{davRequest{"GET outside", "GET", nil, nil}, "/home/alice/outer.txt", "r", 200},
+			{davRequest{"GET of others", "GET", nil, nil}, "/home/bob/his.txt", "-", 0},
+			{davRequest{"GET of nothing of others", "GET", nil, nil}, "/home/bob/none", "-", 0},
+			{davRequest{"PUT", "PUT", "x", nil}, root + "/new.txt", "w", 201},
+			{davRequest{"PUT over", "PUT", "x", nil}, root + "/there.txt", "w", 204},
+			{davRequest{"PUT below nothing", "PUT", "x", nil}, root + "/none/x", "w", 409},
+			{davRequest{"PUT outside", "PUT", "x", nil}, "/home/alice/new.txt", "-", 0},
+			{davRequest{"PUT over outside", "PUT", "x", nil}, "/home/alice/outer.txt", "-", 0},
+			{davRequest{"PUT beside the root", "PUT", "x", nil}, "/home/alice/root-evil", "-", 0}, // abuse case C15
+			{davRequest{"PUT over others", "PUT", "x", nil}, "/home/bob/his.txt", "-", 0},
+			{davRequest{"PUT at others", "PUT", "x", nil}, "/home/bob/none", "-", 0},
+			{davRequest{"MKCOL", "MKCOL", nil, nil}, root + "/new", "w", 201},
+			{davRequest{"MKCOL below nothing", "MKCOL", nil, nil}, root + "/none/x", "w", 409},
+			{davRequest{"MKCOL outside", "MKCOL", nil, nil}, "/home/alice/new", "-", 0},
+			{davRequest{"MKCOL at others", "MKCOL", nil, nil}, "/home/bob/new", "-", 0},
+			{davRequest{"DELETE", "DELETE", nil, nil}, root + "/there.txt", "d", 204},
+			{davRequest{"DELETE of nothing", "DELETE", nil, nil}, root + "/none", "d", 404},
+			{davRequest{"DELETE outside", "DELETE", nil, nil}, "/home/alice/outer.txt", "-", 0},
+			{davRequest{"DELETE of nothing outside", "DELETE", nil, nil}, "/home/alice/none", "-", 0},
+			{davRequest{"DELETE of others", "DELETE", nil, nil}, "/home/bob/his.txt", "-", 0},
+			{davRequest{"DELETE of nothing of others", "DELETE", nil, nil}, "/home/bob/none", "-", 0},
+			{davRequest{"MOVE", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/there.txt", "wd", 201},
+			{davRequest{"MOVE out", "MOVE", nil, []string{"Destination", "/webdav/home/alice/to.txt"}}, root + "/there.txt", "-", 0},
+			{davRequest{"MOVE over, out", "MOVE", nil, []string{"Destination", "/webdav/home/alice/outer.txt"}}, root + "/there.txt", "-", 0},
+			{davRequest{"MOVE in", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/alice/outer.txt", "-", 0},
+			{davRequest{"MOVE of nothing, in", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/alice/none", "-", 0},
+			{davRequest{"MOVE to others", "MOVE", nil, []string{"Destination", "/webdav/home/bob/to.txt"}}, root + "/there.txt", "-", 0},
+			{davRequest{"MOVE to others, over", "MOVE", nil, []string{"Destination", "/webdav/home/bob/his.txt"}}, root + "/there.txt", "-", 0},
+			{davRequest{"MOVE from others", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/bob/his.txt", "-", 0},
+			{davRequest{"MOVE to others, without Overwrite", "MOVE", nil, []string{"Destination", "/webdav/home/bob/his.txt", "Overwrite", "F"}}, root + "/there.txt", "-", 0},
+			{davRequest{"COPY", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/there.txt", "rw", 201},
+			{davRequest{"COPY of nothing", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/none", "r", 404},
+			{davRequest{"MOVE of nothing", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/none", "d", 404},
+			{davRequest{"COPY in", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/alice/outer.txt", "rw", 201},
+			{davRequest{"COPY out", "COPY", nil, []string{"Destination", "/webdav/home/alice/to.txt"}}, root + "/there.txt", "-", 0},
+			{davRequest{"COPY from others", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/bob/his.txt", "-", 0},
+			{davRequest{"COPY to others, over", "COPY", nil, []string{"Destination", "/webdav/home/bob/his.txt"}}, root + "/there.txt", "-", 0},
+			{davRequest{"PROPPATCH", "PROPPATCH", patchBody, nil}, root + "/there.txt", "w", 207},
+			{davRequest{"PROPPATCH of nothing", "PROPPATCH", patchBody, nil}, root + "/none", "w", 404},
+			{davRequest{"PROPPATCH outside", "PROPPATCH", patchBody, nil}, "/home/alice/outer.txt", "-", 0},
+			{davRequest{"PROPPATCH of others", "PROPPATCH", patchBody, nil}, "/home/bob/his.txt", "-", 0},
+			{davRequest{"LOCK", "LOCK", lockBody, nil}, root + "/there.txt", "w", 200},
+			{davRequest{"LOCK of a folder", "LOCK", lockBody, nil}, root + "/folder", "w", 200},
+			{davRequest{"LOCK of nothing", "LOCK", lockBody, nil}, root + "/made.txt", "w", 201},
+			{davRequest{"LOCK of nothing below nothing", "LOCK", lockBody, nil}, root + "/none/made.txt", "w", 409},
+			{davRequest{"LOCK outside", "LOCK", lockBody, nil}, "/home/alice/outer.txt", "-", 0},
+			{davRequest{"LOCK of nothing outside", "LOCK", lockBody, nil}, "/home/alice/made.txt", "-", 0},
+			{davRequest{"LOCK of others", "LOCK", lockBody, nil}, "/home/bob/his.txt", "-", 0},
+			{davRequest{"LOCK of nothing of others", "LOCK", lockBody, nil}, "/home/bob/none", "-", 0},
 		} {
 			for letters, key := range keys {
 				want := 403
@@ -122,9 +122,9 @@ func TestDAVPermissions(t *testing.T) {
 				what := fmt.Sprintf("%d %s by %s", i, row.act.name, letters)
 				r := dav(key, row.act.method, row.path, row.act.body, row.act.header...)
 				if want >= 400 {
-					davRefused(t, what, r, want)
+					wantDAVStatus(t, what, r, want)
 				} else {
-					status(t, what, r, want, "")
+					wantStatus(t, what, r, want, "")
 				}
 				davUnlock(t, key, row.path, r)
 				if r.Status == 201 || r.Status == 204 {
@@ -135,11 +135,11 @@ func TestDAVPermissions(t *testing.T) {
 				}
 			}
 		}
-		same(t, "in the root", names(alice, root), "folder", "there.txt")
-		same(t, "outside the root", names(alice, "/home/alice"), "root", "outer.txt")
-		bodyIs(t, alice.Get("/home/alice/outer.txt").OK(200), "outer")
-		same(t, "bob's home", names(bob, "/home/bob"), "his.txt")
-		bodyIs(t, bob.Get("/home/bob/his.txt").OK(200), "his")
+		wantStrings(t, "in the root", listNames(alice, root), "folder", "there.txt")
+		wantStrings(t, "outside the root", listNames(alice, "/home/alice"), "root", "outer.txt")
+		wantBody(t, alice.Get("/home/alice/outer.txt").OK(200), "outer")
+		wantStrings(t, "bob's home", listNames(bob, "/home/bob"), "his.txt")
+		wantBody(t, bob.Get("/home/bob/his.txt").OK(200), "his")
 	})
 }
 
@@ -148,7 +148,7 @@ func TestDAVByRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
-		id := userID(t, admin, "alice")
+		id := userIDOf(t, admin, "alice")
 		key := davKey(alice, M{"uploadPath": "/"})
 		for _, dir := range []string{"seen", "created", "denied", "narrow"} {
 			mkdir(admin, "/", dir)
@@ -220,9 +220,9 @@ func TestDAVByRules(t *testing.T) {
 			r := dav(key, row.method, row.path, row.body, row.header...)
 			what := fmt.Sprint(row.method, " ", row.path, " ", row.header)
 			if row.want >= 400 {
-				davRefused(t, what, r, row.want)
+				wantDAVStatus(t, what, r, row.want)
 			} else {
-				status(t, what, r, row.want, "")
+				wantStatus(t, what, r, row.want, "")
 			}
 			if strings.Contains(string(r.Body), "barred/kept") || strings.Contains(string(r.Body), "theirs\n") {
 				t.Errorf("%s: it tells %s", what, r.Body)
@@ -230,18 +230,18 @@ func TestDAVByRules(t *testing.T) {
 		}
 		// LOCK of nothing takes the permission to write, and then leaves no file behind when the lock is refused
 		r := dav(key, "LOCK", "/narrow/locked.txt", lockBody)
-		if _, left := map[string]bool{}[""], names(admin, "/narrow"); r.Status == 403 && len(left) != 2 {
+		if _, left := map[string]bool{}[""], listNames(admin, "/narrow"); r.Status == 403 && len(left) != 2 {
 			t.Errorf("LOCK where update is denied: %d, and in the folder %q", r.Status, left)
 		}
 		davUnlock(t, key, "/narrow/locked.txt", r)
 		for _, dir := range []string{"seen", "created", "denied", "narrow"} {
-			bodyIs(t, admin.Get("/"+dir+"/theirs.txt").OK(200), "theirs")
+			wantBody(t, admin.Get("/"+dir+"/theirs.txt").OK(200), "theirs")
 		}
-		bodyIs(t, admin.Get("/narrow/new.txt").OK(200), "x")
-		bodyIs(t, admin.Get("/home/alice/mixed/barred/kept.txt").OK(200), "kept")
-		bodyIs(t, alice.Get("/home/alice/mine.txt").OK(200), "mine")
-		same(t, "what the key sees of the root", members(t, key, "/"), "created", "home", "narrow", "public", "seen", "uploads")
-		same(t, "what it sees of the folder", members(t, key, "/home/alice/mixed"))
+		wantBody(t, admin.Get("/narrow/new.txt").OK(200), "x")
+		wantBody(t, admin.Get("/home/alice/mixed/barred/kept.txt").OK(200), "kept")
+		wantBody(t, alice.Get("/home/alice/mine.txt").OK(200), "mine")
+		wantStrings(t, "what the key sees of the root", davMembers(t, key, "/"), "created", "home", "narrow", "public", "seen", "uploads")
+		wantStrings(t, "what it sees of the folder", davMembers(t, key, "/home/alice/mixed"))
 	})
 }
 
@@ -257,24 +257,24 @@ func TestDAVKeyAndOwner(t *testing.T) {
 		}
 		made := alice.Post("/api/keys/", newKey(M{"permissions": []string{"read", "write"}, "protocols": []string{"webdav"}, "uploadPath": "/home/alice"})).OK(201)
 		key := l.Client(t)
-		key.Header.Set("Authorization", basic(made.Text("key.fullToken")))
+		key.Header.Set("Authorization", basicAuth(made.Text("key.fullToken")))
 		addRule(admin, M{"pathPattern": "/home/alice/b/**", "effect": "deny", "apiKeyId": made.Text("key.id")})
-		status(t, "what is left to it", dav(key, "GET", "/home/alice/a/f.txt", nil), 200, "")
-		davRefused(t, "what its rule takes", dav(key, "GET", "/home/alice/b/f.txt", nil), 403)
-		davRefused(t, "what its rule takes", dav(key, "PUT", "/home/alice/b/new", "x"), 403)
-		davRefused(t, "what its rule takes", dav(key, "COPY", "/home/alice/a/f.txt", nil, "Destination", "/webdav/home/alice/b/new"), 403)
-		same(t, "what it sees", members(t, key, "/home/alice"), "a")
-		bodyIs(t, alice.Get("/home/alice/b/f.txt").OK(200), "b")
+		wantStatus(t, "what is left to it", dav(key, "GET", "/home/alice/a/f.txt", nil), 200, "")
+		wantDAVStatus(t, "what its rule takes", dav(key, "GET", "/home/alice/b/f.txt", nil), 403)
+		wantDAVStatus(t, "what its rule takes", dav(key, "PUT", "/home/alice/b/new", "x"), 403)
+		wantDAVStatus(t, "what its rule takes", dav(key, "COPY", "/home/alice/a/f.txt", nil, "Destination", "/webdav/home/alice/b/new"), 403)
+		wantStrings(t, "what it sees", davMembers(t, key, "/home/alice"), "a")
+		wantBody(t, alice.Get("/home/alice/b/f.txt").OK(200), "b")
 
 		only := davKey(alice, M{"name": "only", "uploadPath": "/home/alice/a", "rootOnly": true})
-		bodyIs(t, dav(only, "GET", "/home/alice/a/f.txt", nil).OK(200), "a")
+		wantBody(t, dav(only, "GET", "/home/alice/a/f.txt", nil).OK(200), "a")
 		for _, path := range []string{"/home/alice/b/f.txt", "/home/alice/b", "/home/alice/none", "/public"} {
-			davRefused(t, "with rootOnly, "+path, dav(only, "PROPFIND", path, nil), 403)
-			davRefused(t, "with rootOnly, "+path, dav(only, "GET", path, nil), 403)
+			wantDAVStatus(t, "with rootOnly, "+path, dav(only, "PROPFIND", path, nil), 403)
+			wantDAVStatus(t, "with rootOnly, "+path, dav(only, "GET", path, nil), 403)
 		}
-		davRefused(t, "with rootOnly", dav(only, "COPY", "/home/alice/b/f.txt", nil, "Destination", "/webdav/home/alice/a/new"), 403)
+		wantDAVStatus(t, "with rootOnly", dav(only, "COPY", "/home/alice/b/f.txt", nil, "Destination", "/webdav/home/alice/a/new"), 403)
 		for at, below := range map[string]string{"/": "home", "/home": "alice", "/home/alice": "a"} {
-			same(t, "with rootOnly, in "+at, members(t, only, at), below)
+			wantStrings(t, "with rootOnly, in "+at, davMembers(t, only, at), below)
 		}
 	})
 }

@@ -24,7 +24,7 @@ func TestDAVPropfindRequests(t *testing.T) {
 	for _, name := range []string{"/dir", "/dir/sub"} {
 		dav(key, "MKCOL", "/home/alice"+name, nil).OK(201)
 	}
-	sized := func(size int) string {
+	bodyOfSize := func(size int) string {
 		text := propOf("getetag")
 		return text + strings.Repeat(" ", size-len(text))
 	}
@@ -40,8 +40,8 @@ func TestDAVPropfindRequests(t *testing.T) {
 		"half of it":       {"0", `<propfind xmlns="DAV:"><allprop/>`, 400},
 		"no namespace":     {"0", `<propfind><allprop/></propfind>`, 400},
 		"another root":     {"0", patchBody, 400},
-		"64 KiB":           {"0", sized(65536), 207},
-		"a byte more":      {"0", sized(65537), 413},
+		"64 KiB":           {"0", bodyOfSize(65536), 207},
+		"a byte more":      {"0", bodyOfSize(65537), 413},
 		"Depth 2":          {"2", "", 400},
 		"Depth garbage":    {"x", "", 400},
 		"Depth -1":         {"-1", "", 400},
@@ -49,15 +49,15 @@ func TestDAVPropfindRequests(t *testing.T) {
 		"Depth INFINITY":   {"INFINITY", "", 403},
 		"everything":       {"0", `<propfind xmlns="DAV:"><allprop/></propfind>`, 207},
 		"names":            {"0", `<propfind xmlns="DAV:"><propname/></propfind>`, 207},
-		"257 properties":   {"0", `<propfind xmlns="DAV:"><prop>` + numbered("p", 257) + `</prop></propfind>`, 400},
+		"257 properties":   {"0", `<propfind xmlns="DAV:"><prop>` + numberedPath("p", 257) + `</prop></propfind>`, 400},
 		"no property":      {"0", `<propfind xmlns="DAV:"><prop/></propfind>`, 207},
 		"unknown elements": {"0", `<propfind xmlns="DAV:"><x xmlns="u:x"/><allprop/></propfind>`, 207},
 	} {
 		r := dav(key, "PROPFIND", at, row.body, "Depth", row.depth)
 		if row.want >= 400 {
-			davRefused(t, name, r, row.want)
+			wantDAVStatus(t, name, r, row.want)
 		}
-		status(t, name, r, row.want, "")
+		wantStatus(t, name, r, row.want, "")
 		if row.want == 403 && !strings.Contains(string(r.Body), "propfind-finite-depth") {
 			t.Errorf("%s: %s", name, r.Body)
 		}
@@ -67,11 +67,11 @@ func TestDAVPropfindRequests(t *testing.T) {
 		if depth != "" {
 			header = []string{"Depth", depth}
 		}
-		equal(t, "responses at Depth "+depth, len(told(t, depth, dav(key, "PROPFIND", at, nil, header...))), want)
+		wantJSON(t, "responses at Depth "+depth, len(parseMultistatus(t, depth, dav(key, "PROPFIND", at, nil, header...))), want)
 	}
 }
 
-func numbered(name string, n int) string {
+func numberedPath(name string, n int) string {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, `<%s%d xmlns="u:x"/>`, name, i)
@@ -91,8 +91,8 @@ func TestDAVLiveProperties(t *testing.T) {
 		l.Clock.Advance(90 * time.Second)
 		changed := l.Clock.Now()
 		etag := dav(key, "PUT", file, "content").OK(204).Header.Get("ETag")
-		all := told(t, "allprop", dav(key, "PROPFIND", file, nil, "Depth", "0"))[0]
-		equal(t, "href", all.Hrefs[0], "/webdav"+file)
+		all := parseMultistatus(t, "allprop", dav(key, "PROPFIND", file, nil, "Depth", "0"))[0]
+		wantJSON(t, "href", all.Hrefs[0], "/webdav"+file)
 		for name, want := range map[string]string{
 			"creationdate": made.UTC().Format("2006-01-02T15:04:05Z"), "getlastmodified": changed.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"), "getetag": etag,
 			"getcontentlength": "7", "getcontenttype": "text/plain; charset=utf-8", "displayname": "a.txt", "resourcetype": "", "lockdiscovery": "",
@@ -101,21 +101,21 @@ func TestDAVLiveProperties(t *testing.T) {
 				t.Errorf("%s is %q, want %q", name, got, want)
 			}
 		}
-		headerIs(t, dav(key, "GET", file, nil).OK(200), "Last-Modified", all.live(t, "getlastmodified"))
+		wantHeader(t, dav(key, "GET", file, nil).OK(200), "Last-Modified", all.live(t, "getlastmodified"))
 		locks, _ := all.has("DAV:", "supportedlock")
 		var scopes []string
 		for _, entry := range locks.All {
 			scopes = append(scopes, entry.at("lockscope").All[0].XMLName.Local+" "+entry.at("locktype").All[0].XMLName.Local)
 		}
 		slices.Sort(scopes)
-		same(t, "supportedlock", scopes, "exclusive write", "shared write")
+		wantStrings(t, "supportedlock", scopes, "exclusive write", "shared write")
 		for _, name := range []string{"quota-used-bytes", "quota-available-bytes"} { // by name only: RFC 4331, section 2
 			if _, code := all.has("DAV:", name); code != "" {
 				t.Errorf("allprop has %s", name)
 			}
 		}
-		folder := told(t, "a folder", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "0"))[0]
-		equal(t, "href", folder.Hrefs[0], "/webdav/home/alice/")
+		folder := parseMultistatus(t, "a folder", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "0"))[0]
+		wantJSON(t, "href", folder.Hrefs[0], "/webdav/home/alice/")
 		if e, _ := folder.has("DAV:", "resourcetype"); e.at("collection").XMLName.Local == "" {
 			t.Error("a folder is no collection")
 		}
@@ -125,42 +125,42 @@ func TestDAVLiveProperties(t *testing.T) {
 			}
 		}
 		quota := func(c *apptest.Client, path string) davResponse {
-			return told(t, "quota", dav(c, "PROPFIND", path, propOf("quota-used-bytes", "quota-available-bytes"), "Depth", "0"))[0]
+			return parseMultistatus(t, "quota", dav(c, "PROPFIND", path, propOf("quota-used-bytes", "quota-available-bytes"), "Depth", "0"))[0]
 		}
-		equal(t, "used", quota(key, "/home/alice").live(t, "quota-used-bytes"), "7")
-		equal(t, "available", quota(key, "/home/alice").live(t, "quota-available-bytes"), "993")
-		equal(t, "used, without a limit", quota(free, "/home/free").live(t, "quota-used-bytes"), "0")
+		wantJSON(t, "used", quota(key, "/home/alice").live(t, "quota-used-bytes"), "7")
+		wantJSON(t, "available", quota(key, "/home/alice").live(t, "quota-available-bytes"), "993")
+		wantJSON(t, "used, without a limit", quota(free, "/home/free").live(t, "quota-used-bytes"), "0")
 		if _, code := quota(free, "/home/free").has("DAV:", "quota-available-bytes"); code != "404" {
 			t.Errorf("available without a limit: %s", code)
 		}
-		named := told(t, "by name", dav(key, "PROPFIND", file, `<propfind xmlns="DAV:" xmlns:u="u:x"><prop><getetag/><u:getetag/><none/><getetag xmlns=""/></prop></propfind>`, "Depth", "0"))[0]
-		equal(t, "getetag", named.live(t, "getetag"), etag)
+		named := parseMultistatus(t, "by name", dav(key, "PROPFIND", file, `<propfind xmlns="DAV:" xmlns:u="u:x"><prop><getetag/><u:getetag/><none/><getetag xmlns=""/></prop></propfind>`, "Depth", "0"))[0]
+		wantJSON(t, "getetag", named.live(t, "getetag"), etag)
 		for space, name := range map[string]string{"u:x": "getetag", "DAV:": "none", "": "getetag"} {
 			if _, code := named.has(space, name); code != "404" {
 				t.Errorf("%s in %q: %q", name, space, code)
 			}
 		}
-		for _, one := range told(t, "propname", dav(key, "PROPFIND", file, `<propfind xmlns="DAV:"><propname/></propfind>`, "Depth", "0"))[0].Propstats {
+		for _, one := range parseMultistatus(t, "propname", dav(key, "PROPFIND", file, `<propfind xmlns="DAV:"><propname/></propfind>`, "Depth", "0"))[0].Propstats {
 			for _, e := range one.Prop.All {
 				if e.Text != "" || len(e.All) != 0 {
 					t.Errorf("propname tells a value: %v", e)
 				}
 			}
 		}
-		included := told(t, "include", dav(key, "PROPFIND", "/home/alice", `<propfind xmlns="DAV:"><allprop/><include><quota-used-bytes/></include></propfind>`, "Depth", "0"))[0]
-		equal(t, "included", included.live(t, "quota-used-bytes"), "7")
+		included := parseMultistatus(t, "include", dav(key, "PROPFIND", "/home/alice", `<propfind xmlns="DAV:"><allprop/><include><quota-used-bytes/></include></propfind>`, "Depth", "0"))[0]
+		wantJSON(t, "included", included.live(t, "quota-used-bytes"), "7")
 
 		// a folder of more than a page shows what the JSON listing shows
 		dav(key, "MKCOL", "/home/alice/many", nil).OK(201)
-		parent := idOf(alice, "/home/alice", "many")
-		change(t, l, `
+		parent := entryIDOf(alice, "/home/alice", "many")
+		execAndRaiseVersion(t, l, `
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
 			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
 			SELECT 'many-' || n.i, $1, 'd' || n.i, 'd' || n.i, 0, 0, '', owner_id, 0, 0 FROM n, entries WHERE entries.id = $2`, parent, parent)
-		shown := members(t, key, "/home/alice/many")
+		shown := davMembers(t, key, "/home/alice/many")
 		var listed []string
 		for page := 1; page <= 6; page++ {
-			listed = append(listed, names(alice, "/home/alice/many", "limit", "100", "page", fmt.Sprint(page))...)
+			listed = append(listed, listNames(alice, "/home/alice/many", "limit", "100", "page", fmt.Sprint(page))...)
 		}
 		slices.Sort(listed)
 		if len(shown) != 600 || !slices.Equal(shown, listed) {
@@ -180,9 +180,9 @@ func TestDAVProppatch(t *testing.T) {
 		dav(key, "PUT", at, "x").OK(201)
 		patch := func(inner string) davResponse {
 			t.Helper()
-			return told(t, inner, dav(key, "PROPPATCH", at, `<D:propertyupdate xmlns:D="DAV:" xmlns:u="u:x">`+inner+`</D:propertyupdate>`))[0]
+			return parseMultistatus(t, inner, dav(key, "PROPPATCH", at, `<D:propertyupdate xmlns:D="DAV:" xmlns:u="u:x">`+inner+`</D:propertyupdate>`))[0]
 		}
-		is := func(what string, d davResponse, space, name, want string) {
+		wantPropStatus := func(what string, d davResponse, space, name, want string) {
 			t.Helper()
 			if _, code := d.has(space, name); code != want {
 				t.Errorf("%s: %s has status %q, want %s", what, name, code, want)
@@ -190,9 +190,9 @@ func TestDAVProppatch(t *testing.T) {
 		}
 		value := func(c *apptest.Client, name string) (davElement, string) {
 			t.Helper()
-			return told(t, "PROPFIND", dav(c, "PROPFIND", at, `<propfind xmlns="DAV:"><prop><`+name+` xmlns="u:x"/></prop></propfind>`, "Depth", "0"))[0].has("u:x", name)
+			return parseMultistatus(t, "PROPFIND", dav(c, "PROPFIND", at, `<propfind xmlns="DAV:"><prop><`+name+` xmlns="u:x"/></prop></propfind>`, "Depth", "0"))[0].has("u:x", name)
 		}
-		is("set", patch(`<D:set><D:prop xml:lang="de"><u:a>ä &lt; <u:b c="d"/></u:a></D:prop></D:set>`), "u:x", "a", "200")
+		wantPropStatus("set", patch(`<D:set><D:prop xml:lang="de"><u:a>ä &lt; <u:b c="d"/></u:a></D:prop></D:set>`), "u:x", "a", "200")
 		for _, c := range []*apptest.Client{key, reader} {
 			e, code := value(c, "a")
 			if code != "200" || e.Text != "ä < " || len(e.All) != 1 || e.All[0].XMLName.Local != "b" || e.All[0].XMLName.Space != "u:x" || !slices.Contains(e.All[0].Attrs, xml.Attr{Name: xml.Name{Local: "c"}, Value: "d"}) {
@@ -203,29 +203,29 @@ func TestDAVProppatch(t *testing.T) {
 			}
 		}
 		d := patch(`<D:set><D:prop><u:a>1</u:a></D:prop></D:set><D:remove><D:prop><u:a/></D:prop></D:remove><D:set><D:prop><u:c>2</u:c></D:prop></D:set>`)
-		is("in order", d, "u:x", "a", "200")
+		wantPropStatus("in order", d, "u:x", "a", "200")
 		if _, code := value(key, "a"); code != "404" {
 			t.Errorf("set, then removed: %s", code)
 		}
-		is("removing nothing", patch(`<D:remove><D:prop><u:none/></D:prop></D:remove>`), "u:x", "none", "200")
+		wantPropStatus("removing nothing", patch(`<D:remove><D:prop><u:none/></D:prop></D:remove>`), "u:x", "none", "200")
 		for _, name := range []string{"getetag", "getcontentlength", "resourcetype", "lockdiscovery", "creationdate", "getlastmodified", "supportedlock", "quota-used-bytes"} {
 			d = patch(`<D:set><D:prop><u:c>changed</u:c><D:` + name + `>1</D:` + name + `></D:prop></D:set><D:remove><D:prop><u:e/></D:prop></D:remove>`)
-			is("protected", d, "DAV:", name, "403")
-			is("beside it", d, "u:x", "c", "424")
-			is("behind it", d, "u:x", "e", "424")
+			wantPropStatus("protected", d, "DAV:", name, "403")
+			wantPropStatus("beside it", d, "u:x", "c", "424")
+			wantPropStatus("behind it", d, "u:x", "e", "424")
 		}
 		if e, _ := value(key, "c"); e.Text != "2" {
 			t.Errorf("changed beside a protected one: %s", e.Text)
 		}
-		d = patch(`<D:set><D:prop>` + numbered("p", 101) + `</D:prop></D:set>`)
-		is("too many", d, "u:x", "p0", "507")
+		d = patch(`<D:set><D:prop>` + numberedPath("p", 101) + `</D:prop></D:set>`)
+		wantPropStatus("too many", d, "u:x", "p0", "507")
 		if _, code := value(key, "p0"); code != "404" {
 			t.Errorf("of too many, the first: %s", code)
 		}
 		for what, body := range map[string]string{"none": "", "garbage": "x", "a DTD": "<!DOCTYPE x>" + patchBody, "another root": propOf("a")} {
-			davRefused(t, what, dav(key, "PROPPATCH", at, body), 400)
+			wantDAVStatus(t, what, dav(key, "PROPPATCH", at, body), 400)
 		}
-		davRefused(t, "by who may read", dav(reader, "PROPPATCH", at, patchBody), 403)
+		wantDAVStatus(t, "by who may read", dav(reader, "PROPPATCH", at, patchBody), 403)
 		dav(key, "MOVE", at, nil, "Destination", "/webdav/home/alice/moved.txt").OK(201)
 		at = "/home/alice/moved.txt"
 		if e, _ := value(key, "c"); e.Text != "2" {

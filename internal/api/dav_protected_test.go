@@ -16,23 +16,23 @@ import (
 func TestProtectedFilesByWebDAV(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newGuardedWorld(t, l)
+		w := newProtectedFixture(t, l)
 		keys := map[string]*apptest.Client{
 			"ann's": davKey(w.clients["ann"], M{"uploadPath": "/home/ann"}), "bob's": davKey(w.clients["bob"], M{"uploadPath": "/home/bob"}), "admin's": davKey(w.clients["admin"], M{"uploadPath": "/"}),
 		}
 		for i, protection := range protections {
-			w.files = append(w.files, w.place(t, i, protection))
+			w.files = append(w.files, w.uploadFile(t, i, protection))
 		}
 		for _, g := range w.files {
 			for whose, key := range keys { // so that the rest can fail
-				status(t, "before, "+whose, dav(key, "GET", g.path, nil), 200, "")
+				wantStatus(t, "before, "+whose, dav(key, "GET", g.path, nil), 200, "")
 			}
-			w.shut(t, g)
+			w.setPassword(t, g)
 		}
 		cells := 0
 		for _, g := range w.files {
 			for whose, key := range keys {
-				for _, cond := range conditions {
+				for _, cond := range conditionalHeaderSets {
 					for _, method := range []string{"GET", "HEAD"} {
 						what := fmt.Sprintf("password on %s: %s by %s key with %s", g.protection, method, whose, cond.name)
 						header := http.Header{}
@@ -41,21 +41,21 @@ func TestProtectedFilesByWebDAV(t *testing.T) {
 							header.Set(pairs[i], pairs[i+1])
 						}
 						r := key.Do(apptest.Request{Method: method, Path: "/webdav" + g.path, Header: header})
-						davRefused(t, what, r, 403)
-						silent(t, what, r, []byte(secretText), g.etag)
+						wantDAVStatus(t, what, r, 403)
+						checkPasswordRequired(t, what, r, []byte(protectedContent), g.etag)
 						cells++
 					}
 				}
 				what := fmt.Sprintf("password on %s, %s key: ", g.protection, whose)
-				davRefused(t, what+"COPY", dav(key, "COPY", g.path, nil, "Destination", "/webdav/home/"+strings.TrimSuffix(whose, "'s")+"/stolen.mp4"), 403)
-				davRefused(t, what+"COPY of the folder", dav(key, "COPY", g.dir, nil, "Destination", "/webdav/home/"+strings.TrimSuffix(whose, "'s")+"/stolen"), 403)
+				wantDAVStatus(t, what+"COPY", dav(key, "COPY", g.path, nil, "Destination", "/webdav/home/"+strings.TrimSuffix(whose, "'s")+"/stolen.mp4"), 403)
+				wantDAVStatus(t, what+"COPY of the folder", dav(key, "COPY", g.dir, nil, "Destination", "/webdav/home/"+strings.TrimSuffix(whose, "'s")+"/stolen"), 403)
 				if whose == "bob's" && (g.protection == "folder" || g.protection == "two above") {
-					davRefused(t, what+"PROPFIND of the folder", dav(key, "PROPFIND", g.dir, nil, "Depth", "1"), 403)
-					davRefused(t, what+"PROPFIND", dav(key, "PROPFIND", g.path, nil), 403)
+					wantDAVStatus(t, what+"PROPFIND of the folder", dav(key, "PROPFIND", g.dir, nil, "Depth", "1"), 403)
+					wantDAVStatus(t, what+"PROPFIND", dav(key, "PROPFIND", g.path, nil), 403)
 					continue
 				}
-				same(t, what+"the folder", members(t, key, g.dir), g.path[len(g.dir)+1:])
-				status(t, what+"PROPFIND", dav(key, "PROPFIND", g.path, nil), 207, "")
+				wantStrings(t, what+"the folder", davMembers(t, key, g.dir), g.path[len(g.dir)+1:])
+				wantStatus(t, what+"PROPFIND", dav(key, "PROPFIND", g.path, nil), 207, "")
 			}
 		}
 		if want := 4 * 3 * 13 * 2; cells != want {
@@ -65,20 +65,20 @@ func TestProtectedFilesByWebDAV(t *testing.T) {
 			key := keys["ann's"]
 			refused := func(what, path string) {
 				t.Helper()
-				davRefused(t, g.protection+", "+what, dav(key, "GET", path, nil), 403)
+				wantDAVStatus(t, g.protection+", "+what, dav(key, "GET", path, nil), 403)
 			}
 			if g.protection == "file" { // the others lose it with the folder that it is on
-				status(t, "MOVE", dav(key, "MOVE", g.path, nil, "Destination", "/webdav/home/ann/moved.mp4"), 201, "")
+				wantStatus(t, "MOVE", dav(key, "MOVE", g.path, nil, "Destination", "/webdav/home/ann/moved.mp4"), 201, "")
 				refused("moved", "/home/ann/moved.mp4")
-				status(t, "PUT beside", dav(key, "PUT", "/home/ann/plain.mp4", "plain"), 201, "")
-				status(t, "MOVE over", dav(key, "MOVE", "/home/ann/moved.mp4", nil, "Destination", "/webdav/home/ann/plain.mp4"), 204, "")
+				wantStatus(t, "PUT beside", dav(key, "PUT", "/home/ann/plain.mp4", "plain"), 201, "")
+				wantStatus(t, "MOVE over", dav(key, "MOVE", "/home/ann/moved.mp4", nil, "Destination", "/webdav/home/ann/plain.mp4"), 204, "")
 				refused("moved over what had none", "/home/ann/plain.mp4")
-				status(t, "PUT beside", dav(key, "PUT", "/home/ann/other.mp4", "plain"), 201, "")
-				status(t, "MOVE over it", dav(key, "MOVE", "/home/ann/other.mp4", nil, "Destination", "/webdav/home/ann/plain.mp4"), 204, "")
+				wantStatus(t, "PUT beside", dav(key, "PUT", "/home/ann/other.mp4", "plain"), 201, "")
+				wantStatus(t, "MOVE over it", dav(key, "MOVE", "/home/ann/other.mp4", nil, "Destination", "/webdav/home/ann/plain.mp4"), 204, "")
 				refused("replaced by a move", "/home/ann/plain.mp4")
 				g.path = "/home/ann/plain.mp4"
 			}
-			status(t, "PUT", dav(key, "PUT", g.path, "replaced"), 204, "")
+			wantStatus(t, "PUT", dav(key, "PUT", g.path, "replaced"), 204, "")
 			refused("replaced", g.path)
 		}
 	})

@@ -29,38 +29,38 @@ func TestDAVPut(t *testing.T) {
 				if i == 0 && !chunked {
 					want = 201
 				}
-				status(t, "PUT", r, want, "")
-				bodyIs(t, r, "")
+				wantStatus(t, "PUT", r, want, "")
+				wantBody(t, r, "")
 				got := dav(key, "GET", at, nil).OK(200)
-				bodyIs(t, got, body)
+				wantBody(t, got, body)
 				etag := r.Header.Get("ETag")
-				headerIs(t, got, "ETag", etag)
-				equal(t, "getetag", told(t, "PROPFIND", dav(key, "PROPFIND", at, nil, "Depth", "0"))[0].live(t, "getetag"), etag)
+				wantHeader(t, got, "ETag", etag)
+				wantJSON(t, "getetag", parseMultistatus(t, "PROPFIND", dav(key, "PROPFIND", at, nil, "Depth", "0"))[0].live(t, "getetag"), etag)
 				if len(etag) < 3 || etag[0] != '"' || tags[etag] {
 					t.Errorf("ETag %s", etag)
 				}
 				tags[etag] = true
-				uses(t, alice, int64(len(body)), 1)
+				wantUsed(t, alice, int64(len(body)), 1)
 			}
 		}
-		entry := idOf(alice, "/home/alice", "f.bin")
-		davRefused(t, "below a file", dav(key, "PUT", at+"/x", "x"), 409)
-		davRefused(t, "below nothing", dav(key, "PUT", "/home/alice/none/x", "x"), 409)
+		entry := entryIDOf(alice, "/home/alice", "f.bin")
+		wantDAVStatus(t, "below a file", dav(key, "PUT", at+"/x", "x"), 409)
+		wantDAVStatus(t, "below nothing", dav(key, "PUT", "/home/alice/none/x", "x"), 409)
 		dav(key, "MKCOL", "/home/alice/folder", nil).OK(201)
-		davRefused(t, "onto a folder", dav(key, "PUT", "/home/alice/folder", "x"), 405)
+		wantDAVStatus(t, "onto a folder", dav(key, "PUT", "/home/alice/folder", "x"), 405)
 		dav(key, "DELETE", "/home/alice/folder", nil).OK(204)
-		davRefused(t, "onto the root", dav(key, "PUT", "/", "x"), 405)
-		davRefused(t, "a part", dav(key, "PUT", at, "x", "Content-Range", "bytes 0-0/4"), 400)
+		wantDAVStatus(t, "onto the root", dav(key, "PUT", "/", "x"), 405)
+		wantDAVStatus(t, "a part", dav(key, "PUT", at, "x", "Content-Range", "bytes 0-0/4"), 400)
 		for _, encoding := range []string{"gzip", "deflate", "br", "x"} {
 			if r := dav(key, "PUT", at, "x", "Content-Encoding", encoding); r.Status != 400 && r.Status != 415 {
 				t.Errorf("Content-Encoding %s: %d", encoding, r.Status)
 			}
 		}
 		dav(key, "PUT", at, "last", "Content-Encoding", "identity").OK(204)
-		bodyIs(t, dav(key, "GET", at, nil).OK(200), "last")
-		equal(t, "its id", idOf(alice, "/home/alice", "f.bin"), entry)
-		same(t, "the home", names(alice, "/home/alice"), "f.bin")
-		uses(t, alice, 4, 1)
+		wantBody(t, dav(key, "GET", at, nil).OK(200), "last")
+		wantJSON(t, "its id", entryIDOf(alice, "/home/alice", "f.bin"), entry)
+		wantStrings(t, "the home", listNames(alice, "/home/alice"), "f.bin")
+		wantUsed(t, alice, 4, 1)
 	})
 }
 
@@ -101,16 +101,16 @@ func TestDAVPreconditions(t *testing.T) {
 					want = map[string]int{"PUT": 204, "PROPPATCH": 207, "DELETE": 204, "MOVE": 201}[method]
 				}
 				r = dav(key, method, there, body, header...)
-				status(t, what, r, want, "")
+				wantStatus(t, what, r, want, "")
 				if want == 412 {
-					davRefused(t, what, r, 412)
-					bodyIs(t, dav(key, "GET", there, nil).OK(200), "old")
+					wantDAVStatus(t, what, r, 412)
+					wantBody(t, dav(key, "GET", there, nil).OK(200), "old")
 				}
 				if method == "MOVE" {
 					dav(key, "DELETE", "/home/alice/moved.txt", nil)
 				}
 				if method == "PUT" {
-					status(t, what+", of nothing", dav(key, "PUT", none, "new", row.name, value), row.none, "")
+					wantStatus(t, what+", of nothing", dav(key, "PUT", none, "new", row.name, value), row.none, "")
 					if dav(key, "DELETE", none, nil).Status == 204 != (row.none == 201) {
 						t.Errorf("%s, of nothing: made or not", what)
 					}
@@ -119,9 +119,9 @@ func TestDAVPreconditions(t *testing.T) {
 		}
 		dav(key, "PUT", there, "old")
 		long := []string{"If-Unmodified-Since", "Mon, 01 Jan 2001 00:00:00 GMT"}
-		status(t, "PUT with If-Match, which alone counts", dav(key, "PUT", there, "old", append(long, "If-Match", "*")...), 204, "")
-		davRefused(t, "MKCOL where something is", dav(key, "MKCOL", there, nil, "If-None-Match", "*"), 412)
-		davRefused(t, "MKCOL where nothing is", dav(key, "MKCOL", none, nil, "If-Match", "*"), 412)
+		wantStatus(t, "PUT with If-Match, which alone counts", dav(key, "PUT", there, "old", append(long, "If-Match", "*")...), 204, "")
+		wantDAVStatus(t, "MKCOL where something is", dav(key, "MKCOL", there, nil, "If-None-Match", "*"), 412)
+		wantDAVStatus(t, "MKCOL where nothing is", dav(key, "MKCOL", none, nil, "If-Match", "*"), 412)
 
 		// who may not do it is told so before, and learns nothing of what is there
 		bobs := davKey(l.User(t, "bob"), M{"uploadPath": "/home/bob"})
@@ -129,7 +129,7 @@ func TestDAVPreconditions(t *testing.T) {
 			for _, header := range [][]string{{"If-Match", "*"}, {"If-None-Match", "*"}, {"If", `(["x"])`}, {"If", `(Not ["x"])`}} {
 				for _, method := range []string{"PUT", "DELETE", "MKCOL", "PROPPATCH", "LOCK", "GET", "PROPFIND", "MOVE", "COPY"} {
 					body := map[string]any{"PUT": "x", "PROPPATCH": patchBody, "LOCK": lockBody}[method]
-					davRefused(t, method+" "+path+" of others with "+header[0]+": "+header[1], dav(bobs, method, path, body, append(header, "Destination", "/webdav/home/bob/x")...), 403)
+					wantDAVStatus(t, method+" "+path+" of others with "+header[0]+": "+header[1], dav(bobs, method, path, body, append(header, "Destination", "/webdav/home/bob/x")...), 403)
 				}
 			}
 		}
@@ -143,7 +143,7 @@ func TestDAVPutCutShort(t *testing.T) {
 		alice, key := davHome(t, l, "alice")
 		const at = "/home/alice/f.bin"
 		dav(key, "PUT", at, "old content").OK(201)
-		before := objectsIn(t, l, "default")
+		before := bucketObjects(t, l, "default")
 		for _, size := range []int64{100, 600_000} {
 			for _, path := range []string{at, "/home/alice/new.bin"} {
 				for _, cut := range []int64{0, size / 2, size - 1} {
@@ -160,29 +160,29 @@ func TestDAVPutCutShort(t *testing.T) {
 			}
 		}
 		for deadline := time.Now().Add(20 * time.Second); ; { // the client goes on before the server has noticed
-			reserved := number(t, l, "SELECT COUNT(*) FROM upload_sessions") + number(t, l, "SELECT COUNT(*) FROM quotas WHERE reserved_storage <> 0")
+			reserved := queryInt(t, l, "SELECT COUNT(*) FROM upload_sessions") + queryInt(t, l, "SELECT COUNT(*) FROM quotas WHERE reserved_storage <> 0")
 			if reserved == 0 || time.Now().After(deadline) {
 				break
 			}
 		}
-		bodyIs(t, dav(key, "GET", at, nil).OK(200), "old content")
-		same(t, "the home", names(alice, "/home/alice"), "f.bin")
-		uses(t, alice, 11, 1)
-		sound(t, l, "after bodies that broke off")
-		collect(l, alice)
-		same(t, "objects", objectsIn(t, l, "default"), before...)
+		wantBody(t, dav(key, "GET", at, nil).OK(200), "old content")
+		wantStrings(t, "the home", listNames(alice, "/home/alice"), "f.bin")
+		wantUsed(t, alice, 11, 1)
+		checkOwnershipAndCharges(t, l, "after bodies that broke off")
+		collectGarbage(l, alice)
+		wantStrings(t, "objects", bucketObjects(t, l, "default"), before...)
 	})
 }
 
-// taken counts what is taken of a body.
-type taken struct {
+// countingBody counts what is taken of a body.
+type countingBody struct {
 	io.Reader
-	n int64
+	read int64
 }
 
-func (r *taken) Read(p []byte) (int, error) {
+func (r *countingBody) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	r.n += int64(n)
+	r.read += int64(n)
 	return n, err
 }
 
@@ -197,7 +197,7 @@ func TestDAVQuota(t *testing.T) {
 		dav(key, "PUT", at, strings.Repeat("a", 700_000)).OK(201)
 		over := func(what string, r *apptest.Reply) {
 			t.Helper()
-			davRefused(t, what, r, 507)
+			wantDAVStatus(t, what, r, 507)
 			if r.Err == nil && !strings.Contains(string(r.Body), "quota-not-exceeded") { // RFC 4331, section 6
 				t.Errorf("%s: %s", what, r.Body)
 			}
@@ -205,25 +205,25 @@ func TestDAVQuota(t *testing.T) {
 		for what, path := range map[string]string{"new": "/home/alice/new.bin", "over another": at} {
 			over("announced, "+what, dav(key, "PUT", path, strings.Repeat("b", quota+1)))
 			over("chunked, "+what, dav(key, "PUT", path, io.MultiReader(strings.NewReader(strings.Repeat("b", quota+1)))))
-			endless := &taken{Reader: io.LimitReader(zeros{}, 1<<30)}
+			endless := &countingBody{Reader: io.LimitReader(zeroReader{}, 1<<30)}
 			if r := dav(key, "PUT", path, endless); r.Err == nil {
 				over("without end, "+what, r)
 			}
-			if endless.n > 64<<20 {
-				t.Errorf("without end, %s: %d bytes were taken for a quota of %d", what, endless.n, quota)
+			if endless.read > 64<<20 {
+				t.Errorf("without end, %s: %d bytes were taken for a quota of %d", what, endless.read, quota)
 			}
 		}
 		over("small", dav(key, "PUT", "/home/alice/new.bin", strings.Repeat("b", quota-700_000+1)))
 		over("small, chunked", dav(key, "PUT", "/home/alice/new.bin", io.MultiReader(strings.NewReader(strings.Repeat("b", quota-700_000+1)))))
 		over("a copy", dav(key, "COPY", at, nil, "Destination", "/webdav/home/alice/copy"))
-		bodyIs(t, dav(key, "GET", at, nil).OK(200), strings.Repeat("a", 700_000))
-		same(t, "the home", names(alice, "/home/alice"), "f.bin")
-		uses(t, alice, 700_000, 1)
-		status(t, "more in its place, announced", dav(key, "PUT", at, strings.Repeat("c", quota)), 204, "")
-		uses(t, alice, quota, 1)
-		status(t, "as much in its place, chunked", dav(key, "PUT", at, io.MultiReader(strings.NewReader(strings.Repeat("d", quota)))), 204, "")
-		status(t, "less in its place", dav(key, "PUT", at, "d"), 204, "")
-		uses(t, alice, 1, 1)
+		wantBody(t, dav(key, "GET", at, nil).OK(200), strings.Repeat("a", 700_000))
+		wantStrings(t, "the home", listNames(alice, "/home/alice"), "f.bin")
+		wantUsed(t, alice, 700_000, 1)
+		wantStatus(t, "more in its place, announced", dav(key, "PUT", at, strings.Repeat("c", quota)), 204, "")
+		wantUsed(t, alice, quota, 1)
+		wantStatus(t, "as much in its place, chunked", dav(key, "PUT", at, io.MultiReader(strings.NewReader(strings.Repeat("d", quota)))), 204, "")
+		wantStatus(t, "less in its place", dav(key, "PUT", at, "d"), 204, "")
+		wantUsed(t, alice, 1, 1)
 
 		announce := func(path string, size int64) *apptest.Reply { // nothing of the body is sent
 			body, writer := io.Pipe()
@@ -231,14 +231,14 @@ func TestDAVQuota(t *testing.T) {
 			return key.Do(apptest.Request{Method: "PUT", Path: "/webdav" + path, Body: body, Length: size})
 		}
 		over("announced, before a byte came", announce("/home/alice/new.bin", quota+1))
-		davRefused(t, "over 20 GiB", announce("/home/alice/new.bin", 20<<30+1), 413)
-		davRefused(t, "over 20 GiB, in the place of another", announce(at, 20<<30+1), 413)
-		sound(t, l, "in the end")
+		wantDAVStatus(t, "over 20 GiB", announce("/home/alice/new.bin", 20<<30+1), 413)
+		wantDAVStatus(t, "over 20 GiB, in the place of another", announce(at, 20<<30+1), 413)
+		checkOwnershipAndCharges(t, l, "in the end")
 	})
 }
 
 // Types as with every other upload, and nothing that runs as the site (abuse case C67 by WebDAV).
-func TestDAVTypes(t *testing.T) {
+func TestDAVContentTypes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
@@ -258,36 +258,36 @@ func TestDAVTypes(t *testing.T) {
 		} {
 			dav(key, "PUT", "/public/"+row.name, row.body, "Content-Type", row.sent).OK(201)
 			r := dav(key, "GET", "/public/"+row.name, nil).OK(200)
-			bodyIs(t, r, row.body)
+			wantBody(t, r, row.body)
 			media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 			if row.want != "" && media != row.want {
 				t.Errorf("%s: %s, want %s", row.name, media, row.want)
 			}
-			shown, _, _ := strings.Cut(told(t, row.name, dav(key, "PROPFIND", "/public/"+row.name, nil, "Depth", "0"))[0].live(t, "getcontenttype"), ";")
+			shown, _, _ := strings.Cut(parseMultistatus(t, row.name, dav(key, "PROPFIND", "/public/"+row.name, nil, "Depth", "0"))[0].live(t, "getcontenttype"), ";")
 			if row.want != "" && shown != row.want {
 				t.Errorf("%s: getcontenttype %s, want %s", row.name, shown, row.want)
 			}
-			headerIs(t, r, "X-Content-Type-Options", "nosniff")
-			headerIs(t, r, "Cache-Control", "private, no-store")
+			wantHeader(t, r, "X-Content-Type-Options", "nosniff")
+			wantHeader(t, r, "Cache-Control", "private, no-store")
 			policy, kind := r.Header.Get("Content-Security-Policy"), r.Header.Get("Content-Disposition")
 			harmless := media == "image/png" || media == "text/plain"
 			if !strings.Contains(policy, "default-src 'none'") || !harmless && (!strings.Contains(policy, "sandbox") || !strings.HasPrefix(kind, "attachment;")) {
 				t.Errorf("%s: %s, %s", row.name, policy, kind)
 			}
-			davRefused(t, "run as a worker", dav(key, "GET", "/public/"+row.name, nil, "Service-Worker", "script"), 403) // C68
+			wantDAVStatus(t, "run as a worker", dav(key, "GET", "/public/"+row.name, nil, "Service-Worker", "script"), 403) // C68
 		}
 	})
 }
 
 // Abuse case C31: a key that is revoked, or may no more, while a body comes in stores nothing.
-func TestDAVPutByAKeyThatEnds(t *testing.T) {
+func TestDAVPutWithKeyRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, kept := davHome(t, l, "alice")
 		const at = "/home/alice/f.bin"
 		dav(kept, "PUT", at, "old").OK(201)
 		admin := l.Admin(t)
-		id := userID(t, admin, "alice")
+		id := userIDOf(t, admin, "alice")
 		for what, row := range map[string]struct {
 			meanwhile func(key string)
 			want      int
@@ -297,21 +297,21 @@ func TestDAVPutByAKeyThatEnds(t *testing.T) {
 			"barred": {func(key string) {
 				addRule(admin, M{"pathPattern": "/home/alice/**", "effect": "deny", "apiKeyId": key, "permissions": []string{"update"}})
 			}, 403},
-			"banned": {func(string) { setUser(admin, id, M{"status": "banned"}).OK(200) }, 401},
+			"banned": {func(string) { updateUser(admin, id, M{"status": "banned"}).OK(200) }, 401},
 		} {
 			if what == "banned" {
 				continue // last, below
 			}
 			davSlowPut(t, l, alice, what, at, row.meanwhile, row.want)
-			bodyIs(t, dav(kept, "GET", at, nil).OK(200), "old")
+			wantBody(t, dav(kept, "GET", at, nil).OK(200), "old")
 		}
-		davSlowPut(t, l, alice, "banned", at, func(string) { setUser(admin, id, M{"status": "banned"}).OK(200) }, 401)
-		setUser(admin, id, M{"status": "active"}).OK(200)
-		bodyIs(t, dav(kept, "GET", at, nil).OK(200), "old")
+		davSlowPut(t, l, alice, "banned", at, func(string) { updateUser(admin, id, M{"status": "banned"}).OK(200) }, 401)
+		updateUser(admin, id, M{"status": "active"}).OK(200)
+		wantBody(t, dav(kept, "GET", at, nil).OK(200), "old")
 		alice = l.SignIn(t, "alice", "password of alice")
-		uses(t, alice, 3, 1)
+		wantUsed(t, alice, 3, 1)
 		davSlowPut(t, l, alice, "kept", at, func(string) { mkdir(alice, "/home/alice", "something else") }, 204)
-		uses(t, alice, 300_007, 1)
+		wantUsed(t, alice, 300_007, 1)
 	})
 }
 
@@ -320,12 +320,12 @@ func davSlowPut(t *testing.T, l *apptest.Larder, alice *apptest.Client, what, pa
 	t.Helper()
 	made := alice.Post("/api/keys/", newKey(M{"name": what, "permissions": []string{"write"}, "protocols": []string{"webdav"}, "uploadPath": "/home/alice"})).OK(201)
 	key := l.Client(t)
-	key.Header.Set("Authorization", basic(made.Text("key.fullToken")))
+	key.Header.Set("Authorization", basicAuth(made.Text("key.fullToken")))
 	reader, writer := io.Pipe()
 	done := make(chan *apptest.Reply, 1)
 	go func() { done <- dav(key, "PUT", path, reader) }()
 	_, _ = io.WriteString(writer, strings.Repeat("x", 300_000))
-	for deadline := time.Now().Add(20 * time.Second); number(t, l, "SELECT COUNT(*) FROM upload_sessions WHERE one_shot") == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(20 * time.Second); queryInt(t, l, "SELECT COUNT(*) FROM upload_sessions WHERE one_shot") == 0 && time.Now().Before(deadline); {
 		select {
 		case r := <-done:
 			t.Errorf("%s: ended at once: %d %s", what, r.Status, r.Body)
@@ -336,7 +336,7 @@ func davSlowPut(t *testing.T, l *apptest.Larder, alice *apptest.Client, what, pa
 	meanwhile(made.Text("key.id"))
 	_, _ = io.WriteString(writer, "the end")
 	writer.Close()
-	status(t, what, <-done, want, "")
+	wantStatus(t, what, <-done, want, "")
 }
 
 // Making and removing folders, and reading (RFC 4918, sections 9.3, 9.4 and 9.6).
@@ -346,34 +346,34 @@ func TestDAVFoldersAndReads(t *testing.T) {
 		alice, key := davHome(t, l, "alice")
 		davAll := davKey(l.Admin(t), M{"uploadPath": "/"})
 		const home = "/home/alice"
-		status(t, "MKCOL", dav(key, "MKCOL", home+"/dir", nil), 201, "")
-		status(t, "MKCOL with an empty body", dav(key, "MKCOL", home+"/dir2", ""), 201, "")
+		wantStatus(t, "MKCOL", dav(key, "MKCOL", home+"/dir", nil), 201, "")
+		wantStatus(t, "MKCOL with an empty body", dav(key, "MKCOL", home+"/dir2", ""), 201, "")
 		for what, body := range map[string]any{"text": "x", "XML": `<mkcol xmlns="DAV:"/>`, "chunked": io.MultiReader(strings.NewReader("x"))} {
-			davRefused(t, "MKCOL with a body, "+what, dav(key, "MKCOL", home+"/other", body), 415)
+			wantDAVStatus(t, "MKCOL with a body, "+what, dav(key, "MKCOL", home+"/other", body), 415)
 		}
 		dav(key, "PUT", home+"/dir/f.txt", "0123456789").OK(201)
-		davRefused(t, "MKCOL of what is there", dav(key, "MKCOL", home+"/dir", nil), 405)
-		davRefused(t, "MKCOL where a file is", dav(key, "MKCOL", home+"/dir/f.txt", nil), 405)
-		davRefused(t, "MKCOL of the root", dav(key, "MKCOL", "/", nil), 405)
-		davRefused(t, "MKCOL below nothing", dav(key, "MKCOL", home+"/none/x", nil), 409)
-		davRefused(t, "MKCOL below a file", dav(key, "MKCOL", home+"/dir/f.txt/x", nil), 409)
-		same(t, "the home", members(t, key, home), "dir", "dir2")
+		wantDAVStatus(t, "MKCOL of what is there", dav(key, "MKCOL", home+"/dir", nil), 405)
+		wantDAVStatus(t, "MKCOL where a file is", dav(key, "MKCOL", home+"/dir/f.txt", nil), 405)
+		wantDAVStatus(t, "MKCOL of the root", dav(key, "MKCOL", "/", nil), 405)
+		wantDAVStatus(t, "MKCOL below nothing", dav(key, "MKCOL", home+"/none/x", nil), 409)
+		wantDAVStatus(t, "MKCOL below a file", dav(key, "MKCOL", home+"/dir/f.txt/x", nil), 409)
+		wantStrings(t, "the home", davMembers(t, key, home), "dir", "dir2")
 
 		for _, method := range []string{"GET", "HEAD"} {
-			davRefused(t, method+" of a folder", dav(key, method, home+"/dir", nil), 405)
-			davRefused(t, method+" of the root", dav(davAll, method, "/", nil), 405)
-			davRefused(t, method+" of nothing", dav(key, method, home+"/none", nil), 404)
-			davRefused(t, method+" below a file", dav(key, method, home+"/dir/f.txt/x", nil), 404)
+			wantDAVStatus(t, method+" of a folder", dav(key, method, home+"/dir", nil), 405)
+			wantDAVStatus(t, method+" of the root", dav(davAll, method, "/", nil), 405)
+			wantDAVStatus(t, method+" of nothing", dav(key, method, home+"/none", nil), 404)
+			wantDAVStatus(t, method+" below a file", dav(key, method, home+"/dir/f.txt/x", nil), 404)
 		}
 		got := dav(key, "GET", home+"/dir/f.txt", nil).OK(200)
-		bodyIs(t, got, "0123456789")
+		wantBody(t, got, "0123456789")
 		head := dav(key, "HEAD", home+"/dir/f.txt", nil).OK(200)
-		bodyIs(t, head, "")
+		wantBody(t, head, "")
 		for _, name := range []string{"Content-Type", "Content-Length", "ETag", "Last-Modified", "Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Security-Policy"} {
-			headerIs(t, head, name, got.Header.Get(name))
+			wantHeader(t, head, name, got.Header.Get(name))
 		}
-		headerIs(t, head, "Content-Length", "10")
-		headerIs(t, head, "Accept-Ranges", "bytes")
+		wantHeader(t, head, "Content-Length", "10")
+		wantHeader(t, head, "Accept-Ranges", "bytes")
 		for _, row := range []struct {
 			name, value string
 			want        int
@@ -390,30 +390,30 @@ func TestDAVFoldersAndReads(t *testing.T) {
 			{"If-Match", got.Header.Get("ETag"), 200, "0123456789"},
 		} {
 			r := dav(key, "GET", home+"/dir/f.txt", nil, row.name, row.value)
-			status(t, row.name+": "+row.value, r, row.want, "")
+			wantStatus(t, row.name+": "+row.value, r, row.want, "")
 			if row.want < 300 {
-				bodyIs(t, r, row.body)
+				wantBody(t, r, row.body)
 			}
 		}
 		for _, row := range []struct {
 			ifRange string
 			want    int
 		}{{got.Header.Get("ETag"), 206}, {`"x"`, 200}} {
-			status(t, "If-Range", dav(key, "GET", home+"/dir/f.txt", nil, "Range", "bytes=0-0", "If-Range", row.ifRange), row.want, "")
+			wantStatus(t, "If-Range", dav(key, "GET", home+"/dir/f.txt", nil, "Range", "bytes=0-0", "If-Range", row.ifRange), row.want, "")
 		}
 
 		for _, depth := range []string{"0", "1", "x"} {
-			davRefused(t, "DELETE of a folder, Depth "+depth, dav(key, "DELETE", home+"/dir", nil, "Depth", depth), 400)
+			wantDAVStatus(t, "DELETE of a folder, Depth "+depth, dav(key, "DELETE", home+"/dir", nil, "Depth", depth), 400)
 		}
-		davRefused(t, "DELETE of nothing", dav(key, "DELETE", home+"/none", nil), 404)
-		davRefused(t, "DELETE below a file", dav(key, "DELETE", home+"/dir/f.txt/x", nil), 404)
-		status(t, "DELETE of a file, Depth 0", dav(key, "DELETE", home+"/dir/f.txt", nil, "Depth", "0"), 204, "")
+		wantDAVStatus(t, "DELETE of nothing", dav(key, "DELETE", home+"/none", nil), 404)
+		wantDAVStatus(t, "DELETE below a file", dav(key, "DELETE", home+"/dir/f.txt/x", nil), 404)
+		wantStatus(t, "DELETE of a file, Depth 0", dav(key, "DELETE", home+"/dir/f.txt", nil, "Depth", "0"), 204, "")
 		dav(key, "PUT", home+"/dir/f.txt", "0123456789").OK(201)
-		status(t, "DELETE of a folder, Depth infinity", dav(key, "DELETE", home+"/dir/", nil, "Depth", "infinity"), 204, "")
-		status(t, "DELETE of a folder", dav(key, "DELETE", home+"/dir2", nil), 204, "")
-		status(t, "what was in it", dav(key, "GET", home+"/dir/f.txt", nil), 404, "")
-		same(t, "the home", members(t, key, home))
-		uses(t, alice, 0, 0)
+		wantStatus(t, "DELETE of a folder, Depth infinity", dav(key, "DELETE", home+"/dir/", nil, "Depth", "infinity"), 204, "")
+		wantStatus(t, "DELETE of a folder", dav(key, "DELETE", home+"/dir2", nil), 204, "")
+		wantStatus(t, "what was in it", dav(key, "GET", home+"/dir/f.txt", nil), 404, "")
+		wantStrings(t, "the home", davMembers(t, key, home))
+		wantUsed(t, alice, 0, 0)
 		if r := dav(key, "PUT", home+"/f.txt", "x", "Expect", "100-continue"); r.Status != http.StatusCreated {
 			t.Errorf("Expect: 100-continue: %d", r.Status)
 		}

@@ -103,7 +103,7 @@ type failing struct {
 	fault   *fault.Error
 }
 
-// told decides what the client is told, and logs what is the server's own failure; it is the only place where an error becomes a code.
+// parseMultistatus decides what the client is told, and logs what is the server's own failure; it is the only place where an error becomes a code.
 func (c *call) told(err error) failing {
 	var f *fault.Error
 	if !errors.As(err, &f) {

@@ -6,18 +6,18 @@ import (
 	"larder/internal/concurrency"
 )
 
-// Line is a line of the route table, for tests that must cover every one.
-type Line struct {
+// TableRow is a line of the route table, for tests that must cover every one.
+type TableRow struct {
 	Method, Pattern string
 	Addition        bool
-	Bytes           bool // it may answer the content of files
+	ServesContent   bool // it may answer the content of files
 }
 
-// Lines returns the route table.
-func Lines() []Line {
-	var lines []Line
+// TableRows returns the route table.
+func TableRows() []TableRow {
+	var lines []TableRow
 	for _, r := range (&API{}).table() {
-		lines = append(lines, Line{r.method, r.pattern, r.addition, r.find != nil || r.stream != "" && r.stream != "application/json" && r.stream != "text/html"})
+		lines = append(lines, TableRow{r.method, r.pattern, r.addition, r.find != nil || r.stream != "" && r.stream != "application/json" && r.stream != "text/html"})
 	}
 	return lines
 }
@@ -25,14 +25,14 @@ func Lines() []Line {
 // Disposition is how a file is named to a client.
 func Disposition(inline bool, name string) string { return disposition(inline, name) }
 
-// Zips returns how zips take places in a limit of their own.
-func Zips() func(who string) (release func(), err error) {
+// NewZipLimit returns how zips take places in a limit of their own.
+func NewZipLimit() func(who string) (release func(), err error) {
 	zips := concurrency.NewLimit(zipsInAll)
 	return func(who string) (func(), error) { return acquireZip(zips, who) }
 }
 
-// Searches returns how searches of visitors take places in a limit of their own, by address.
-func Searches() func(ctx context.Context, address string) (release func(), err error) {
+// NewSearchLimit returns how searches of visitors take places in a limit of their own, by address.
+func NewSearchLimit() func(ctx context.Context, address string) (release func(), err error) {
 	searches := concurrency.NewLimit(searchesInAll)
 	return func(ctx context.Context, address string) (func(), error) {
 		return acquireSearch(ctx, searches, address)

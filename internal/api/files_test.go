@@ -19,7 +19,7 @@ func TestCreateFolder(t *testing.T) {
 		}
 		t.Run("answer", func(t *testing.T) {
 			r := create(alice.In(t), home, "photos").OK(201)
-			hasFields(t, r, "file", "id", "name", "path", "type", "size", "hasPassword", "createdAt")
+			wantFieldsOf(t, r, "file", "id", "name", "path", "type", "size", "hasPassword", "createdAt")
 			if r.Text("file.name") != "photos" || r.Text("file.path") != home || r.Text("file.type") != "folder" || r.Int("file.size") != 0 ||
 				r.Value("file.hasPassword") != false || r.Int("file.createdAt") != l.Clock.Now().UnixMilli() {
 				t.Errorf("got %s", r.Body)
@@ -27,7 +27,7 @@ func TestCreateFolder(t *testing.T) {
 			create(alice.In(t), home+"/", "photos").Fails(409, "ALREADY_EXISTS")
 			alice.In(t).Upload(home, "taken", []byte("x"))
 			create(alice.In(t), home, "taken").Fails(409, "ALREADY_EXISTS")
-			uses(t, alice.In(t), 1, 1) // folders don't count
+			wantUsed(t, alice.In(t), 1, 1) // folders don't count
 		})
 		t.Run("names that are refused", func(t *testing.T) { // abuse cases C4, C5, C6, C9, C11
 			long := strings.Repeat("语", 256)
@@ -40,7 +40,7 @@ func TestCreateFolder(t *testing.T) {
 			} {
 				alice.In(t).Post("/api/files/folder", body, "Content-Type", "application/json").Fails(400, "VALIDATION_ERROR")
 			}
-			same(t, "nothing was made", names(alice.In(t), home, "type", "folder"), "photos")
+			wantStrings(t, "nothing was made", listNames(alice.In(t), home, "type", "folder"), "photos")
 		})
 		t.Run("names like others", func(t *testing.T) { // abuse cases C9, C10, C11, C13, C14
 			mkdir(alice.In(t), home, "odd")
@@ -52,7 +52,7 @@ func TestCreateFolder(t *testing.T) {
 				if got := alice.In(t).Get("/api/files/" + id).OK(200).Text("file.name"); got != name {
 					t.Errorf("made %q, got %q", name, got)
 				}
-				if got := listing(alice.In(t), home+"/odd/"+name).OK(200).Text("folder.id"); got != id {
+				if got := listFolder(alice.In(t), home+"/odd/"+name).OK(200).Text("folder.id"); got != id {
 					t.Errorf("%q: another folder by path", name)
 				}
 				create(alice.In(t), home+"/odd", name).Fails(409, "ALREADY_EXISTS")
@@ -61,7 +61,7 @@ func TestCreateFolder(t *testing.T) {
 		t.Run("one name however composed", func(t *testing.T) { // abuse case C7
 			id := mkdir(alice.In(t), home, "caf\u00e9")
 			create(alice.In(t), home, "cafe\u0301").Fails(409, "ALREADY_EXISTS")
-			if got := listing(alice.In(t), home+"/cafe\u0301").OK(200).Text("folder.id"); got != id {
+			if got := listFolder(alice.In(t), home+"/cafe\u0301").OK(200).Text("folder.id"); got != id {
 				t.Error("the decomposed path is another folder")
 			}
 			if got := create(alice.In(t), home, "e\u0301te\u0301").OK(201).Text("file.name"); got != "\u00e9t\u00e9" {
@@ -70,7 +70,7 @@ func TestCreateFolder(t *testing.T) {
 		})
 		t.Run("case tells names apart", func(t *testing.T) { // abuse case C8
 			mkdir(alice.In(t), home, "Secret")
-			listing(alice.In(t), home+"/secret").Fails(404, "NOT_FOUND")
+			listFolder(alice.In(t), home+"/secret").Fails(404, "NOT_FOUND")
 			mkdir(alice.In(t), home, "secret")
 		})
 		t.Run("reserved at the root", func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestCreateFolder(t *testing.T) {
 			create(alice.In(t), dir, strings.Repeat("a", 254)).OK(201)
 			create(alice.In(t), dir, strings.Repeat("b", 255)).Fails(400, "VALIDATION_ERROR")
 			alice.In(t).Post("/api/files/upload-session", m{"path": dir, "fileName": strings.Repeat("b", 255), "fileSize": 1}).Fails(400, "VALIDATION_ERROR")
-			id := listing(alice.In(t), dir, "type", "folder").OK(200).Text("items.0.id")
+			id := listFolder(alice.In(t), dir, "type", "folder").OK(200).Text("items.0.id")
 			alice.In(t).Put("/api/files/"+id, m{"name": strings.Repeat("b", 255)}).Fails(400, "VALIDATION_ERROR")
 		})
 	})
@@ -140,8 +140,8 @@ func TestDetailsRenameDelete(t *testing.T) {
 			alice, bob := alice.In(t), bob.In(t)
 			id := alice.Upload(home, "a.png", []byte("not really"), m{"mimeType": "image/png"})
 			r := alice.Get("/api/files/" + id).OK(200)
-			hasFields(t, r, "file", "id", "name", "path", "type", "size", "mimeType", "hasPassword", "createdAt", "updatedAt")
-			hasFields(t, r, "mount", "id", "name", "sortBy", "sortOrder")
+			wantFieldsOf(t, r, "file", "id", "name", "path", "type", "size", "mimeType", "hasPassword", "createdAt", "updatedAt")
+			wantFieldsOf(t, r, "mount", "id", "name", "sortBy", "sortOrder")
 			if r.Text("accessMode") != "private_gateway" || r.Value("hasPassword") != false || r.Text("file.mimeType") != "image/png" || r.Text("file.path") != home || r.Int("file.size") != 10 {
 				t.Errorf("got %s", r.Body)
 			}
@@ -177,11 +177,11 @@ func TestDetailsRenameDelete(t *testing.T) {
 			alice.Upload(home+"/rename", "other.txt", []byte("x"))
 			l.Clock.Advance(time.Second)
 			r := alice.Put("/api/files/"+id, m{"name": "ne\u0301w.txt"}).OK(200)
-			hasFields(t, r, "file", "id", "name", "path", "type", "size", "hasPassword", "updatedAt")
+			wantFieldsOf(t, r, "file", "id", "name", "path", "type", "size", "hasPassword", "updatedAt")
 			if r.Text("file.id") != id || r.Text("file.name") != "n\u00e9w.txt" || r.Text("file.path") != home+"/rename" || r.Int("file.updatedAt") != l.Clock.Now().UnixMilli() {
 				t.Errorf("got %s", r.Body)
 			}
-			bodyIs(t, alice.Get("/home/alice/rename/n%C3%A9w.txt").OK(200), "words")
+			wantBody(t, alice.Get("/home/alice/rename/n%C3%A9w.txt").OK(200), "words")
 			alice.Get("/home/alice/rename/old.txt").Fails(404, "NOT_FOUND")
 			alice.Put("/api/files/"+id, m{"name": "other.txt"}).Fails(409, "ALREADY_EXISTS")
 			alice.Put("/api/files/"+id, m{"name": "n\u00e9w.txt"}).OK(200)
@@ -203,13 +203,13 @@ func TestDetailsRenameDelete(t *testing.T) {
 			one := carol.Upload(dir+"/tree", "1", []byte("12345"))
 			two := carol.Upload(dir+"/tree/inner", "2", []byte("123"))
 			single := carol.Upload(dir, "3", []byte("1"))
-			uses(t, carol, 9, 3)
+			wantUsed(t, carol, 9, 3)
 			bob.In(t).Delete("/api/files/"+folder).Fails(403, "FORBIDDEN")
 			r := carol.Delete("/api/files/" + folder).OK(200)
 			if r.Int("deleted") != 4 || r.Int("size") != 8 {
 				t.Errorf("got %s", r.Body)
 			}
-			uses(t, carol, 1, 1)
+			wantUsed(t, carol, 1, 1)
 			for _, id := range []string{folder, one, two} {
 				carol.Get("/api/files/"+id).Fails(404, "NOT_FOUND")
 				carol.Delete("/api/files/"+id).Fails(404, "NOT_FOUND")
@@ -218,13 +218,13 @@ func TestDetailsRenameDelete(t *testing.T) {
 			if r.Int("deleted") != 1 || r.Int("size") != 1 {
 				t.Errorf("got %s", r.Body)
 			}
-			uses(t, carol, 0, 0)
-			same(t, "left", names(carol, dir))
+			wantUsed(t, carol, 0, 0)
+			wantStrings(t, "left", listNames(carol, dir))
 			carol.Upload(dir+"/tree", "1", []byte("new")) // the name is free again
-			uses(t, carol, 3, 1)
+			wantUsed(t, carol, 3, 1)
 		})
 		t.Run("the mount itself", func(t *testing.T) { // abuse case C23
-			root := listing(admin.In(t), "/").OK(200).Text("folder.id")
+			root := listFolder(admin.In(t), "/").OK(200).Text("folder.id")
 			if r := admin.In(t).Delete("/api/files/" + root); r.Status != 409 && r.Status != 403 {
 				t.Fatalf("deleting the root: %d %s", r.Status, r.Body)
 			}
@@ -238,25 +238,25 @@ func TestDetailsRenameDelete(t *testing.T) {
 				alice.Upload(home+"/"+name, "f", []byte("x"))
 			}
 			for _, name := range []string{"a_b", "a%"} {
-				id := listing(alice, home+"/"+name).OK(200).Text("folder.id")
+				id := listFolder(alice, home+"/"+name).OK(200).Text("folder.id")
 				if deleted := alice.Delete("/api/files/" + id).OK(200).Int("deleted"); deleted != 2 {
 					t.Errorf("%s: deleted %d", name, deleted)
 				}
 			}
-			same(t, "left", names(alice, home+"/axb"), "f")
-			same(t, "left", names(alice, home+"/ab"), "f")
+			wantStrings(t, "left", listNames(alice, home+"/axb"), "f")
+			wantStrings(t, "left", listNames(alice, home+"/ab"), "f")
 		})
 	})
 }
 
 // Abuse case C26: a folder that holds what the caller may not delete is refused as a whole.
-func TestWholeFolders(t *testing.T) {
+func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
 		aliceID := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		const home = "/home/alice"
-		refuses := func(t *testing.T, c *apptest.Client, folder string) {
+		wantRefused := func(t *testing.T, c *apptest.Client, folder string) {
 			t.Helper()
 			c.In(t).Delete("/api/files/"+folder).Fails(403, "FORBIDDEN")
 			c.In(t).Put("/api/files/"+folder, m{"name": "elsewhere"}).Fails(403, "FORBIDDEN")
@@ -268,8 +268,8 @@ func TestWholeFolders(t *testing.T) {
 			mkdir(alice.In(t), home+"/a/b", "locked")
 			alice.In(t).Upload(home+"/a/b", "free.txt", []byte("x"))
 			rule := addRule(admin.In(t), m{"pathPattern": home + "/a/b/locked/**", "effect": "deny", "userId": aliceID})
-			refuses(t, alice, folder)
-			same(t, "still there", names(alice.In(t), home+"/a/b"), "free.txt")
+			wantRefused(t, alice, folder)
+			wantStrings(t, "still there", listNames(alice.In(t), home+"/a/b"), "free.txt")
 			admin.In(t).Put("/api/files/"+folder, m{"name": "a2"}).OK(200) // administrators excepted
 			admin.In(t).Put("/api/files/"+folder, m{"name": "a"}).OK(200)
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
@@ -278,7 +278,7 @@ func TestWholeFolders(t *testing.T) {
 		t.Run("an address rule that can match below", func(t *testing.T) {
 			folder := mkdir(alice.In(t), home, "net")
 			rule := addRule(admin.In(t), m{"pathPattern": home + "/n*/**/x.txt", "effect": "deny", "role": "user", "allowedIps": []string{"192.0.2.1"}})
-			refuses(t, alice, folder)
+			wantRefused(t, alice, folder)
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			alice.In(t).Delete("/api/files/" + folder).OK(200)
 		})
@@ -295,9 +295,9 @@ func TestWholeFolders(t *testing.T) {
 			addRule(admin.In(t), m{"pathPattern": home + "/inbox/**", "effect": "allow", "userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
 			folder := mkdir(alice.In(t), home, "inbox")
 			bob.In(t).Upload(home+"/inbox", "his.txt", []byte("12345"))
-			uses(t, bob.In(t), 5, 1)
+			wantUsed(t, bob.In(t), 5, 1)
 			alice.In(t).Delete("/api/files/" + folder).OK(200) // the home covers it
-			uses(t, bob.In(t), 0, 0)
+			wantUsed(t, bob.In(t), 0, 0)
 		})
 	})
 }

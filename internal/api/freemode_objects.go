@@ -126,7 +126,7 @@ func (a *API) freeDownload(c *call) error {
 	return c.serveBytes(outgoing{key.Name(), object.MimeType, strongTag(object), object.Size(), object.Modified, foreign{object}}, manner{attach: true})
 }
 
-// foreign is an object of a visitor's, which was looked at already.
+// foreignStatuses is an object of a visitor's, which was looked at already.
 type foreign struct{ *s3.ForeignObject }
 
 func (foreign) Check(context.Context) error                              { return nil }

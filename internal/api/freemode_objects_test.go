@@ -23,16 +23,16 @@ import (
 	"larder/internal/config"
 )
 
-// put places an object in a bucket past the service.
-func put(t testing.TB, b s3test.Bucket, key, content string) {
+// putObject places an object in a bucket past the service.
+func putObject(t testing.TB, b s3test.Bucket, key, content string) {
 	t.Helper()
 	if _, err := b.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content)}); err != nil {
 		t.Fatalf("put %q: %v", key, err)
 	}
 }
 
-// contentOf reads an object past the service.
-func contentOf(t testing.TB, b s3test.Bucket, key string) string {
+// getObject reads an object past the service.
+func getObject(t testing.TB, b s3test.Bucket, key string) string {
 	t.Helper()
 	got, err := b.SDK(t).GetObject(t.Context(), &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
 	if err != nil {
@@ -51,19 +51,19 @@ func TestFreeModeListing(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := s3test.New(t)
 		for _, key := range []string{"a.txt", "photos/cat.jpg", "photos/2024/x y+z.png", "a~b", "a..b", "photos/語.txt"} {
-			put(t, bucket, key, "of "+key)
+			putObject(t, bucket, key, "of "+key)
 		}
-		c := visit(t, l, bucket)
+		c := openFreeSession(t, l, bucket)
 		name := c.Get("/api/free-mode/session").OK(200).Text("user.username")
 		for _, path := range []string{"", "?path=", "?path=/", "?path=//./"} {
 			reply := c.Get("/api/free-mode/files" + path).OK(200)
-			data := object(t, reply.Body)["data"].(map[string]any)
-			fields(t, "data", data, "items", "mount", "cursor", "hidden")
-			equal(t, "mount", data["mount"], M{"id": name, "name": bucket.Name, "sortBy": "name", "sortOrder": "asc", "mountPath": "/"})
-			same(t, "names", reply.Names("items"), "photos", "a.txt")
-			equal(t, "the folder", data["items"].([]any)[0], M{"key": "photos/", "name": "photos", "path": "/", "type": "folder", "size": 0, "etag": ""})
+			data := parseObject(t, reply.Body)["data"].(map[string]any)
+			wantFields(t, "data", data, "items", "mount", "cursor", "hidden")
+			wantJSON(t, "mount", data["mount"], M{"id": name, "name": bucket.Name, "sortBy": "name", "sortOrder": "asc", "mountPath": "/"})
+			wantStrings(t, "names", reply.Names("items"), "photos", "a.txt")
+			wantJSON(t, "the folder", data["items"].([]any)[0], M{"key": "photos/", "name": "photos", "path": "/", "type": "folder", "size": 0, "etag": ""})
 			file := data["items"].([]any)[1].(map[string]any)
-			fields(t, "the file", file, "key", "name", "path", "type", "size", "etag")
+			wantFields(t, "the file", file, "key", "name", "path", "type", "size", "etag")
 			if file["key"] != "a.txt" || file["path"] != "/" || file["type"] != "file" || fmt.Sprint(file["size"]) != "8" || file["etag"] == "" {
 				t.Errorf("%v", file)
 			}
@@ -73,15 +73,15 @@ func TestFreeModeListing(t *testing.T) {
 		}
 		for _, path := range []string{"photos", "/photos", "photos/", "//photos/./"} {
 			reply := c.Get("/api/free-mode/files?path=" + path).OK(200)
-			same(t, path, reply.Names("items"), "2024", "cat.jpg", "語.txt")
+			wantStrings(t, path, reply.Names("items"), "2024", "cat.jpg", "語.txt")
 			if reply.Text("items.0.path") != "/photos" || reply.Text("items.0.key") != "photos/2024/" {
 				t.Errorf("%s", reply.Body)
 			}
 		}
 		deep := c.Get("/api/free-mode/files?path=/photos/2024").OK(200)
-		equal(t, "a name with signs", []any{deep.Text("items.0.key"), deep.Text("items.0.path")}, []any{"photos/2024/x y+z.png", "/photos/2024"})
-		same(t, "what is not there", c.Get("/api/free-mode/files?path=/nowhere").OK(200).Names("items"))
-		same(t, "a file as a folder", c.Get("/api/free-mode/files?path=/a.txt").OK(200).Names("items"))
+		wantJSON(t, "a name with signs", []any{deep.Text("items.0.key"), deep.Text("items.0.path")}, []any{"photos/2024/x y+z.png", "/photos/2024"})
+		wantStrings(t, "what is not there", c.Get("/api/free-mode/files?path=/nowhere").OK(200).Names("items"))
+		wantStrings(t, "a file as a folder", c.Get("/api/free-mode/files?path=/a.txt").OK(200).Names("items"))
 		for path, want := range map[string]string{
 			"..": "FORBIDDEN", "/..": "FORBIDDEN", "../x": "FORBIDDEN", "photos/../..": "FORBIDDEN", "photos/..": "FORBIDDEN", "/photos/../../etc": "FORBIDDEN",
 			"~": "VALIDATION_ERROR", "a\\b": "VALIDATION_ERROR", "a\x01b": "VALIDATION_ERROR", "a\x00b": "VALIDATION_ERROR", "\xff": "VALIDATION_ERROR", "a..b": "VALIDATION_ERROR",
@@ -91,7 +91,7 @@ func TestFreeModeListing(t *testing.T) {
 			if want == "FORBIDDEN" {
 				wanted = 403
 			}
-			status(t, fmt.Sprintf("%.20q", path), c.Get("/api/free-mode/files?path="+url.QueryEscape(path)), wanted, want)
+			wantStatus(t, fmt.Sprintf("%.20q", path), c.Get("/api/free-mode/files?path="+url.QueryEscape(path)), wanted, want)
 		}
 		c.Get("/api/free-mode/files?cursor="+strings.Repeat("x", 4097)).Fails(400, "VALIDATION_ERROR")
 	}, apptest.ReachLoopback)
@@ -114,7 +114,7 @@ func TestFreeModeListsInPagesOfAThousand(t *testing.T) {
 		})
 	}
 	running.Wait()
-	c := visit(t, l, bucket)
+	c := openFreeSession(t, l, bucket)
 	first := c.Get("/api/free-mode/files").OK(200)
 	names := first.Names("items")
 	if len(names) != 1000 {
@@ -130,19 +130,19 @@ func TestFreeModeUpload(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := s3test.New(t)
-		c := visit(t, l, bucket)
+		c := openFreeSession(t, l, bucket)
 		raw := func(path, name string, body any, header ...string) *apptest.Reply {
 			return c.Post("/api/free-mode/upload"+path, body, append(header, "X-File-Name", name)...)
 		}
 		reply := raw("?path=/photos/2024", "cat.png", "meow").OK(201)
-		data := object(t, reply.Body)["data"]
-		equal(t, "data", data, M{"key": "photos/2024/cat.png", "size": 4})
-		if contentOf(t, bucket, "photos/2024/cat.png") != "meow" {
+		data := parseObject(t, reply.Body)["data"]
+		wantJSON(t, "data", data, M{"key": "photos/2024/cat.png", "size": 4})
+		if getObject(t, bucket, "photos/2024/cat.png") != "meow" {
 			t.Error("other bytes")
 		}
 		raw("?path=/photos/2024", "cat.png", "purr").OK(201) // the key is replaced
-		same(t, "the bucket", bucket.Keys(t), "photos/2024/cat.png")
-		if contentOf(t, bucket, "photos/2024/cat.png") != "purr" {
+		wantStrings(t, "the bucket", bucket.Keys(t), "photos/2024/cat.png")
+		if getObject(t, bucket, "photos/2024/cat.png") != "purr" {
 			t.Error("the first one is still there")
 		}
 		big := bytes.Repeat([]byte("0123456789"), 1100<<10) // more than two parts
@@ -150,11 +150,11 @@ func TestFreeModeUpload(t *testing.T) {
 		if got := c.Post("/api/free-mode/upload", body, "Content-Type", kind).OK(201); got.Text("key") != "form.txt" || got.Int("size") != int64(len(big)) {
 			t.Errorf("%s", got.Body)
 		}
-		if contentOf(t, bucket, "form.txt") != string(big) {
+		if getObject(t, bucket, "form.txt") != string(big) {
 			t.Error("other bytes of the form")
 		}
 		chunked := c.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload?path=empty", Body: io.MultiReader(), Header: map[string][]string{"X-File-Name": {"none"}}}).OK(201)
-		if chunked.Int("size") != 0 || contentOf(t, bucket, "empty/none") != "" {
+		if chunked.Int("size") != 0 || getObject(t, bucket, "empty/none") != "" {
 			t.Errorf("%s", chunked.Body)
 		}
 		for given, want := range map[string]string{ // as in compatible uploads
@@ -165,14 +165,14 @@ func TestFreeModeUpload(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"", "..", ".", "a~b", "~", "a..b", "a\tb", "%00", "%5c", "a/", strings.Repeat("x", 256), "%c0%ae"} {
-			status(t, "the name "+name, raw("", name, "x"), 400, "VALIDATION_ERROR")
+			wantStatus(t, "the name "+name, raw("", name, "x"), 400, "VALIDATION_ERROR")
 		}
-		status(t, "a long key", raw("?path="+strings.Repeat("語/", 255), "long.txt", "x"), 400, "VALIDATION_ERROR")
-		status(t, "the longest key", raw("?path="+strings.Repeat(strings.Repeat("x", 204)+"/", 4), strings.Repeat("y", 204), "x"), 201, "")
-		status(t, "one byte more", raw("?path="+strings.Repeat(strings.Repeat("x", 204)+"/", 4), strings.Repeat("y", 205), "x"), 400, "VALIDATION_ERROR")
-		status(t, "outside", raw("?path=../x", "a", "x"), 403, "FORBIDDEN")
-		status(t, "outside, deep", raw("?path=/a/../../x", "a", "x"), 403, "FORBIDDEN")
-		status(t, "with ~", raw("?path=/~root", "a", "x"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "a long key", raw("?path="+strings.Repeat("語/", 255), "long.txt", "x"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "the longest key", raw("?path="+strings.Repeat(strings.Repeat("x", 204)+"/", 4), strings.Repeat("y", 204), "x"), 201, "")
+		wantStatus(t, "one byte more", raw("?path="+strings.Repeat(strings.Repeat("x", 204)+"/", 4), strings.Repeat("y", 205), "x"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "outside", raw("?path=../x", "a", "x"), 403, "FORBIDDEN")
+		wantStatus(t, "outside, deep", raw("?path=/a/../../x", "a", "x"), 403, "FORBIDDEN")
+		wantStatus(t, "with ~", raw("?path=/~root", "a", "x"), 400, "VALIDATION_ERROR")
 		for name, form := range map[string]struct{ body, kind string }{
 			"no boundary": {"x", "multipart/form-data"},
 			"no file":     {"--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n--b--\r\n", "multipart/form-data; boundary=b"},
@@ -180,20 +180,20 @@ func TestFreeModeUpload(t *testing.T) {
 			"no name":     {"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\"\r\n\r\nx\r\n--b--\r\n", "multipart/form-data; boundary=b"},
 			"malformed":   {"hello", "multipart/form-data; boundary=b"},
 		} {
-			status(t, name, c.Post("/api/free-mode/upload", form.body, "Content-Type", form.kind), 400, "VALIDATION_ERROR")
+			wantStatus(t, name, c.Post("/api/free-mode/upload", form.body, "Content-Type", form.kind), 400, "VALIDATION_ERROR")
 		}
 		cut := c.Post("/api/free-mode/upload", "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"cut\"\r\n\r\n"+strings.Repeat("x", 6<<20), "Content-Type", "multipart/form-data; boundary=b")
-		status(t, "a form that is cut", cut, 422, "OPERATION_FAILED")
+		wantStatus(t, "a form that is cut", cut, 422, "OPERATION_FAILED")
 		if keys := bucket.Keys(t); slices.Contains(keys, "cut") {
 			t.Errorf("%v", keys)
 		}
 	}, apptest.ReachLoopback)
 }
 
-// endless is a body of zeros.
-type endless struct{}
+// zeroBody is a body of zeros.
+type zeroBody struct{}
 
-func (endless) Read(p []byte) (int, error) {
+func (zeroBody) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
 }
@@ -203,7 +203,7 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
 	bucket := s3test.New(t)
-	c := visit(t, l, bucket)
+	c := openFreeSession(t, l, bucket)
 	const limit = 1 << 30
 	told := func(length int64, header, body string) string { // which is cut after body
 		conn, err := net.Dial("tcp", l.Apps[0].Addr().String())
@@ -222,7 +222,7 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 		}
 		defer reply.Body.Close()
 		text, _ := io.ReadAll(reply.Body)
-		return fmt.Sprint(reply.StatusCode, " ", object(t, text)["error"].(map[string]any)["code"])
+		return fmt.Sprint(reply.StatusCode, " ", parseObject(t, text)["error"].(map[string]any)["code"])
 	}
 	if got := told(limit, "X-File-Name: cut", "x"); got != "422 OPERATION_FAILED" {
 		t.Errorf("a GiB: %s", got)
@@ -234,12 +234,12 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 	if got := told(limit+2<<20, "Content-Type: "+kind, form); got != "413 PAYLOAD_TOO_LARGE" {
 		t.Errorf("a form: %s", got)
 	}
-	long := io.MultiReader(strings.NewReader(form), io.LimitReader(endless{}, limit+1), strings.NewReader("\r\n--b--\r\n"))
+	long := io.MultiReader(strings.NewReader(form), io.LimitReader(zeroBody{}, limit+1), strings.NewReader("\r\n--b--\r\n"))
 	reply := c.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload", Body: long, Header: map[string][]string{"Content-Type": {kind}}})
 	if reply.Err == nil { // else the answer was lost, since the form goes on behind it
 		reply.Fails(413, "PAYLOAD_TOO_LARGE")
 	}
-	same(t, "the bucket", bucket.Keys(t))
+	wantStrings(t, "the bucket", bucket.Keys(t))
 	uploads, err := bucket.SDK(t).ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket.Name})
 	if err != nil || len(uploads.Uploads) != 0 {
 		t.Errorf("uploads left: %+v, %v", uploads, err)
@@ -250,12 +250,12 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := s3test.New(t)
-		c := visit(t, l, bucket)
+		c := openFreeSession(t, l, bucket)
 		const page = "<script>alert(1)</script>"
 		c.Post("/api/free-mode/upload?path=/d", page, "X-File-Name", "x y.html").OK(201)
 		const address = "/api/free-mode/download?key=d%2Fx%20y.html"
 		got := c.Get(address)
-		bodyIs(t, got, page)
+		wantBody(t, got, page)
 		for name, want := range map[string]string{
 			"Content-Type": "text/html", "X-Content-Type-Options": "nosniff", "Content-Disposition": `attachment; filename="x y.html"`, "Cache-Control": "private, no-store",
 			"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox", "Accept-Ranges": "bytes", "Access-Control-Allow-Origin": "",
@@ -283,7 +283,7 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 		if head := c.Head(address); head.Status != 200 || head.Header.Get("Content-Length") != "25" || len(head.Body) != 0 {
 			t.Errorf("HEAD: %d %v", head.Status, head.Header)
 		}
-		put(t, bucket, "cat.png", "no picture")
+		putObject(t, bucket, "cat.png", "no picture")
 		if r := c.Get("/api/free-mode/download?key=cat.png"); r.Status != 200 || !strings.HasPrefix(r.Header.Get("Content-Disposition"), "attachment") {
 			t.Errorf("a picture: %d %s", r.Status, r.Header.Get("Content-Disposition"))
 		}
@@ -299,16 +299,16 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 					path = "/api/free-mode/object" + query
 				}
 				code := map[int]string{400: "VALIDATION_ERROR", 403: "FORBIDDEN"}[want]
-				status(t, method+" "+query, c.Do(apptest.Request{Method: method, Path: path}), want, code)
+				wantStatus(t, method+" "+query, c.Do(apptest.Request{Method: method, Path: path}), want, code)
 			}
 		}
 		reply := c.Delete("/api/free-mode/object?key=d%2Fx%20y.html").OK(200)
-		if object(t, reply.Body)["data"] != nil {
+		if parseObject(t, reply.Body)["data"] != nil {
 			t.Errorf("%s", reply.Body)
 		}
 		c.Delete("/api/free-mode/object?key=d%2Fx%20y.html").OK(200) // absent is success
 		c.Get(address).Fails(404, "NOT_FOUND")
-		same(t, "the bucket", bucket.Keys(t), "cat.png")
+		wantStrings(t, "the bucket", bucket.Keys(t), "cat.png")
 
 		// a store that fails is never told as "not found"
 		if _, err := bucket.SDK(t).DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: aws.String("cat.png")}); err != nil {
@@ -321,7 +321,7 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 			"list": c.Get("/api/free-mode/files"), "download": c.Get("/api/free-mode/download?key=a"), "delete": c.Delete("/api/free-mode/object?key=a"),
 			"upload": c.Post("/api/free-mode/upload", "x", "X-File-Name", "a"),
 		} {
-			status(t, what+" without a bucket", r, 500, "INTERNAL_ERROR")
+			wantStatus(t, what+" without a bucket", r, 500, "INTERNAL_ERROR")
 			if !strings.Contains(string(r.Body), "The store of this session does not answer as it should.") {
 				t.Errorf("%s: %s", what, r.Body)
 			}
@@ -330,12 +330,12 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 }
 
 // Two transfers at a time; one that ends makes room.
-func TestFreeModeTransfers(t *testing.T) {
+func TestFreeModeTransferLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
 	bucket := s3test.New(t)
-	put(t, bucket, "a", "x")
-	c, other := visit(t, l, bucket), visit(t, l, bucket)
+	putObject(t, bucket, "a", "x")
+	c, other := openFreeSession(t, l, bucket), openFreeSession(t, l, bucket)
 	type running struct {
 		pipe *io.PipeWriter
 		done chan *apptest.Reply
@@ -363,16 +363,16 @@ func TestFreeModeTransfers(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	c.Post("/api/free-mode/upload", "x", "X-File-Name", "3").Fails(429, "RATE_LIMIT_EXCEEDED")
-	bodyIs(t, other.Get("/api/free-mode/download?key=a"), "x")
+	wantBody(t, other.Get("/api/free-mode/download?key=a"), "x")
 	c.Get("/api/free-mode/files").OK(200)
 	end(first)
-	bodyIs(t, c.Get("/api/free-mode/download?key=a"), "x")
+	wantBody(t, c.Get("/api/free-mode/download?key=a"), "x")
 	end(second)
-	same(t, "the bucket", bucket.Keys(t), "1", "2", "a")
+	wantStrings(t, "the bucket", bucket.Keys(t), "1", "2", "a")
 }
 
 // A session asks its store for two things at a time, whatever they are; the others wait.
-func TestFreeModeCallsWaitForTheirTurn(t *testing.T) {
+func TestFreeModeConcurrentCallLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 	var inside, seen atomic.Int64
@@ -387,7 +387,7 @@ func TestFreeModeCallsWaitForTheirTurn(t *testing.T) {
 		_, _ = io.WriteString(w, "<ListBucketResult><Name>bucket</Name></ListBucketResult>")
 	}))
 	t.Cleanup(store.Close)
-	c := visit(t, l, s3test.Bucket{Endpoint: store.URL, Name: "bucket", AccessKey: "a", SecretKey: "s"})
+	c := openFreeSession(t, l, s3test.Bucket{Endpoint: store.URL, Name: "bucket", AccessKey: "a", SecretKey: "s"})
 	var running sync.WaitGroup
 	for _, call := range []func(c *apptest.Client){
 		func(c *apptest.Client) { c.Get("/api/free-mode/files").OK(200) },

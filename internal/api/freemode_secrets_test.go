@@ -21,7 +21,7 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 		bucket := s3test.New(t)
 		const wrongKey, wrongSecret = "canary-access-key-id", "canary-secret-access-key"
 		var said strings.Builder
-		hear := func(r *apptest.Reply) *apptest.Reply {
+		record := func(r *apptest.Reply) *apptest.Reply {
 			said.Write(r.Body)
 			for name, values := range r.Header {
 				if name != "Set-Cookie" {
@@ -30,19 +30,19 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 			}
 			return r
 		}
-		hear(l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"accessKeyId": wrongKey, "secretAccessKey": wrongSecret}))).Fails(400, "OPERATION_FAILED")
-		hear(l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"secretAccessKey": wrongSecret}))).Fails(400, "OPERATION_FAILED")
-		c := visit(t, l, bucket)
-		hear(c.Get("/api/free-mode/session")).OK(200)
-		hear(c.Post("/api/free-mode/upload?path=/d", "hello", "X-File-Name", "a.txt")).OK(201)
-		hear(c.Get("/api/free-mode/files?path=/d")).OK(200)
-		hear(c.Get("/api/free-mode/download?key=d/a.txt")).OK(200)
-		hear(c.Get("/api/free-mode/download?key=d/b.txt")).Fails(404, "NOT_FOUND")
-		hear(c.Delete("/api/free-mode/object?key=d/a.txt")).OK(200)
+		record(l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"accessKeyId": wrongKey, "secretAccessKey": wrongSecret}))).Fails(400, "OPERATION_FAILED")
+		record(l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"secretAccessKey": wrongSecret}))).Fails(400, "OPERATION_FAILED")
+		c := openFreeSession(t, l, bucket)
+		record(c.Get("/api/free-mode/session")).OK(200)
+		record(c.Post("/api/free-mode/upload?path=/d", "hello", "X-File-Name", "a.txt")).OK(201)
+		record(c.Get("/api/free-mode/files?path=/d")).OK(200)
+		record(c.Get("/api/free-mode/download?key=d/a.txt")).OK(200)
+		record(c.Get("/api/free-mode/download?key=d/b.txt")).Fails(404, "NOT_FOUND")
+		record(c.Delete("/api/free-mode/object?key=d/a.txt")).OK(200)
 		if _, err := bucket.SDK(t).DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &bucket.Name}); err != nil {
 			t.Fatal(err)
 		}
-		hear(c.Get("/api/free-mode/files")).Fails(500, "INTERNAL_ERROR") // which is logged with its cause
+		record(c.Get("/api/free-mode/files")).Fails(500, "INTERNAL_ERROR") // which is logged with its cause
 		l.Clock.Advance(10 * time.Minute)
 		l.FlushLog()
 		token := c.Cookies["fm_token"]
@@ -51,14 +51,14 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sessions := dump(t, rows)
+		sessions := dumpRows(t, rows)
 		var others strings.Builder
 		for _, table := range []string{"providers", "users", "settings", "entries", "objects", "mounts", "download_tokens", "csrf_tokens", "versions", "jobs", "upload_sessions"} {
 			rows, err := reader.Query("SELECT * FROM " + table)
 			if err != nil {
 				t.Fatal(err)
 			}
-			others.WriteString(dump(t, rows))
+			others.WriteString(dumpRows(t, rows))
 		}
 		places := map[string]string{"the service's log": l.Log.String(), "the access log": dumpLog(t, l), "the session's row": sessions, "another table": others.String(), "an answer": said.String()}
 		for name, text := range places {
@@ -84,18 +84,18 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 		}
 
 		// what is sealed opens in no other row (abuse case C116)
-		other := visitNowhere(t, l, c)
+		other := openForeignFreeSession(t, l, c)
 		other.Get("/api/free-mode/session").Fails(500, "INTERNAL_ERROR")
 	}, apptest.ReachLoopback)
 }
 
-// visitNowhere moves what is sealed in a session to another row, and returns who holds that.
-func visitNowhere(t *testing.T, l *apptest.Larder, c *apptest.Client) *apptest.Client {
+// openForeignFreeSession moves what is sealed in a session to another row, and returns who holds that.
+func openForeignFreeSession(t *testing.T, l *apptest.Larder, c *apptest.Client) *apptest.Client {
 	t.Helper()
 	other := l.Client(t)
 	other.Cookies["fm_token"] = "x"
 	const hashOfX = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" // SHA-256
-	change(t, l, "UPDATE free_sessions SET hash = '"+hashOfX+"'")
+	execAndRaiseVersion(t, l, "UPDATE free_sessions SET hash = '"+hashOfX+"'")
 	c.Get("/api/free-mode/session").Fails(401, "UNAUTHORIZED")
 	return other
 }
@@ -105,7 +105,7 @@ func TestFreeModeInTheAccessLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := s3test.New(t)
-		c := visit(t, l, bucket)
+		c := openFreeSession(t, l, bucket)
 		c.Post("/api/free-mode/upload?path=/d", "hello", "X-File-Name", "a.txt").OK(201)
 		c.Get("/api/free-mode/files").OK(200)
 		c.Get("/api/free-mode/download?key=d/a.txt", "Range", "bytes=0-1")
@@ -124,16 +124,16 @@ func TestFreeModeInTheAccessLog(t *testing.T) {
 			have = append(have, fmt.Sprint(line["path"], " ", line["bytesTransferred"], " ", line["statusCode"]))
 		}
 		slices.Sort(have)
-		same(t, "the log", have, "/api/free-mode/init 0 201", "/api/free-mode/logout 0 200", "/d/a.txt 0 200", "/d/a.txt 2 206", "/d/a.txt 5 201")
+		wantStrings(t, "the log", have, "/api/free-mode/init 0 201", "/api/free-mode/logout 0 200", "/d/a.txt 0 200", "/d/a.txt 2 206", "/d/a.txt 5 201")
 	}, apptest.ReachLoopback)
 }
 
 // Visitors push nothing out of the access log: it takes 60 of their notes a minute and address, of short paths, and none of what failed.
-func TestFreeModeFillsNoAccessLog(t *testing.T) {
+func TestFreeModeAccessLogLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 	bucket := s3test.New(t)
-	c, again := visit(t, l, bucket), visit(t, l, bucket) // two notes
+	c, again := openFreeSession(t, l, bucket), openFreeSession(t, l, bucket) // two notes
 	name := strings.Repeat("n", 300)
 	c.Post("/api/free-mode/upload", "x", "X-File-Name", name[:255]).OK(201)
 	c.Post("/api/free-mode/upload?path="+name[:100], "x", "X-File-Name", name[:200]).OK(201)

@@ -29,16 +29,16 @@ func freeFields(b s3test.Bucket, extra ...M) M {
 	return body
 }
 
-// visit returns a visitor with a free-mode session in a bucket.
-func visit(t testing.TB, l *apptest.Larder, b s3test.Bucket, extra ...M) *apptest.Client {
+// openFreeSession returns a visitor with a free-mode session in a bucket.
+func openFreeSession(t testing.TB, l *apptest.Larder, b s3test.Bucket, extra ...M) *apptest.Client {
 	t.Helper()
 	c := l.Client(t)
 	c.CSRF = c.Post("/api/free-mode/init", freeFields(b, extra...)).OK(201).Text("csrfToken")
 	return c
 }
 
-// freeSessions counts the rows.
-func freeSessions(t testing.TB, l *apptest.Larder) (n int) {
+// countFreeSessions counts the rows.
+func countFreeSessions(t testing.TB, l *apptest.Larder) (n int) {
 	t.Helper()
 	if err := l.Apps[0].DB.Read(context.Background()).QueryRow("SELECT COUNT(*) FROM free_sessions").Scan(&n); err != nil {
 		t.Fatal(err)
@@ -60,10 +60,10 @@ func TestFreeModeSession(t *testing.T) {
 				hours = 1
 			}
 			reply := c.Post("/api/free-mode/init", fields1).OK(201)
-			data := object(t, reply.Body)["data"].(map[string]any)
-			fields(t, "data", data, "user", "expiresAt", "sessionHours", "provider", "csrfToken")
-			fields(t, "user", data["user"], "id", "username", "role", "defaultPath")
-			equal(t, "provider", data["provider"], M{"type": kind, "bucket": bucket.Name})
+			data := parseObject(t, reply.Body)["data"].(map[string]any)
+			wantFields(t, "data", data, "user", "expiresAt", "sessionHours", "provider", "csrfToken")
+			wantFields(t, "user", data["user"], "id", "username", "role", "defaultPath")
+			wantJSON(t, "provider", data["provider"], M{"type": kind, "bucket": bucket.Name})
 			if name := reply.Text("user.username"); !strings.HasPrefix(name, "fm_") || reply.Text("user.role") != "guest" || reply.Text("user.defaultPath") != "/" || reply.Text("user.id") == "" {
 				t.Errorf("user %v", data["user"])
 			}
@@ -77,7 +77,7 @@ func TestFreeModeSession(t *testing.T) {
 			}
 			for range 2 { // whichever replica answers
 				again := c.Get("/api/free-mode/session").OK(200)
-				equal(t, "the session", object(t, again.Body)["data"], data)
+				wantJSON(t, "the session", parseObject(t, again.Body)["data"], data)
 				if again.Header.Get("Cache-Control") != "private, no-store" {
 					t.Errorf("Cache-Control %s", again.Header.Get("Cache-Control"))
 				}
@@ -88,12 +88,12 @@ func TestFreeModeSession(t *testing.T) {
 			c.Get("/api/free-mode/session").Fails(401, "UNAUTHORIZED")
 			c.Get("/api/free-mode/files").Fails(401, "UNAUTHORIZED")
 		}
-		if n := freeSessions(t, l); n != 3 {
+		if n := countFreeSessions(t, l); n != 3 {
 			t.Errorf("%d sessions before the sweep", n)
 		}
-		alive := visit(t, l, bucket)
+		alive := openFreeSession(t, l, bucket)
 		l.Sweep()
-		if n := freeSessions(t, l); n != 1 {
+		if n := countFreeSessions(t, l); n != 1 {
 			t.Errorf("%d sessions after the sweep", n)
 		}
 		l.Clock.Advance(-62 * time.Minute) // a clock that was set back does not lengthen a session of an hour beyond the longest
@@ -130,15 +130,15 @@ func TestFreeModeInitRefuses(t *testing.T) {
 			{"accessKeyId": strings.Repeat("a", 257)}, {"accessKeyId": "a b"}, {"secretAccessKey": nil}, {"secretAccessKey": ""}, {"secretAccessKey": "a\nb"}, {"secretAccessKey": 1},
 			{"sessionHours": 0}, {"sessionHours": 9}, {"sessionHours": -1}, {"sessionHours": 1.5}, {"sessionHours": "1"}, {"sessionHours": true}, {"sessionHours": []int{1}},
 		} {
-			status(t, fmt.Sprint(change), init(change), 400, "VALIDATION_ERROR")
+			wantStatus(t, fmt.Sprint(change), init(change), 400, "VALIDATION_ERROR")
 		}
 		c.Post("/api/free-mode/init", "{}", "Content-Type", "text/plain").Fails(400, "VALIDATION_ERROR") // abuse case C43
 		c.Post("/api/free-mode/init", freeFields(bucket), "Sec-Fetch-Site", "cross-site").Fails(403, "FORBIDDEN")
-		if len(c.Cookies) != 0 || freeSessions(t, l) != 0 {
-			t.Errorf("cookies %v, %d sessions", c.Cookies, freeSessions(t, l))
+		if len(c.Cookies) != 0 || countFreeSessions(t, l) != 0 {
+			t.Errorf("cookies %v, %d sessions", c.Cookies, countFreeSessions(t, l))
 		}
 
-		visitor := visit(t, l, bucket)
+		visitor := openFreeSession(t, l, bucket)
 		for _, off := range []func(s *site.Settings, on bool){
 			func(s *site.Settings, on bool) { s.EnableFreeMode = on },
 			func(s *site.Settings, on bool) { s.AllowGuestAccess = on },
@@ -164,7 +164,7 @@ func TestFreeModeInitRefuses(t *testing.T) {
 		}
 		l.ChangeSettings(t, func(s *site.Settings) { s.EnableFreeMode = false })
 		visitor.Post("/api/free-mode/logout", nil).OK(200) // what is there can be left
-		if freeSessions(t, l) != 0 {
+		if countFreeSessions(t, l) != 0 {
 			t.Error("a session is left")
 		}
 	}, apptest.ReachLoopback)
@@ -181,7 +181,7 @@ func TestFreeModeReachesPublicAddressesOnly(t *testing.T) {
 		"http://203.0.114.1:25", "http://203.0.114.1:22", "http://203.0.114.1:6379", "http://203.0.114.1:5432", "http://no-such-name.invalid",
 	} {
 		reply := l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"endpoint": endpoint})).Fails(400, "VALIDATION_ERROR")
-		said := object(t, reply.Body)["error"].(map[string]any)["message"].(string)
+		said := parseObject(t, reply.Body)["error"].(map[string]any)["message"].(string)
 		if message != "" && said != message {
 			t.Errorf("%s: %s", endpoint, said)
 		}
@@ -236,8 +236,8 @@ func TestFreeModeConnectionTest(t *testing.T) {
 			began := time.Now()
 			reply := visitor.Post("/api/free-mode/init", freeFields(bucket, c.change))
 			took := time.Since(began)
-			status(t, name, reply, 400, "OPERATION_FAILED")
-			if reply.Status != 400 || object(t, reply.Body)["error"].(map[string]any)["message"] != c.want || len(visitor.Cookies) != 0 {
+			wantStatus(t, name, reply, 400, "OPERATION_FAILED")
+			if reply.Status != 400 || parseObject(t, reply.Body)["error"].(map[string]any)["message"] != c.want || len(visitor.Cookies) != 0 {
 				t.Errorf("%s: %s", name, reply.Body)
 			}
 			if c.want == nothing && took < 4900*time.Millisecond {
@@ -246,7 +246,7 @@ func TestFreeModeConnectionTest(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if n := freeSessions(t, l); n != 0 {
+	if n := countFreeSessions(t, l); n != 0 {
 		t.Errorf("%d sessions are left", n)
 	}
 	list := l.Client(t)
@@ -316,7 +316,7 @@ func TestFreeModeSessionLimits(t *testing.T) {
 		init(from("2001:db8:1:3::1")).OK(201)
 
 		for i := range 38 { // with the eleven of before 49 of a /48, and one of another
-			change(t, l, fmt.Sprintf("INSERT INTO free_sessions VALUES ('n%d', 'fm_x', 'c', 'p', '2001:db8:1:%x::/64', 0, %d)", i, i+16, l.Clock.Now().Add(time.Hour).UnixMilli()))
+			execAndRaiseVersion(t, l, fmt.Sprintf("INSERT INTO free_sessions VALUES ('n%d', 'fm_x', 'c', 'p', '2001:db8:1:%x::/64', 0, %d)", i, i+16, l.Clock.Now().Add(time.Hour).UnixMilli()))
 		}
 		init(from("2001:db8:1:ffff::1")).OK(201)
 		init(from("2001:db8:1:fffe::1")).Fails(429, "RATE_LIMIT_EXCEEDED")
@@ -324,7 +324,7 @@ func TestFreeModeSessionLimits(t *testing.T) {
 
 		have := 12 + 40
 		for i := range 999 - have {
-			change(t, l, fmt.Sprintf("INSERT INTO free_sessions VALUES ('h%d', 'fm_x', 'c', 'p', '198.51.100.%d', 0, %d)", i, i, l.Clock.Now().Add(time.Hour).UnixMilli()))
+			execAndRaiseVersion(t, l, fmt.Sprintf("INSERT INTO free_sessions VALUES ('h%d', 'fm_x', 'c', 'p', '198.51.100.%d', 0, %d)", i, i, l.Clock.Now().Add(time.Hour).UnixMilli()))
 		}
 		init(from("192.0.2.9")).OK(201)
 		init(from("192.0.2.9")).Fails(429, "RATE_LIMIT_EXCEEDED")
@@ -336,8 +336,8 @@ func TestFreeModeWritesNeedTheToken(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := s3test.New(t)
-		put(t, bucket, "keep.txt", "kept")
-		c, other := visit(t, l, bucket), visit(t, l, bucket)
+		putObject(t, bucket, "keep.txt", "kept")
+		c, other := openFreeSession(t, l, bucket), openFreeSession(t, l, bucket)
 		if c.CSRF == other.CSRF || c.Cookies["fm_token"] == other.Cookies["fm_token"] {
 			t.Error("two sessions share a token")
 		}
@@ -357,23 +357,23 @@ func TestFreeModeWritesNeedTheToken(t *testing.T) {
 			for _, token := range []string{"", "x", other.CSRF, admin.CSRF, strings.Repeat("a", 32), c.CSRF + "x", c.CSRF[:31]} {
 				f := c.Fork()
 				f.CSRF = token
-				status(t, name+" with "+token, write(f), 403, "INVALID_CSRF")
+				wantStatus(t, name+" with "+token, write(f), 403, "INVALID_CSRF")
 			}
-			status(t, name+" from across sites", write(c.Fork(), "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+			wantStatus(t, name+" from across sites", write(c.Fork(), "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
 			if name != "logout" {
-				status(t, name+" with a Bearer token", write(c.Fork(), "Authorization", "Bearer junk"), 401, "INVALID_TOKEN")
+				wantStatus(t, name+" with a Bearer token", write(c.Fork(), "Authorization", "Bearer junk"), 401, "INVALID_TOKEN")
 			}
 		}
 		c.Get("/api/free-mode/session").OK(200)
-		same(t, "the bucket", bucket.Keys(t), "keep.txt")
+		wantStrings(t, "the bucket", bucket.Keys(t), "keep.txt")
 
 		for name, path := range map[string]string{"read": "/api/free-mode/files", "session": "/api/free-mode/session", "download": "/api/free-mode/download?key=keep.txt"} {
 			f := c.Fork()
 			f.CSRF = ""
-			status(t, name+" without a token", f.Get(path), 200, "")
+			wantStatus(t, name+" without a token", f.Get(path), 200, "")
 			for _, cookie := range []string{"", "x", strings.Repeat("a", 43), c.Cookies["fm_token"] + "x", c.CSRF, admin.Cookies["auth_token"], strings.Repeat("x", 5000)} {
 				f.Cookies = map[string]string{"fm_token": cookie}
-				status(t, name+" with the cookie "+cookie, f.Get(path), 401, "UNAUTHORIZED")
+				wantStatus(t, name+" with the cookie "+cookie, f.Get(path), 401, "UNAUTHORIZED")
 			}
 		}
 		// abuse case C40: the token opens nothing else
@@ -389,17 +389,17 @@ func TestFreeModeLogout(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := s3test.New(t)
-		c := visit(t, l, bucket)
+		c := openFreeSession(t, l, bucket)
 		kept := c.Fork() // with the cookie that was copied
 		reply := c.Post("/api/free-mode/logout", nil).OK(200)
-		if object(t, reply.Body)["data"] != nil || reply.Header.Get("Set-Cookie") != "fm_token=; Path=/api/free-mode; Max-Age=0; HttpOnly; SameSite=Strict" {
+		if parseObject(t, reply.Body)["data"] != nil || reply.Header.Get("Set-Cookie") != "fm_token=; Path=/api/free-mode; Max-Age=0; HttpOnly; SameSite=Strict" {
 			t.Errorf("%s, cookie %s", reply.Body, reply.Header.Get("Set-Cookie"))
 		}
 		for range 4 { // on every replica
 			kept.Get("/api/free-mode/session").Fails(401, "UNAUTHORIZED")
 			kept.Post("/api/free-mode/upload", "x", "X-File-Name", "a").Fails(401, "UNAUTHORIZED")
 		}
-		if n := freeSessions(t, l); n != 0 {
+		if n := countFreeSessions(t, l); n != 0 {
 			t.Errorf("%d rows are left", n)
 		}
 		l.Client(t).Post("/api/free-mode/logout", nil).OK(200)

@@ -21,8 +21,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// fuzzed is a service that a fuzz target asks again and again.
-func fuzzed(f *testing.F) *apptest.Larder {
+// startFuzzed is a service that a fuzz target asks again and again.
+func startFuzzed(f *testing.F) *apptest.Larder {
 	return apptest.Start(f, "sqlite", func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 }
 
@@ -31,8 +31,8 @@ func headerValue(s string) bool {
 	return httpguts.ValidHeaderFieldValue(s) && strings.TrimSpace(s) == s && len(s) < 8<<10
 }
 
-// numbersFile is a public file of 1,000 bytes that differ.
-func numbersFile(f *testing.F, l *apptest.Larder) []byte {
+// uploadNumbersFile is a public file of 1,000 bytes that differ.
+func uploadNumbersFile(f *testing.F, l *apptest.Larder) []byte {
 	var content []byte
 	for i := range 250 {
 		content = fmt.Appendf(content, "%04d", i)
@@ -51,8 +51,8 @@ func FuzzRange(f *testing.F) {
 	}
 	f.Add("bytes=0-0", `"another"`)
 	f.Add("bytes=0-0", "Mon, 02 Jan 2006 15:04:05 GMT")
-	l := fuzzed(f)
-	content := numbersFile(f, l)
+	l := startFuzzed(f)
+	content := uploadNumbersFile(f, l)
 	var clients sync.Pool
 	clients.New = func() any { return l.Client(f) }
 	f.Fuzz(func(t *testing.T, asked, condition string) {
@@ -78,7 +78,7 @@ func FuzzRange(f *testing.F) {
 				t.Fatalf("Range %q: 200 with %d bytes", asked, len(r.Body))
 			}
 		case 206:
-			pieces(t, r, content)
+			checkByteRanges(t, r, content)
 		case 416:
 			if got := r.Header.Get("Content-Range"); got != "bytes */1000" && got != "" {
 				t.Fatalf("Range %q: 416 with Content-Range %q", asked, got)
@@ -86,7 +86,7 @@ func FuzzRange(f *testing.F) {
 		default:
 			t.Fatalf("Range %q: status %d: %s", asked, r.Status, r.Body)
 		}
-		if first, last, ok := plainRange(asked); ok && condition == "" {
+		if first, last, ok := parsePlainRange(asked); ok && condition == "" {
 			if r.Status != 206 || !bytes.Equal(r.Body, content[first:last+1]) {
 				t.Fatalf("Range %q: status %d, %d bytes, want bytes %d to %d", asked, r.Status, len(r.Body), first, last)
 			}
@@ -94,8 +94,8 @@ func FuzzRange(f *testing.F) {
 	})
 }
 
-// plainRange reads `bytes=A-B` of up to three digits each that lies in 1,000 bytes.
-func plainRange(s string) (first, last int, ok bool) {
+// parsePlainRange reads `bytes=A-B` of up to three digits each that lies in 1,000 bytes.
+func parsePlainRange(s string) (first, last int, ok bool) {
 	rest, found := strings.CutPrefix(s, "bytes=")
 	from, to, dash := strings.Cut(rest, "-")
 	if !found || !dash || len(from) == 0 || len(from) > 3 || len(to) == 0 || len(to) > 3 || strings.Trim(from+to, "0123456789") != "" {
@@ -106,8 +106,8 @@ func plainRange(s string) (first, last int, ok bool) {
 	return first, last, first <= last
 }
 
-// pieces checks that every piece of a 206 is what its Content-Range says.
-func pieces(t *testing.T, r *apptest.Reply, content []byte) {
+// checkByteRanges checks that every piece of a 206 is what its Content-Range says.
+func checkByteRanges(t *testing.T, r *apptest.Reply, content []byte) {
 	t.Helper()
 	piece := func(contentRange string, body []byte) {
 		var first, last, size int
@@ -145,7 +145,7 @@ func pieces(t *testing.T, r *apptest.Reply, content []byte) {
 
 // FuzzMultipart: whatever a form holds, the answer is a file inside the key's upload root or a refusal.
 func FuzzMultipart(f *testing.F) {
-	whole, contentType := form(part{name: "path", body: "sub"}, file("a.txt", "hello"))
+	whole, contentType := form(part{name: "path", body: "sub"}, filePart("a.txt", "hello"))
 	boundary := strings.TrimPrefix(contentType, "multipart/form-data; boundary=")
 	f.Add(whole, boundary, "")
 	f.Add(whole[:len(whole)-10], boundary, "")
@@ -153,7 +153,7 @@ func FuzzMultipart(f *testing.F) {
 	f.Add("--b\r\nContent-Disposition: form-data; name=file; filename*=UTF-8''%2e%2e%2fx\r\n\r\nx\r\n--b--\r\n", "b", "")
 	f.Add("--b\r\nContent-Disposition: form-data; name=path\r\n\r\n/elsewhere\r\n--b\r\nContent-Disposition: form-data; name=f; filename=g\r\n\r\n\r\n--b--", "b", "")
 	f.Add("", "", "")
-	l := fuzzed(f)
+	l := startFuzzed(f)
 	key := l.Admin(f).Key(apptest.M{"uploadPath": "/uploads/root"})
 	f.Fuzz(func(t *testing.T, body, boundary, path string) {
 		if !headerValue(boundary) || !headerValue(path) || len(body) > 64<<10 {
@@ -183,7 +183,7 @@ func FuzzMultipart(f *testing.F) {
 
 // FuzzKeyToken: no Authorization header but the key's own opens anything, and none is an error of the server.
 func FuzzKeyToken(f *testing.F) {
-	l := fuzzed(f)
+	l := startFuzzed(f)
 	key := l.Admin(f).Key(apptest.M{})
 	good := key.Header.Get("Authorization")
 	token := strings.TrimPrefix(good, "Bearer ")

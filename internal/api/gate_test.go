@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// stored is an open object of a store on the disk.
+// uploadHealthy is an open object of a store on the disk.
 type stored struct {
 	io.ReadSeekCloser
 	file *os.File
@@ -17,13 +17,13 @@ type stored struct {
 func (o stored) Size() int64    { return 10 }
 func (o stored) File() *os.File { return o.file }
 
-// socket is a connection that knows files when it gets one.
-type socket struct {
+// fakeConn is a connection that knows files when it gets one.
+type fakeConn struct {
 	*httptest.ResponseRecorder
 	from io.Reader
 }
 
-func (s *socket) ReadFrom(r io.Reader) (int64, error) {
+func (s *fakeConn) ReadFrom(r io.Reader) (int64, error) {
 	if part, ok := r.(*io.LimitedReader); ok {
 		s.from = part.R
 	}
@@ -31,7 +31,7 @@ func (s *socket) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // A file of the local store reaches the connection as the file that it is, from where it is read.
-func TestFilesReachTheSocketAsFiles(t *testing.T) {
+func TestLocalFileReachesConnectionAsFile(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "object")
 	if err := os.WriteFile(name, []byte("0123456789"), 0o600); err != nil {
@@ -41,7 +41,7 @@ func TestFilesReachTheSocketAsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := &socket{ResponseRecorder: httptest.NewRecorder()}
+	to := &fakeConn{ResponseRecorder: httptest.NewRecorder()}
 	gate := &bodyGate{recorder: &recorder{ResponseWriter: to}, content: outgoing{size: 10}, object: stored{file, file}}
 	defer gate.close()
 	if _, err := gate.Seek(4, io.SeekStart); err != nil {

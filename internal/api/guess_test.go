@@ -12,21 +12,21 @@ import (
 	"larder/internal/secret"
 )
 
-// elsewhere returns the header of a request from the n-th network, a different /48 for each n.
-func elsewhere(n int) []string {
+// fromNetwork returns the header of a request from the n-th network, a different /48 for each n.
+func fromNetwork(n int) []string {
 	return []string{"X-Forwarded-For", fmt.Sprintf("2001:db8:%x::1", n)}
 }
 
-// guessed is a target of wrong passwords.
-type guessed struct {
+// attemptTarget is a target of wrong passwords.
+type attemptTarget struct {
 	name string
 	code string // of a wrong answer
 	// try gives a password from the n-th network: the right one, or a wrong one.
 	try func(c *apptest.Client, n int, right bool) *apptest.Reply
 }
 
-// guessedPasswords makes a target of each kind, with a password that any visitor may give.
-func guessedPasswords(t *testing.T, l *apptest.Larder) []guessed {
+// newAttemptTargets makes a target of each kind, with a password that any visitor may give.
+func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 	t.Helper()
 	admin := l.Admin(t)
 	l.User(t, "alice")
@@ -36,17 +36,17 @@ func guessedPasswords(t *testing.T, l *apptest.Larder) []guessed {
 		}
 		return "wrong"
 	}
-	own := newShare(admin, admin.Upload("/public", "shared.txt", []byte("x")), m{"password": "open sesame"})
+	own := shareFile(admin, admin.Upload("/public", "shared.txt", []byte("x")), m{"password": "open sesame"})
 	file := admin.Upload("/public", "file.txt", []byte("x"))
-	guard(admin, file, "open sesame")
+	setAccessPassword(admin, file, "open sesame")
 	alone := admin.Upload("/public", "alone.txt", []byte("x"))
-	guard(admin, alone, "open sesame")
+	setAccessPassword(admin, alone, "open sesame")
 	other := admin.Upload("/public", "other.txt", []byte("x"))
-	guard(admin, other, "open sesame")
-	ofFile := newShare(admin, other)
+	setAccessPassword(admin, other, "open sesame")
+	ofFile := shareFile(admin, other)
 	folder := mkdir(admin, "/public", "shut")
 	admin.Upload("/public/shut", "in.txt", []byte("x"))
-	guard(admin, folder, "open sesame")
+	setAccessPassword(admin, folder, "open sesame")
 	mkdir(admin, "/uploads", "ruled")
 	admin.Upload("/uploads/ruled", "in.txt", []byte("x"))
 	admin.Post("/api/admin/rules", m{
@@ -55,13 +55,13 @@ func guessedPasswords(t *testing.T, l *apptest.Larder) []guessed {
 	}).OK(201)
 	by := func(path func(n int) string) func(*apptest.Client, int, bool) *apptest.Reply {
 		return func(c *apptest.Client, n int, right bool) *apptest.Reply {
-			return c.Post("/api/public/unlock", m{"path": path(n), "password": word(right)}, elsewhere(n)...)
+			return c.Post("/api/public/unlock", m{"path": path(n), "password": word(right)}, fromNetwork(n)...)
 		}
 	}
 	always := func(path string) func(int) string { return func(int) string { return path } }
 	share := func(id string) func(*apptest.Client, int, bool) *apptest.Reply {
 		return func(c *apptest.Client, n int, right bool) *apptest.Reply {
-			return c.Post("/api/shares/"+id+"/verify", m{"password": word(right)}, elsewhere(n)...)
+			return c.Post("/api/shares/"+id+"/verify", m{"password": word(right)}, fromNetwork(n)...)
 		}
 	}
 	signIn := func(name string) func(*apptest.Client, int, bool) *apptest.Reply {
@@ -70,14 +70,14 @@ func guessedPasswords(t *testing.T, l *apptest.Larder) []guessed {
 			if right {
 				password = "password of alice"
 			}
-			return login(c, name, password, elsewhere(n)...)
+			return postLogin(c, name, password, fromNetwork(n)...)
 		}
 	}
-	return []guessed{
+	return []attemptTarget{
 		{"a share", "INVALID_PASSWORD", share(own)},
 		{"a share of a file with a password", "INVALID_PASSWORD", share(ofFile)},
 		{"a file by its id", "INVALID_PASSWORD", func(c *apptest.Client, n int, right bool) *apptest.Reply {
-			return admin.In(t).Post("/api/files/"+file+"/verify-password", m{"password": word(right)}, elsewhere(n)...)
+			return admin.In(t).Post("/api/files/"+file+"/verify-password", m{"password": word(right)}, fromNetwork(n)...)
 		}},
 		{"a file by its path", "INVALID_PASSWORD", by(always("/public/alone.txt"))},
 		{"a folder by whatever lies below it", "INVALID_PASSWORD", by(func(n int) string {
@@ -94,10 +94,10 @@ func guessedPasswords(t *testing.T, l *apptest.Larder) []guessed {
 
 // A target takes twenty wrong answers, whatever the addresses. Then it takes one a minute, and the
 // right password waits as well.
-func TestWrongPasswordsFromEverywhere(t *testing.T) {
+func TestWrongPasswordsFromManyNetworks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		for _, g := range guessedPasswords(t, l) {
+		for _, g := range newAttemptTargets(t, l) {
 			t.Run(g.name, func(t *testing.T) {
 				n := 0
 				from := func(what string, right bool, want int) *apptest.Reply {
@@ -105,10 +105,10 @@ func TestWrongPasswordsFromEverywhere(t *testing.T) {
 					n++
 					r := g.try(l.Client(t), n, right)
 					code := map[int]string{200: "", 401: g.code, 429: "RATE_LIMIT_EXCEEDED"}[want]
-					status(t, what, r, want, code)
+					wantStatus(t, what, r, want, code)
 					return r
 				}
-				waits := func(what string, right bool, seconds int) {
+				wantRetryAfter := func(what string, right bool, seconds int) {
 					t.Helper()
 					if got := from(what, right, 429).Header.Get("Retry-After"); got != fmt.Sprint(seconds) {
 						t.Errorf("%s: Retry-After %q, want %d", what, got, seconds)
@@ -118,23 +118,23 @@ func TestWrongPasswordsFromEverywhere(t *testing.T) {
 					from("the right one counts for nothing", true, 200)
 					from(fmt.Sprint("wrong ", i+1), false, 401)
 				}
-				waits("the 21st", false, 60)
-				waits("the right one", true, 60)
+				wantRetryAfter("the 21st", false, 60)
+				wantRetryAfter("the right one", true, 60)
 				l.Clock.Advance(time.Minute - time.Second)
-				waits("a second before the minute is over", true, 1)
+				wantRetryAfter("a second before the minute is over", true, 1)
 				l.Clock.Advance(time.Second)
 				from("a minute later, the right one", true, 200)
 				from("and again", true, 200)
 				from("one wrong one", false, 401)
-				waits("the next", true, 60)
+				wantRetryAfter("the next", true, 60)
 				l.Clock.Advance(time.Minute)
 				from("a wrong one each minute", false, 401)
-				waits("and no more", false, 60)
+				wantRetryAfter("and no more", false, 60)
 				l.Clock.Advance(20 * time.Minute)
 				for i := range 20 {
 					from(fmt.Sprint("after twenty minutes, wrong ", i+1), false, 401)
 				}
-				waits("the 21st again", true, 60)
+				wantRetryAfter("the 21st again", true, 60)
 			})
 		}
 	}, apptest.TrustLoopback)
@@ -142,95 +142,95 @@ func TestWrongPasswordsFromEverywhere(t *testing.T) {
 
 // Of fifty wrong answers at once, from fifty addresses and to all replicas, twenty are judged.
 // Right answers and refused ones use up nothing.
-func TestWrongPasswordsFromEverywhereAtOnce(t *testing.T) {
+func TestConcurrentWrongPasswordsFromManyNetworks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		visitor := l.Client(t)
-		for _, g := range guessedPasswords(t, l) {
-			right := statuses(t, atOnce(t, visitor, 20, func(c *apptest.Client, i int) *apptest.Reply {
+		for _, g := range newAttemptTargets(t, l) {
+			right := countStatuses(t, runConcurrently(t, visitor, 20, func(c *apptest.Client, i int) *apptest.Reply {
 				return g.try(c, i, true)
 			}))
 			if right[200] != 20 {
 				t.Errorf("%s: twenty right ones at once: %v", g.name, right)
 			}
-			wrong := statuses(t, atOnce(t, visitor, 50, func(c *apptest.Client, i int) *apptest.Reply {
+			wrong := countStatuses(t, runConcurrently(t, visitor, 50, func(c *apptest.Client, i int) *apptest.Reply {
 				return g.try(c, 100+i, false)
 			}))
 			if wrong[401] != 20 || wrong[429] != 30 {
 				t.Errorf("%s: fifty wrong ones at once: %v, want twenty that were judged", g.name, wrong)
 			}
 			l.Clock.Advance(time.Minute)
-			status(t, g.name+", a minute later", g.try(l.Client(t), 200, true), 200, "")
+			wantStatus(t, g.name+", a minute later", g.try(l.Client(t), 200, true), 200, "")
 		}
 	}, apptest.TrustLoopback)
 }
 
 // A target counts for itself alone, and a new password is a new target.
-func TestWrongPasswordsOfOneTarget(t *testing.T) {
+func TestWrongPasswordsCountPerTarget(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
 		file := admin.Upload("/public", "a.txt", []byte("x"))
-		one, two := newShare(admin, file, m{"password": "open sesame"}), newShare(admin, file, m{"password": "open sesame"})
+		one, two := shareFile(admin, file, m{"password": "open sesame"}), shareFile(admin, file, m{"password": "open sesame"})
 		try := func(id string, n int, password string) *apptest.Reply {
-			return visitor.Post("/api/shares/"+id+"/verify", m{"password": password}, elsewhere(n)...)
+			return visitor.Post("/api/shares/"+id+"/verify", m{"password": password}, fromNetwork(n)...)
 		}
 		for i := range 20 {
-			status(t, "wrong", try(one, i, "x"), 401, "INVALID_PASSWORD")
+			wantStatus(t, "wrong", try(one, i, "x"), 401, "INVALID_PASSWORD")
 		}
-		status(t, "the 21st", try(one, 20, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+		wantStatus(t, "the 21st", try(one, 20, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
 		try(two, 21, "open sesame").OK(200)
-		status(t, "after the other share's", try(one, 22, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+		wantStatus(t, "after the other share's", try(one, 22, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
 		admin.Patch("/api/shares/"+one, m{"password": "open sesame"}).OK(200)
 		try(one, 23, "open sesame").OK(200)
 
 		// names that lead nowhere have no password: what is tried there counts by address alone
 		for i := range 25 {
-			r := visitor.Post("/api/public/unlock", m{"path": "/nowhere", "password": "x"}, elsewhere(i)...)
-			status(t, fmt.Sprint("nothing there ", i), r, 401, "INVALID_PASSWORD")
+			r := visitor.Post("/api/public/unlock", m{"path": "/nowhere", "password": "x"}, fromNetwork(i)...)
+			wantStatus(t, fmt.Sprint("nothing there ", i), r, 401, "INVALID_PASSWORD")
 		}
 	}, apptest.TrustLoopback)
 }
 
 // An address that is over its own limit uses up nothing of the target's.
-func TestOneAddressDoesNotUseUpATarget(t *testing.T) {
+func TestLimitedAddressDoesNotCountForTarget(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
-		id := newShare(admin, admin.Upload("/public", "a.txt", []byte("x")), m{"password": "open sesame"})
+		id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), m{"password": "open sesame"})
 		for range 100 {
-			visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}, elsewhere(1)...)
+			visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}, fromNetwork(1)...)
 		}
 		if len(l.Apps) == 1 { // the counts by address are each replica's own
 			for i := range 10 {
-				r := visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}, elsewhere(i+2)...)
-				status(t, fmt.Sprint("another address ", i), r, 401, "INVALID_PASSWORD")
+				r := visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}, fromNetwork(i+2)...)
+				wantStatus(t, fmt.Sprint("another address ", i), r, 401, "INVALID_PASSWORD")
 			}
 		}
-		r := visitor.Post("/api/shares/"+id+"/verify", m{"password": "open sesame"}, elsewhere(99)...)
-		status(t, "the target's are used up", r, 429, "RATE_LIMIT_EXCEEDED")
+		r := visitor.Post("/api/shares/"+id+"/verify", m{"password": "open sesame"}, fromNetwork(99)...)
+		wantStatus(t, "the target's are used up", r, 429, "RATE_LIMIT_EXCEEDED")
 	}, apptest.TrustLoopback)
 }
 
 // The present password of a session has a count apart from sign-ins: strangers cannot keep an owner
 // from a new password, and a stolen session cannot guess without a limit.
-func TestPresentPasswordHasItsOwnCount(t *testing.T) {
+func TestCurrentPasswordHasItsOwnLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		present := func(n int, old string) *apptest.Reply {
-			return alice.Put("/api/users/me/password", M{"oldPassword": old, "newPassword": "another password"}, elsewhere(n)...)
+			return alice.Put("/api/users/me/password", M{"oldPassword": old, "newPassword": "another password"}, fromNetwork(n)...)
 		}
 		for i := range 21 {
-			login(l.Client(t), "alice", "wrong", elsewhere(i)...)
+			postLogin(l.Client(t), "alice", "wrong", fromNetwork(i)...)
 		}
-		blocked(t, "a new browser", l.Client(t), "alice", "password of alice")
+		checkSignInBlocked(t, "a new browser", l.Client(t), "alice", "password of alice")
 		for i := range 20 {
-			status(t, fmt.Sprint("wrong present password ", i+1), present(i, "wrong"), 401, "INVALID_PASSWORD")
+			wantStatus(t, fmt.Sprint("wrong present password ", i+1), present(i, "wrong"), 401, "INVALID_PASSWORD")
 		}
-		status(t, "the 21st, right", present(31, "password of alice"), 429, "RATE_LIMIT_EXCEEDED")
+		wantStatus(t, "the 21st, right", present(31, "password of alice"), 429, "RATE_LIMIT_EXCEEDED")
 		l.Clock.Advance(time.Minute)
-		status(t, "a minute later", present(32, "password of alice"), 200, "")
+		wantStatus(t, "a minute later", present(32, "password of alice"), 200, "")
 	}, apptest.TrustLoopback)
 }
 
@@ -240,19 +240,19 @@ func TestWrongPasswordsSurviveARestart(t *testing.T) {
 	var same config.Config
 	l := apptest.Start(t, "postgres", apptest.TrustLoopback, func(cfg *config.Config) { same = *cfg })
 	admin := l.Admin(t)
-	id := newShare(admin, admin.Upload("/public", "a.txt", []byte("x")), m{"password": "open sesame"})
+	id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), m{"password": "open sesame"})
 	for i := range 20 {
-		r := l.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "x"}, elsewhere(i)...)
-		status(t, "wrong", r, 401, "INVALID_PASSWORD")
-		login(l.Client(t), "admin", "wrong", elsewhere(i)...)
+		r := l.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "x"}, fromNetwork(i)...)
+		wantStatus(t, "wrong", r, 401, "INVALID_PASSWORD")
+		postLogin(l.Client(t), "admin", "wrong", fromNetwork(i)...)
 	}
 	// processes that know nothing but the database
 	again := apptest.Start(t, "postgres", func(cfg *config.Config) { *cfg = same })
 	again.Clock.Advance(l.Clock.Now().Sub(again.Clock.Now()))
 	for n := range 2 {
-		r := again.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "open sesame"}, elsewhere(40+n)...)
-		status(t, "the share", r, 429, "RATE_LIMIT_EXCEEDED")
-		blocked(t, "the account", again.Client(t), "admin", apptest.AdminPassword)
+		r := again.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "open sesame"}, fromNetwork(40+n)...)
+		wantStatus(t, "the share", r, 429, "RATE_LIMIT_EXCEEDED")
+		checkSignInBlocked(t, "the account", again.Client(t), "admin", apptest.AdminPassword)
 	}
 }
 
@@ -267,43 +267,43 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 	file := admin.Upload("/public", "a.txt", []byte("x"))
 	judged := func(id string) (n int) {
 		for i := range 60 {
-			if l.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "x"}, elsewhere(i)...).Status == 401 {
+			if l.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "x"}, fromNetwork(i)...).Status == 401 {
 				n++
 			}
 		}
 		return n
 	}
-	id := newShare(admin, file, m{"password": "open sesame"})
+	id := shareFile(admin, file, m{"password": "open sesame"})
 	if n := judged(id); n != 20 {
 		t.Errorf("%d of 60 wrong answers are judged by two replicas, want 20", n)
 	}
-	if n := count(t, l, "SELECT COUNT(*) FROM guesses"); n != 0 {
+	if n := queryCount(t, l, "SELECT COUNT(*) FROM guesses"); n != 0 {
 		t.Errorf("%d counts are in the database beside Redis", n)
 	}
 	l.Clock.Advance(time.Minute)
-	r := l.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "open sesame"}, elsewhere(1000)...)
-	status(t, "a minute later", r, 200, "")
+	r := l.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "open sesame"}, fromNetwork(1000)...)
+	wantStatus(t, "a minute later", r, 200, "")
 	server.Stop()
-	if n := judged(newShare(admin, file, m{"password": "open sesame"})); n != 40 {
+	if n := judged(shareFile(admin, file, m{"password": "open sesame"})); n != 40 {
 		t.Errorf("%d of 60 wrong answers are judged without Redis, want 20 by each replica", n)
 	}
 }
 
 // The sweep deletes counts that have ended, and no others.
-func TestOldCountsAreSwept(t *testing.T) {
+func TestExpiredCountsAreDeleted(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "postgres", apptest.TrustLoopback)
 	for i := range 3 {
-		login(l.Client(t), "admin", "wrong", elsewhere(i)...)
+		postLogin(l.Client(t), "admin", "wrong", fromNetwork(i)...)
 	}
-	login(l.Client(t), strings.Repeat("nobody", 3), "wrong")
+	postLogin(l.Client(t), strings.Repeat("nobody", 3), "wrong")
 	for _, step := range []struct {
 		after time.Duration
 		rows  int
 	}{{0, 2}, {time.Minute, 1}, {2*time.Minute - time.Microsecond, 1}, {time.Microsecond, 0}} {
 		l.Clock.Advance(step.after)
 		l.Sweep()
-		if n := count(t, l, "SELECT COUNT(*) FROM guesses"); n != step.rows {
+		if n := queryCount(t, l, "SELECT COUNT(*) FROM guesses"); n != step.rows {
 			t.Errorf("%d counts, want %d", n, step.rows)
 		}
 	}
@@ -311,7 +311,7 @@ func TestOldCountsAreSwept(t *testing.T) {
 
 // Where two passwords are asked for, an answer that the limit of one refuses uses up nothing of the
 // other.
-func TestRefusedAnswersUseUpNoOtherTarget(t *testing.T) {
+func TestRefusedPasswordsCountForNoOtherTarget(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
@@ -322,31 +322,31 @@ func TestRefusedAnswersUseUpNoOtherTarget(t *testing.T) {
 			"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"},
 			"requirePassword": true, "password": "of the rule", "priority": 1000,
 		}).OK(201)
-		guard(admin, file, "of the file")
+		setAccessPassword(admin, file, "of the file")
 		n := 0
 		try := func(name, password string) *apptest.Reply {
 			n++
-			return visitor.Post("/api/public/unlock", m{"path": "/uploads/ruled/" + name, "password": password}, elsewhere(n)...)
+			return visitor.Post("/api/public/unlock", m{"path": "/uploads/ruled/" + name, "password": password}, fromNetwork(n)...)
 		}
 		for range 20 {
-			status(t, "wrong for the rule", try("rule.txt", "x"), 401, "INVALID_PASSWORD")
+			wantStatus(t, "wrong for the rule", try("rule.txt", "x"), 401, "INVALID_PASSWORD")
 		}
 		for range 30 {
-			status(t, "the rule's is used up", try("both.txt", "x"), 429, "RATE_LIMIT_EXCEEDED")
+			wantStatus(t, "the rule's is used up", try("both.txt", "x"), 429, "RATE_LIMIT_EXCEEDED")
 		}
-		link := newShare(admin, file) // asks for the file's password alone, since its creator needs none for the rule
+		link := shareFile(admin, file) // asks for the file's password alone, since its creator needs none for the rule
 		for i := range 20 {
-			r := visitor.Post("/api/shares/"+link+"/verify", m{"password": "x"}, elsewhere(500+i)...)
-			status(t, fmt.Sprint("wrong for the file ", i+1), r, 401, "INVALID_PASSWORD")
+			r := visitor.Post("/api/shares/"+link+"/verify", m{"password": "x"}, fromNetwork(500+i)...)
+			wantStatus(t, fmt.Sprint("wrong for the file ", i+1), r, 401, "INVALID_PASSWORD")
 		}
-		r := visitor.Post("/api/shares/"+link+"/verify", m{"password": "of the file"}, elsewhere(600)...)
-		status(t, "the 21st", r, 429, "RATE_LIMIT_EXCEEDED")
+		r := visitor.Post("/api/shares/"+link+"/verify", m{"password": "of the file"}, fromNetwork(600)...)
+		wantStatus(t, "the 21st", r, 429, "RATE_LIMIT_EXCEEDED")
 	}, apptest.TrustLoopback)
 }
 
 // Strangers who use up the answers of a file's password do not hold up its owner, who has a count
 // apart of the same size.
-func TestStrangersDoNotHoldUpTheOwnerOfAPassword(t *testing.T) {
+func TestOwnerHasItsOwnPasswordLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
@@ -354,29 +354,29 @@ func TestStrangersDoNotHoldUpTheOwnerOfAPassword(t *testing.T) {
 		mkdir(alice, "/home/alice", "open")
 		addRule(l.Admin(t), rule)
 		file := alice.Upload("/home/alice/open", "f.txt", []byte("x"))
-		guard(alice, file, "open sesame")
+		setAccessPassword(alice, file, "open sesame")
 		n := 0
 		give := func(c *apptest.Client, password string) *apptest.Reply {
 			n++
-			return c.Post("/api/files/"+file+"/verify-password", m{"password": password}, elsewhere(n)...)
+			return c.Post("/api/files/"+file+"/verify-password", m{"password": password}, fromNetwork(n)...)
 		}
 		for range 20 {
-			status(t, "a stranger's guess", give(bob, "wrong"), 401, "INVALID_PASSWORD")
+			wantStatus(t, "a stranger's guess", give(bob, "wrong"), 401, "INVALID_PASSWORD")
 		}
-		status(t, "a stranger", give(bob, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
-		status(t, "the owner", give(alice, "open sesame"), 200, "")
+		wantStatus(t, "a stranger", give(bob, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+		wantStatus(t, "the owner", give(alice, "open sesame"), 200, "")
 		for range 20 {
-			status(t, "the owner's mistake", give(alice, "wrong"), 401, "INVALID_PASSWORD")
+			wantStatus(t, "the owner's mistake", give(alice, "wrong"), 401, "INVALID_PASSWORD")
 		}
-		status(t, "the owner after 20 mistakes", give(alice, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+		wantStatus(t, "the owner after 20 mistakes", give(alice, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
 		l.Clock.Advance(time.Minute)
-		status(t, "the owner a minute later", give(alice, "open sesame"), 200, "")
-		status(t, "a stranger a minute later", give(bob, "open sesame"), 200, "")
+		wantStatus(t, "the owner a minute later", give(alice, "open sesame"), 200, "")
+		wantStatus(t, "a stranger a minute later", give(bob, "open sesame"), 200, "")
 	}, apptest.TrustLoopback)
 }
 
 // A right answer to a password that the caller has set makes no guess at another one free.
-func TestOwnPasswordMakesNoGuessFree(t *testing.T) {
+func TestOwnPasswordDoesNotFreeGuesses(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.TrustLoopback)
 	admin, alice := l.Admin(t), l.User(t, "alice")
@@ -389,11 +389,11 @@ func TestOwnPasswordMakesNoGuessFree(t *testing.T) {
 	addRule(admin, m{"pathPattern": "/uploads/vault/**", "effect": "deny", "role": "user", "permissions": []string{"download"}, "priority": 900})
 	for i := range 20 {
 		guess := fmt.Sprint("guess ", i)
-		guard(alice, file, guess)
-		r := alice.Post("/api/files/"+file+"/verify-password", m{"password": guess}, elsewhere(i)...)
-		status(t, guess, r, 403, "PASSWORD_REQUIRED")
+		setAccessPassword(alice, file, guess)
+		r := alice.Post("/api/files/"+file+"/verify-password", m{"password": guess}, fromNetwork(i)...)
+		wantStatus(t, guess, r, 403, "PASSWORD_REQUIRED")
 	}
-	guard(alice, file, "1234")
-	r := alice.Post("/api/files/"+file+"/verify-password", m{"password": "1234"}, elsewhere(20)...)
-	status(t, "the 21st guess", r, 429, "RATE_LIMIT_EXCEEDED")
+	setAccessPassword(alice, file, "1234")
+	r := alice.Post("/api/files/"+file+"/verify-password", m{"password": "1234"}, fromNetwork(20)...)
+	wantStatus(t, "the 21st guess", r, 429, "RATE_LIMIT_EXCEEDED")
 }

@@ -17,8 +17,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// vault makes a second provider, mounted at /vault, where everybody may do everything, and returns the directory of its store.
-func vault(t *testing.T, l *apptest.Larder) (dir string) {
+// addVaultMount makes a second provider, mounted at /vault, where everybody may do everything, and returns the directory of its store.
+func addVaultMount(t *testing.T, l *apptest.Larder) (dir string) {
 	t.Helper()
 	a := l.Apps[0]
 	if err := a.Providers.Prepare("vault", "vault-marker"); err != nil {
@@ -41,8 +41,8 @@ func vault(t *testing.T, l *apptest.Larder) (dir string) {
 	return filepath.Join(a.Config.ObjectDir, "vault")
 }
 
-// ends waits until a job has ended.
-func ends(t *testing.T, c *apptest.Client, id string) *apptest.Reply {
+// waitForJob waits until a job has ended.
+func waitForJob(t *testing.T, c *apptest.Client, id string) *apptest.Reply {
 	t.Helper()
 	deadline, progress := time.After(30*time.Second), int64(0)
 	for {
@@ -67,7 +67,7 @@ func ends(t *testing.T, c *apptest.Client, id string) *apptest.Reply {
 func TestMoveToAnotherProvider(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		dir := vault(t, l)
+		dir := addVaultMount(t, l)
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
 		content := map[string]string{"a.txt": "first", "sub/b.png": "\x89PNG\r\n\x1a\n" + strings.Repeat("pixels", 50_000), "sub/empty": ""}
@@ -80,14 +80,14 @@ func TestMoveToAnotherProvider(t *testing.T) {
 			links[name] = alice.Post("/api/files/"+ids[name]+"/link", nil).OK(200).Text("link.url")
 			etags[name] = l.Client(t).Get(links[name]).OK(200).Header.Get("ETag")
 		}
-		lies := func(folder, not string) {
+		wantReadableAt := func(folder, not string) {
 			t.Helper()
 			for name, text := range content {
 				for how, r := range map[string]*apptest.Reply{
 					"path":    alice.Get(folder + "/" + name),
 					"link":    l.Client(t).Get(links[name]),
 					"id":      alice.Get("/api/files/"+ids[name]+"/download", "Sec-Fetch-Dest", "image"),
-					"gateway": l.Client(t).Get(ticket(alice, ids[name])),
+					"gateway": l.Client(t).Get(downloadURL(alice, ids[name])),
 				} {
 					if r.Status != 200 || string(r.Body) != text || r.Header.Get("ETag") != etags[name] {
 						t.Errorf("%s by %s: status %d, %d bytes, ETag %s", name, how, r.Status, len(r.Body), r.Header.Get("ETag"))
@@ -101,7 +101,7 @@ func TestMoveToAnotherProvider(t *testing.T) {
 			}
 		}
 		key := alice.Key(m{"uploadPath": "/"})
-		bytes, count := used(alice)
+		bytes, count := usedQuota(alice)
 		if err := os.Rename(dir, dir+"-away"); err != nil {
 			t.Fatal(err)
 		}
@@ -116,48 +116,48 @@ func TestMoveToAnotherProvider(t *testing.T) {
 		if status := alice.Get("/api/files/jobs/" + id).OK(200).Text("job.status"); status != "pending" && status != "running" {
 			t.Errorf("status %s", status)
 		}
-		lies(home+"/box", "/vault/crate")
+		wantReadableAt(home+"/box", "/vault/crate")
 		if err := os.Rename(dir+"-away", dir); err != nil {
 			t.Fatal(err)
 		}
 		l.Clock.Advance(time.Minute)
-		r = ends(t, alice, id)
+		r = waitForJob(t, alice, id)
 		if r.Text("job.status") != "completed" || r.Int("job.progress") != 100 || r.Value("job.errorMessage") != nil || r.Int("job.completedAt") == 0 || r.Text("job.type") != "move" {
 			t.Errorf("job %s", r.Body)
 		}
-		lies("/vault/crate", home+"/box")
-		same(t, "the folder", names(alice, "/vault/crate"), "nothing", "sub", "a.txt")
-		uses(t, alice, bytes, count)
-		if n := len(objectsIn(t, l, "vault")); n != len(content) {
+		wantReadableAt("/vault/crate", home+"/box")
+		wantStrings(t, "the folder", listNames(alice, "/vault/crate"), "nothing", "sub", "a.txt")
+		wantUsed(t, alice, bytes, count)
+		if n := len(bucketObjects(t, l, "vault")); n != len(content) {
 			t.Errorf("%d objects in the new store", n)
 		}
 		// The old objects stay for the grace period, the new ones for good.
 		l.Sweep()
-		if n := len(objectsIn(t, l, "default")); n != len(content) {
+		if n := len(bucketObjects(t, l, "default")); n != len(content) {
 			t.Errorf("%d objects in the old store within the grace period", n)
 		}
 		l.Clock.Advance(3 * time.Hour)
 		l.Sweep()
-		if n := len(objectsIn(t, l, "default")); n != 0 {
+		if n := len(bucketObjects(t, l, "default")); n != 0 {
 			t.Errorf("%d objects are left in the old store", n)
 		}
-		lies("/vault/crate", home+"/box")
+		wantReadableAt("/vault/crate", home+"/box")
 
 		// And back again, by a key, inside its upload root.
-		r = ends(t, key, key.Post("/api/files/"+box+"/move", m{"targetPath": home, "newName": "box"}).OK(200).Text("jobId"))
+		r = waitForJob(t, key, key.Post("/api/files/"+box+"/move", m{"targetPath": home, "newName": "box"}).OK(200).Text("jobId"))
 		if r.Text("job.status") != "completed" {
 			t.Errorf("job %s", r.Body)
 		}
-		lies(home+"/box", "/vault/crate")
+		wantReadableAt(home+"/box", "/vault/crate")
 	})
 }
 
 // Abuse case C31: what asked for the move may not do it any more when it comes to it. The job fails with a sentence that tells nothing else, and
 // the source is intact.
-func TestMoveOfAnActorThatLostItsRights(t *testing.T) {
+func TestMoveFailsWhenActorLosesRights(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		dir := vault(t, l)
+		dir := addVaultMount(t, l)
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		for name, lose := range map[string]func(c *apptest.Client){
 			"the key is revoked": func(c *apptest.Client) {
@@ -188,12 +188,12 @@ func TestMoveOfAnActorThatLostItsRights(t *testing.T) {
 			}
 			lose(key)
 			l.Clock.Advance(time.Minute)
-			r := ends(t, alice, id)
+			r := waitForJob(t, alice, id)
 			message, _ := r.Value("job.errorMessage").(string)
 			if r.Text("job.status") != "failed" || !strings.Contains(message, "permission") && !strings.Contains(message, "API key") || strings.Contains(message, name) {
 				t.Errorf("%s: %s", name, r.Body)
 			}
-			bodyIs(t, alice.Get("/api/files/"+file+"/download", "Sec-Fetch-Dest", "image").OK(200), "mine")
+			wantBody(t, alice.Get("/api/files/"+file+"/download", "Sec-Fetch-Dest", "image").OK(200), "mine")
 			if at := alice.Get("/api/files/" + file).OK(200).Text("file.path"); at != "/home/alice" {
 				t.Errorf("%s: moved to %s", name, at)
 			}
@@ -216,7 +216,7 @@ func TestListOfJobs(t *testing.T) {
 		}
 		owner := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		for i, status := range []string{"pending", "running", "completed", "failed"} {
-			change(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, $3, 7, $4)", "j-"+status, owner, status, i)
+			execAndRaiseVersion(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, $3, 7, $4)", "j-"+status, owner, status, i)
 		}
 		list := func(c *apptest.Client, query string) string {
 			t.Helper()
@@ -242,13 +242,13 @@ func TestListOfJobs(t *testing.T) {
 			}
 		}
 		r := alice.Get("/api/files/jobs?status=failed").OK(200)
-		hasFields(t, r, "jobs.0", "id", "type", "status", "progress", "errorMessage", "createdAt", "completedAt")
+		wantFieldsOf(t, r, "jobs.0", "id", "type", "status", "progress", "errorMessage", "createdAt", "completedAt")
 		if got := list(bob, ""); got != "" {
 			t.Errorf("another user sees %s", got)
 		}
 		l.Client(t).Get("/api/files/jobs").Fails(401, "UNAUTHORIZED")
 		for i := range 100 {
-			change(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, 'failed', 7, $3)", fmt.Sprint("more", i), owner, 100+i)
+			execAndRaiseVersion(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, 'failed', 7, $3)", fmt.Sprint("more", i), owner, 100+i)
 		}
 		if got := strings.Fields(list(alice, "")); len(got) != 100 || got[0] != "more99" || got[99] != "more0" {
 			t.Errorf("%d jobs, %s to %s", len(got), got[0], got[len(got)-1])
@@ -263,8 +263,8 @@ func TestChecksumJob(t *testing.T) {
 		alice := l.User(t, "alice")
 		text := []byte(strings.Repeat("in parts ", 10_000))
 		alice.Upload("/home/alice", "f", text)
-		change(t, l, "UPDATE objects SET sha256 = NULL")
-		change(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload) SELECT 'sum', 'checksum', '', 'pending', 0, 1, id FROM objects")
+		execAndRaiseVersion(t, l, "UPDATE objects SET sha256 = NULL")
+		execAndRaiseVersion(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload) SELECT 'sum', 'checksum', '', 'pending', 0, 1, id FROM objects")
 		d, want := l.Apps[0].DB, sha256.Sum256(text)
 		deadline := time.After(30 * time.Second)
 		for rows := 1; rows > 0; {

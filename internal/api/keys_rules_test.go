@@ -22,18 +22,18 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 		created := alice.Post("/api/keys/", newKey(M{"permissions": []string{"read", "write", "delete"}, "uploadPath": home})).OK(201)
 		key := l.Client(t)
 		key.Header.Set("Authorization", "Bearer "+created.Text("key.fullToken"))
-		begun := begin(key, home+"/secret", "begun.png", 1).OK(200).Text("sessionId")
+		begun := postUploadSession(key, home+"/secret", "begun.png", 1).OK(200).Text("sessionId")
 		etag := putRaw(key, begun, "x").OK(200).Text("etag")
 		address := key.Get("/api/files/" + secret + "/download").OK(200).Text("url")
 		rule := admin.Post("/api/admin/rules", M{"pathPattern": home + "/secret/**", "effect": "deny", "apiKeyId": created.Text("key.id")}).OK(201).Text("rule.id")
 
-		look := unchanged(t, l)
+		look := watchTables(t, l)
 		form, contentType := apptest.Form(map[string]string{"path": "secret"}, "file", "u.png", []byte("x"))
 		for _, row := range []struct {
 			what string
 			call func(c *apptest.Client) *apptest.Reply
 		}{
-			{"listing", func(c *apptest.Client) *apptest.Reply { return listing(c, home+"/secret") }},
+			{"listing", func(c *apptest.Client) *apptest.Reply { return listFolder(c, home+"/secret") }},
 			{"details", func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + secret) }},
 			{"details of the folder", func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + folder) }},
 			{"an address", func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + secret + "/download") }},
@@ -64,27 +64,27 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 			{"a copy in", func(c *apptest.Client) *apptest.Reply {
 				return c.Post("/api/files/"+open+"/copy", M{"targetPath": home + "/secret"})
 			}},
-			{"an upload", func(c *apptest.Client) *apptest.Reply { return begin(c, home+"/secret", "u.png", 1) }},
-			{"an upload into a new folder", func(c *apptest.Client) *apptest.Reply { return begin(c, home+"/secret/new", "u.png", 1) }},
-			{"the completion of one", func(c *apptest.Client) *apptest.Reply { return complete(c, begun, etag) }},
+			{"an upload", func(c *apptest.Client) *apptest.Reply { return postUploadSession(c, home+"/secret", "u.png", 1) }},
+			{"an upload into a new folder", func(c *apptest.Client) *apptest.Reply { return postUploadSession(c, home+"/secret/new", "u.png", 1) }},
+			{"the completion of one", func(c *apptest.Client) *apptest.Reply { return completeUpload(c, begun, etag) }},
 			{"a compatible upload", func(c *apptest.Client) *apptest.Reply {
 				return c.Post("/api/upload", form, "Content-Type", contentType)
 			}},
 			{"the file's path", func(c *apptest.Client) *apptest.Reply { return c.Get(home + "/secret/s.png") }},
 		} {
-			status(t, row.what, row.call(key.Fork()), 403, "FORBIDDEN")
+			wantStatus(t, row.what, row.call(key.Fork()), 403, "FORBIDDEN")
 		}
-		status(t, "an address from before", l.Client(t).Get(strings.TrimPrefix(address, apptest.BaseURL)), 401, "INVALID_TOKEN") // abuse case C31
-		status(t, "a zip of what is named", key.Get("/api/files/zip?ids="+secret), 404, "NOT_FOUND")
-		equal(t, "a batch", key.Post("/api/files/batch", M{"action": "delete", "fileIds": []string{secret, folder}}).OK(200).Value("succeeded"), []string{})
-		equal(t, "many links", key.Post("/api/files/copy-links", M{"ids": []string{secret}}).OK(200).Value("items.0.code"), "FORBIDDEN")
-		same(t, "the folder above", names(key, home), "open.png")
-		same(t, "a search", names(key, home, "search", "s"))
+		wantStatus(t, "an address from before", l.Client(t).Get(strings.TrimPrefix(address, apptest.BaseURL)), 401, "INVALID_TOKEN") // abuse case C31
+		wantStatus(t, "a zip of what is named", key.Get("/api/files/zip?ids="+secret), 404, "NOT_FOUND")
+		wantJSON(t, "a batch", key.Post("/api/files/batch", M{"action": "delete", "fileIds": []string{secret, folder}}).OK(200).Value("succeeded"), []string{})
+		wantJSON(t, "many links", key.Post("/api/files/copy-links", M{"ids": []string{secret}}).OK(200).Value("items.0.code"), "FORBIDDEN")
+		wantStrings(t, "the folder above", listNames(key, home), "open.png")
+		wantStrings(t, "a search", listNames(key, home, "search", "s"))
 		look("what the key was refused", "upload_sessions", "objects", "garbage") // a completion that is refused may let go of its bytes
 
 		for name, c := range map[string]*apptest.Client{"the owner": alice, "another key": other} {
-			status(t, name, listing(c, home+"/secret"), 200, "")
-			status(t, name+": details", c.Get("/api/files/"+secret), 200, "")
+			wantStatus(t, name, listFolder(c, home+"/secret"), 200, "")
+			wantStatus(t, name+": details", c.Get("/api/files/"+secret), 200, "")
 		}
 
 		// no rule gives a key more than its owner has, and a password can't be given by a key
@@ -94,22 +94,22 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 			more["apiKeyId"] = created.Text("key.id")
 			admin.Post("/api/admin/rules", more).OK(201)
 		}
-		status(t, "what the owner may not read", key.Get("/api/files/"+bobs), 403, "FORBIDDEN")
-		status(t, "by its path", listing(key, "/home/bob"), 403, "FORBIDDEN")
-		status(t, "the rule that denied is gone", key.Get("/api/files/"+secret), 200, "")
+		wantStatus(t, "what the owner may not read", key.Get("/api/files/"+bobs), 403, "FORBIDDEN")
+		wantStatus(t, "by its path", listFolder(key, "/home/bob"), 403, "FORBIDDEN")
+		wantStatus(t, "the rule that denied is gone", key.Get("/api/files/"+secret), 200, "")
 		admin.Post("/api/admin/rules", M{
 			"pathPattern": home + "/secret/**", "effect": "allow", "apiKeyId": created.Text("key.id"), "requirePassword": true, "password": "open sesame", "priority": 2000,
 		}).OK(201)
 		admin.Post("/api/admin/rules", M{"pathPattern": home + "/secret/**", "effect": "deny", "apiKeyId": created.Text("key.id"), "priority": 1999}).OK(201)
-		status(t, "a rule with a password", key.Get("/api/files/"+secret+"/download"), 403, "PASSWORD_REQUIRED")
-		status(t, "of which the owner hears nothing", alice.Get("/api/files/"+secret+"/download"), 200, "")
+		wantStatus(t, "a rule with a password", key.Get("/api/files/"+secret+"/download"), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "of which the owner hears nothing", alice.Get("/api/files/"+secret+"/download"), 200, "")
 
 		// an address in a rule is the address of the request
 		from := admin.Post("/api/admin/rules", M{
 			"pathPattern": home + "/open.png", "effect": "deny", "apiKeyId": created.Text("key.id"), "allowedIps": []string{"203.0.113.0/24"}, "priority": 3000,
 		}).OK(201).Text("rule.id")
-		status(t, "from elsewhere", key.Get("/api/files/"+open), 403, "FORBIDDEN")
+		wantStatus(t, "from elsewhere", key.Get("/api/files/"+open), 403, "FORBIDDEN")
 		admin.Put("/api/admin/rules/"+from, M{"allowedIps": []string{"127.0.0.0/8"}}).OK(200)
-		status(t, "from here", key.Get("/api/files/"+open), 200, "")
+		wantStatus(t, "from here", key.Get("/api/files/"+open), 200, "")
 	})
 }

@@ -33,47 +33,47 @@ func TestCreateKey(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		reply := alice.Post("/api/keys/", M{"name": "PicGo", "permissions": []string{"write", "read"}, "protocols": []string{"api", "webdav"}}).OK(201)
-		fields(t, "data", object(t, reply.Body)["data"], "key", "configs")
-		fields(t, "key", reply.Value("key"), "id", "keyId", "secret", "fullToken", "name", "permissions", "protocols", "uploadPath", "createdAt", "expiresAt",
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "key", "configs")
+		wantFields(t, "key", reply.Value("key"), "id", "keyId", "secret", "fullToken", "name", "permissions", "protocols", "uploadPath", "createdAt", "expiresAt",
 			"allowedIps", "publicLinks", "rootOnly") // additions
 		id, secret := reply.Text("key.id"), reply.Text("key.secret")
 		if !keyID.MatchString(id) || !keySecret.MatchString(secret) {
 			t.Errorf("id %s, secret %s", id, secret)
 		}
-		equal(t, "keyId", reply.Value("key.keyId"), id)
-		equal(t, "fullToken", reply.Value("key.fullToken"), id+"."+secret)
-		equal(t, "name", reply.Value("key.name"), "PicGo")
+		wantJSON(t, "keyId", reply.Value("key.keyId"), id)
+		wantJSON(t, "fullToken", reply.Value("key.fullToken"), id+"."+secret)
+		wantJSON(t, "name", reply.Value("key.name"), "PicGo")
 		permissions, _ := reply.Value("key.permissions").([]any)
 		if len(permissions) != 2 || !slices.Contains(permissions, any("read")) || !slices.Contains(permissions, any("write")) {
 			t.Errorf("permissions %v", permissions)
 		}
-		equal(t, "uploadPath", reply.Value("key.uploadPath"), "/uploads")
-		equal(t, "createdAt", reply.Int("key.createdAt"), l.Clock.Now().UnixMilli())
-		equal(t, "expiresAt", reply.Value("key.expiresAt"), nil)
-		equal(t, "allowedIps", reply.Value("key.allowedIps"), []string{})
-		equal(t, "publicLinks", reply.Value("key.publicLinks"), "images")
-		equal(t, "rootOnly", reply.Value("key.rootOnly"), false)
-		equal(t, "configs", reply.Value("configs"), M{
+		wantJSON(t, "uploadPath", reply.Value("key.uploadPath"), "/uploads")
+		wantJSON(t, "createdAt", reply.Int("key.createdAt"), l.Clock.Now().UnixMilli())
+		wantJSON(t, "expiresAt", reply.Value("key.expiresAt"), nil)
+		wantJSON(t, "allowedIps", reply.Value("key.allowedIps"), []string{})
+		wantJSON(t, "publicLinks", reply.Value("key.publicLinks"), "images")
+		wantJSON(t, "rootOnly", reply.Value("key.rootOnly"), false)
+		wantJSON(t, "configs", reply.Value("configs"), M{
 			"bearer": M{"header": "Authorization: Bearer " + id + "." + secret, "url": "http://larder.test/api/upload"},
 			"webdav": M{"password": secret, "url": "http://larder.test/webdav", "username": id},
 		})
 
 		list := alice.Get("/api/keys/").OK(200)
-		fields(t, "data of the list", object(t, list.Body)["data"], "keys")
-		fields(t, "a listed key", list.Value("keys.0"), "id", "name", "keyId", "permissions", "protocols", "uploadPath", "lastUsedAt", "expiresAt", "createdAt", "status",
+		wantFields(t, "data of the list", parseObject(t, list.Body)["data"], "keys")
+		wantFields(t, "a listed key", list.Value("keys.0"), "id", "name", "keyId", "permissions", "protocols", "uploadPath", "lastUsedAt", "expiresAt", "createdAt", "status",
 			"allowedIps", "publicLinks", "rootOnly") // additions
-		equal(t, "status", list.Value("keys.0.status"), "active")
-		equal(t, "lastUsedAt", list.Value("keys.0.lastUsedAt"), nil)
+		wantJSON(t, "status", list.Value("keys.0.status"), "active")
+		wantJSON(t, "lastUsedAt", list.Value("keys.0.lastUsedAt"), nil)
 		if strings.Contains(string(list.Body), secret) || strings.Contains(string(list.Body), "sk_") {
 			t.Errorf("the list shows a secret: %s", list.Body)
 		}
-		equal(t, "another user's list", l.User(t, "bob").Get("/api/keys/").OK(200).Value("keys"), []string{})
+		wantJSON(t, "another user's list", l.User(t, "bob").Get("/api/keys/").OK(200).Value("keys"), []string{})
 
 		expiring := alice.Post("/api/keys/", newKey(M{"expiresIn": 60, "uploadPath": "/home/alice//pics/", "protocols": []string{"webdav"}})).OK(201)
-		equal(t, "expiresAt", expiring.Int("key.expiresAt"), l.Clock.Now().UnixMilli()+60000)
-		equal(t, "uploadPath, normalised", expiring.Value("key.uploadPath"), "/home/alice/pics")
-		equal(t, "publicLinks without api", expiring.Value("key.publicLinks"), "none")
-		equal(t, "a path template", alice.Post("/api/keys/", newKey(M{"uploadPath": "/uploads/{year}/{month}"})).OK(201).Value("key.uploadPath"), "/uploads/{year}/{month}")
+		wantJSON(t, "expiresAt", expiring.Int("key.expiresAt"), l.Clock.Now().UnixMilli()+60000)
+		wantJSON(t, "uploadPath, normalised", expiring.Value("key.uploadPath"), "/home/alice/pics")
+		wantJSON(t, "publicLinks without api", expiring.Value("key.publicLinks"), "none")
+		wantJSON(t, "a path template", alice.Post("/api/keys/", newKey(M{"uploadPath": "/uploads/{year}/{month}"})).OK(201).Value("key.uploadPath"), "/uploads/{year}/{month}")
 		if log := l.Log.String(); strings.Contains(log, secret) {
 			t.Error("the log holds a secret")
 		}
@@ -128,7 +128,7 @@ func TestCreateKeyRefuses(t *testing.T) {
 	} {
 		code := map[int]string{400: "VALIDATION_ERROR", 403: "FORBIDDEN"}[row.status]
 		reply := alice.Post("/api/keys/", newKey(row.change))
-		status(t, row.name, reply, row.status, code)
+		wantStatus(t, row.name, reply, row.status, code)
 		if reply.Status == 201 {
 			alice.Delete("/api/keys/" + reply.Text("key.id")).OK(200)
 		}
@@ -149,7 +149,7 @@ func TestTwentyActiveKeys(t *testing.T) {
 				case 201:
 					made.Add(1)
 				default:
-					status(t, "one too many", reply, 403, "FORBIDDEN")
+					wantStatus(t, "one too many", reply, 403, "FORBIDDEN")
 				}
 			})
 		}
@@ -159,13 +159,13 @@ func TestTwentyActiveKeys(t *testing.T) {
 		if made.Load() != 20 || len(keys) != 20 {
 			t.Fatalf("%d keys were made and %d are listed, want 20", made.Load(), len(keys))
 		}
-		status(t, "the 21st", alice.Post("/api/keys/", newKey(nil)), 403, "FORBIDDEN")
-		status(t, "another user's first", l.User(t, "bob").Post("/api/keys/", newKey(nil)), 201, "")
+		wantStatus(t, "the 21st", alice.Post("/api/keys/", newKey(nil)), 403, "FORBIDDEN")
+		wantStatus(t, "another user's first", l.User(t, "bob").Post("/api/keys/", newKey(nil)), 201, "")
 		alice.Delete("/api/keys/" + list.Text("keys.7.id")).OK(200)
-		status(t, "after one was revoked", alice.Post("/api/keys/", newKey(nil)), 201, "")
-		status(t, "the 21st again", alice.Post("/api/keys/", newKey(nil)), 403, "FORBIDDEN")
+		wantStatus(t, "after one was revoked", alice.Post("/api/keys/", newKey(nil)), 201, "")
+		wantStatus(t, "the 21st again", alice.Post("/api/keys/", newKey(nil)), 403, "FORBIDDEN")
 		l.Clock.Advance(600 * time.Second)
-		status(t, "after the others expired", alice.Post("/api/keys/", newKey(nil)), 201, "")
+		wantStatus(t, "after the others expired", alice.Post("/api/keys/", newKey(nil)), 201, "")
 		for range 18 {
 			alice.Post("/api/keys/", newKey(nil)).OK(201)
 		}
@@ -176,12 +176,12 @@ func TestTwentyActiveKeys(t *testing.T) {
 				expired = list.Text(at + "id")
 			}
 		}
-		status(t, "an expired one brought back as the 21st", alice.Patch("/api/keys/"+expired, M{"expiresIn": nil}), 403, "FORBIDDEN")
-		status(t, "its name", alice.Patch("/api/keys/"+expired, M{"name": "still expired"}), 200, "")
+		wantStatus(t, "an expired one brought back as the 21st", alice.Patch("/api/keys/"+expired, M{"expiresIn": nil}), 403, "FORBIDDEN")
+		wantStatus(t, "its name", alice.Patch("/api/keys/"+expired, M{"name": "still expired"}), 200, "")
 	})
 }
 
-func TestKeyLife(t *testing.T) {
+func TestKeyLifecycle(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
@@ -192,64 +192,64 @@ func TestKeyLife(t *testing.T) {
 		listed := func(field string) any { return alice.Get("/api/keys/").OK(200).Value("keys.0." + field) }
 
 		used := l.Clock.Now().UnixMilli()
-		status(t, "the key", key.Get("/api/files?path=/home/alice"), 200, "")
-		status(t, "the key, the scheme in small letters", l.Client(t).Get("/api/files?path=/home/alice", "Authorization", "bearer "+created.Text("key.fullToken")), 200, "")
+		wantStatus(t, "the key", key.Get("/api/files?path=/home/alice"), 200, "")
+		wantStatus(t, "the key, the scheme in small letters", l.Client(t).Get("/api/files?path=/home/alice", "Authorization", "bearer "+created.Text("key.fullToken")), 200, "")
 		l.Sweep()
 		if len(l.Apps) == 1 { // each replica writes its own
-			equal(t, "lastUsedAt", listed("lastUsedAt"), used)
+			wantJSON(t, "lastUsedAt", listed("lastUsedAt"), used)
 		}
 		l.Clock.Advance(time.Hour - time.Second)
-		equal(t, "status", listed("status"), "active")
-		status(t, "just before it expires", key.Get("/api/files?path=/home/alice"), 200, "")
+		wantJSON(t, "status", listed("status"), "active")
+		wantStatus(t, "just before it expires", key.Get("/api/files?path=/home/alice"), 200, "")
 		l.Clock.Advance(2 * time.Second)
-		equal(t, "status", listed("status"), "expired")
+		wantJSON(t, "status", listed("status"), "expired")
 		for range 2 {
-			status(t, "just after", key.Get("/api/files?path=/home/alice"), 401, "INVALID_TOKEN")
+			wantStatus(t, "just after", key.Get("/api/files?path=/home/alice"), 401, "INVALID_TOKEN")
 		}
 
 		// PATCH brings it back
 		patched := alice.Patch("/api/keys/"+id, M{"expiresIn": nil, "name": "renamed", "permissions": []string{"write"}, "allowedIps": []string{"10.0.0.0/8", "127.0.0.1"}, "publicLinks": "all", "rootOnly": true}).OK(200)
-		fields(t, "data", object(t, patched.Body)["data"], "key")
-		fields(t, "key", patched.Value("key"), "id", "name", "keyId", "permissions", "protocols", "uploadPath", "lastUsedAt", "expiresAt", "createdAt", "status", "allowedIps", "publicLinks", "rootOnly")
+		wantFields(t, "data", parseObject(t, patched.Body)["data"], "key")
+		wantFields(t, "key", patched.Value("key"), "id", "name", "keyId", "permissions", "protocols", "uploadPath", "lastUsedAt", "expiresAt", "createdAt", "status", "allowedIps", "publicLinks", "rootOnly")
 		for field, want := range (M{"id": id, "name": "renamed", "permissions": []string{"write"}, "allowedIps": []string{"10.0.0.0/8", "127.0.0.1"}, "publicLinks": "all", "rootOnly": true, "expiresAt": nil, "status": "active"}) {
-			equal(t, field, patched.Value("key."+field), want)
+			wantJSON(t, field, patched.Value("key."+field), want)
 		}
 		for range 2 {
-			status(t, "writing", key.Post("/api/files/upload-session", M{"path": "/uploads", "fileName": "a", "fileSize": 1}), 200, "")
-			status(t, "reading", key.Get("/api/files?path=/home/alice"), 403, "FORBIDDEN")
+			wantStatus(t, "writing", key.Post("/api/files/upload-session", M{"path": "/uploads", "fileName": "a", "fileSize": 1}), 200, "")
+			wantStatus(t, "reading", key.Get("/api/files?path=/home/alice"), 403, "FORBIDDEN")
 		}
-		status(t, "PATCH of nothing", alice.Patch("/api/keys/"+id, M{}), 200, "")
-		equal(t, "name after it", listed("name"), "renamed")
+		wantStatus(t, "PATCH of nothing", alice.Patch("/api/keys/"+id, M{}), 200, "")
+		wantJSON(t, "name after it", listed("name"), "renamed")
 		for name, bad := range map[string]M{
 			"name": {"name": strings.Repeat("a", 101)}, "an empty name": {"name": ""}, "permissions": {"permissions": []string{}}, "expiresIn": {"expiresIn": 59}, "a negative expiresIn": {"expiresIn": -1},
 			"allowedIps": {"allowedIps": []string{"x"}}, "publicLinks": {"publicLinks": "x"},
 		} {
-			status(t, "PATCH "+name, alice.Patch("/api/keys/"+id, bad), 400, "VALIDATION_ERROR")
+			wantStatus(t, "PATCH "+name, alice.Patch("/api/keys/"+id, bad), 400, "VALIDATION_ERROR")
 		}
-		equal(t, "secret and upload path can't be patched", alice.Patch("/api/keys/"+id, M{"uploadPath": "/", "protocols": []string{"webdav"}, "userId": "x", "secret": "x", "expiresIn": 60}).OK(200).Value("key.uploadPath"), "/uploads")
+		wantJSON(t, "secret and upload path can't be patched", alice.Patch("/api/keys/"+id, M{"uploadPath": "/", "protocols": []string{"webdav"}, "userId": "x", "secret": "x", "expiresIn": 60}).OK(200).Value("key.uploadPath"), "/uploads")
 
 		// another user's key does not exist
-		status(t, "another's PATCH", bob.Patch("/api/keys/"+id, M{"name": "x"}), 404, "NOT_FOUND")
-		status(t, "another's DELETE", bob.Delete("/api/keys/"+id), 404, "NOT_FOUND")
-		status(t, "an administrator's DELETE", l.Admin(t).Delete("/api/keys/"+id), 404, "NOT_FOUND")
+		wantStatus(t, "another's PATCH", bob.Patch("/api/keys/"+id, M{"name": "x"}), 404, "NOT_FOUND")
+		wantStatus(t, "another's DELETE", bob.Delete("/api/keys/"+id), 404, "NOT_FOUND")
+		wantStatus(t, "an administrator's DELETE", l.Admin(t).Delete("/api/keys/"+id), 404, "NOT_FOUND")
 		for _, none := range []string{"pk_aaaaaaaaaaaaaaaaaaaaaaaa", "x", "%00", strings.Repeat("a", 5000)} {
-			status(t, "DELETE of none", alice.Delete("/api/keys/"+none), 404, "NOT_FOUND")
+			wantStatus(t, "DELETE of none", alice.Delete("/api/keys/"+none), 404, "NOT_FOUND")
 		}
 
 		for range 2 { // twice is fine
-			equal(t, "data of DELETE", object(t, alice.Delete("/api/keys/"+id).OK(200).Body)["data"], nil)
+			wantJSON(t, "data of DELETE", parseObject(t, alice.Delete("/api/keys/"+id).OK(200).Body)["data"], nil)
 		}
-		equal(t, "status", listed("status"), "revoked")
+		wantJSON(t, "status", listed("status"), "revoked")
 		for range 2 {
-			status(t, "the revoked key", key.Post("/api/files/upload-session", M{"path": "/uploads", "fileName": "a", "fileSize": 1}), 401, "INVALID_TOKEN")
+			wantStatus(t, "the revoked key", key.Post("/api/files/upload-session", M{"path": "/uploads", "fileName": "a", "fileSize": 1}), 401, "INVALID_TOKEN")
 		}
 		l.Clock.Advance(time.Hour)
-		equal(t, "revoked and expired", listed("status"), "revoked")
+		wantJSON(t, "revoked and expired", listed("status"), "revoked")
 	})
 }
 
 // A key that came along is judged alone; the cookie is then ignored.
-func TestKeyBeforeCookie(t *testing.T) {
+func TestKeyTakesPrecedenceOverCookie(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	alice := l.User(t, "alice")
@@ -260,19 +260,19 @@ func TestKeyBeforeCookie(t *testing.T) {
 		"the secret alone": "Bearer " + created.Text("key.secret"), "something behind": "Bearer " + token + "x", "a JWT": "Bearer " + alice.Cookies["auth_token"], "10 KB": "Bearer " + strings.Repeat("a", 10000),
 		"%": "Bearer pk_%.sk_%", "small letters": "Bearer " + strings.ToLower(token),
 	} {
-		status(t, name, alice.Get("/api/files?path=/uploads", "Authorization", bad), 401, "INVALID_TOKEN")
+		wantStatus(t, name, alice.Get("/api/files?path=/uploads", "Authorization", bad), 401, "INVALID_TOKEN")
 	}
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+created.Text("key.secret")))
-	status(t, "Basic is ignored", alice.Get("/api/auth/me", "Authorization", basic), 200, "")
-	status(t, "and is no credential", l.Client(t).Get("/api/files?path=/uploads", "Authorization", basic), 401, "UNAUTHORIZED")
+	wantStatus(t, "Basic is ignored", alice.Get("/api/auth/me", "Authorization", basic), 200, "")
+	wantStatus(t, "and is no credential", l.Client(t).Get("/api/files?path=/uploads", "Authorization", basic), 401, "UNAUTHORIZED")
 
 	// a key has its own rights, not the session's
 	read := alice.Fork()
 	read.Header.Set("Authorization", "Bearer "+token)
-	status(t, "reading", read.Get("/api/files?path=/home/alice"), 200, "")
-	status(t, "writing", read.Post("/api/files/folder", M{"path": "/uploads", "name": "x"}), 403, "FORBIDDEN")
+	wantStatus(t, "reading", read.Get("/api/files?path=/home/alice"), 200, "")
+	wantStatus(t, "writing", read.Post("/api/files/folder", M{"path": "/uploads", "name": "x"}), 403, "FORBIDDEN")
 	for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/keys/", "/api/keys/rules", "/api/admin/rules"} {
-		status(t, path, read.Get(path), 401, "UNAUTHORIZED")
+		wantStatus(t, path, read.Get(path), 401, "UNAUTHORIZED")
 	}
 
 	// the upload root is a folder, not a prefix: abuse case C15
@@ -281,7 +281,7 @@ func TestKeyBeforeCookie(t *testing.T) {
 		want int
 	}{{"/uploads/x", 200}, {"/uploads", 200}, {"/uploads-evil", 403}, {"/uploadsX", 403}, {"/home/alice", 403}, {"/", 403}, {"/uploads/../home/alice", 400}} {
 		writer := alice.Key(M{"permissions": []string{"read", "write"}})
-		status(t, "into "+row.path, writer.Post("/api/files/upload-session", M{"path": row.path, "fileName": "a", "fileSize": 1}), row.want, "")
+		wantStatus(t, "into "+row.path, writer.Post("/api/files/upload-session", M{"path": row.path, "fileName": "a", "fileSize": 1}), row.want, "")
 		alice.Delete("/api/keys/" + strings.TrimPrefix(strings.Split(writer.Header.Get("Authorization"), ".")[0], "Bearer ")).OK(200)
 	}
 }
@@ -305,11 +305,11 @@ func TestKeyRules(t *testing.T) {
 		}
 		want["/public/**"], want["/uploads/**"] = true, true // the rules of role user
 		reply := alice.Get("/api/keys/rules").OK(200)
-		fields(t, "data", object(t, reply.Body)["data"], "rules")
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "rules")
 		rules, _ := reply.Value("rules").([]any)
 		have := map[string]bool{}
 		for i, rule := range rules {
-			fields(t, "a rule", rule, ruleFields...)
+			wantFields(t, "a rule", rule, ruleFields...)
 			have[reply.Text(fmt.Sprintf("rules.%d.pathPattern", i))] = true
 		}
 		for pattern, shown := range want {

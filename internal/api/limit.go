@@ -174,7 +174,7 @@ func (c *call) guessKey(id string, remembered bool, check func() error) error {
 	return err
 }
 
-// guessPassword limits wrong passwords: ten a minute for an IP and each of byAddress, and for each of
+// guessPassword limits wrong passwords: ten a minute for an IP and each of addresses, and for each of
 // everywhere whatever the IP (see guess). It takes a place of every one of them before it calls
 // check, and gives the places back unless the password is wrong. So of any number at once, on any
 // number of replicas, no more are checked than there are places.

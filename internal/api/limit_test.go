@@ -12,13 +12,13 @@ import (
 	"larder/internal/db"
 )
 
-// limits sets the two rate limits, requests a minute.
-func limits(auth, others int) func(*config.Config) {
+// withLimits sets the two rate limits, requests a minute.
+func withLimits(auth, others int) func(*config.Config) {
 	return func(cfg *config.Config) { cfg.AuthRateLimit, cfg.RateLimitPerMinute = auth, others }
 }
 
-// limited checks the headers of a response under a limit.
-func limited(t testing.TB, what string, r *apptest.Reply, limit, remaining int) {
+// wantLimitHeaders checks the headers of a response under a limit.
+func wantLimitHeaders(t testing.TB, what string, r *apptest.Reply, limit, remaining int) {
 	t.Helper()
 	h := r.Header
 	if h.Get("RateLimit-Limit") != fmt.Sprint(limit) || h.Get("RateLimit-Remaining") != fmt.Sprint(remaining) {
@@ -35,7 +35,7 @@ func limited(t testing.TB, what string, r *apptest.Reply, limit, remaining int) 
 
 func TestAuthLimit(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite", limits(5, 600), apptest.TrustLoopback)
+	l := apptest.Start(t, "sqlite", withLimits(5, 600), apptest.TrustLoopback)
 	c := l.Client(t)
 	from := func(ip string) []string { return []string{"X-Forwarded-For", ip} }
 	const wrong = "not the password"
@@ -44,26 +44,26 @@ func TestAuthLimit(t *testing.T) {
 		do   func() *apptest.Reply
 		want int
 	}{
-		{"a wrong password", func() *apptest.Reply { return login(c, "admin", wrong, from("203.0.113.1")...) }, 401},
+		{"a wrong password", func() *apptest.Reply { return postLogin(c, "admin", wrong, from("203.0.113.1")...) }, 401},
 		{"the right one", func() *apptest.Reply {
-			return login(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...)
+			return postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...)
 		}, 200},
 		{"a malformed body", func() *apptest.Reply { return c.Post("/api/auth/login", "{", from("203.0.113.1")...) }, 400},
 		{"from across sites", func() *apptest.Reply {
-			return login(c, "admin", wrong, append(from("203.0.113.1"), "Sec-Fetch-Site", "cross-site")...)
+			return postLogin(c, "admin", wrong, append(from("203.0.113.1"), "Sec-Fetch-Site", "cross-site")...)
 		}, 403},
 		{"a compressed body", func() *apptest.Reply {
-			return login(c, "admin", wrong, append(from("203.0.113.1"), "Content-Encoding", "gzip")...)
+			return postLogin(c, "admin", wrong, append(from("203.0.113.1"), "Content-Encoding", "gzip")...)
 		}, 400},
 	}
 	for i, a := range attempts {
 		reply := a.do()
-		status(t, a.name, reply, a.want, "")
-		limited(t, a.name, reply, 5, 4-i)
+		wantStatus(t, a.name, reply, a.want, "")
+		wantLimitHeaders(t, a.name, reply, 5, 4-i)
 	}
-	sixth := login(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...)
-	status(t, "the sixth", sixth, 429, "RATE_LIMIT_EXCEEDED")
-	limited(t, "the sixth", sixth, 5, 0)
+	sixth := postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...)
+	wantStatus(t, "the sixth", sixth, 429, "RATE_LIMIT_EXCEEDED")
+	wantLimitHeaders(t, "the sixth", sixth, 5, 0)
 	if sixth.Header.Get("Set-Cookie") != "" {
 		t.Error("the sixth signs in")
 	}
@@ -71,19 +71,19 @@ func TestAuthLimit(t *testing.T) {
 	if _, err := fmt.Sscan(sixth.Header.Get("Retry-After"), &wait); err != nil || wait < 1 || wait > 60 {
 		t.Fatalf("Retry-After %q", sixth.Header.Get("Retry-After"))
 	}
-	status(t, "another address", login(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.2")...), 200, "")
+	wantStatus(t, "another address", postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.2")...), 200, "")
 	// me, csrf-token and logout are not under this limit
-	status(t, "logout", c.Post("/api/auth/logout", nil, from("203.0.113.1")...), 200, "")
-	status(t, "me", c.Get("/api/auth/me", from("203.0.113.1")...), 401, "UNAUTHORIZED")
+	wantStatus(t, "logout", c.Post("/api/auth/logout", nil, from("203.0.113.1")...), 200, "")
+	wantStatus(t, "me", c.Get("/api/auth/me", from("203.0.113.1")...), 401, "UNAUTHORIZED")
 	l.Clock.Advance(time.Duration(wait)*time.Second - time.Second)
-	status(t, "before Retry-After", login(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...), 429, "")
+	wantStatus(t, "before Retry-After", postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...), 429, "")
 	l.Clock.Advance(time.Second)
-	status(t, "after Retry-After", login(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...), 200, "")
+	wantStatus(t, "after Retry-After", postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...), 200, "")
 	l.Clock.Advance(time.Minute)
-	limited(t, "a minute later", login(c, "admin", wrong, from("203.0.113.1")...), 5, 4)
+	wantLimitHeaders(t, "a minute later", postLogin(c, "admin", wrong, from("203.0.113.1")...), 5, 4)
 }
 
-func TestAuthLimitByDefaultHasNoWayAround(t *testing.T) {
+func TestAuthLimitIgnoresForwardedHeaders(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		trust   bool
@@ -113,7 +113,7 @@ func TestAuthLimitByDefaultHasNoWayAround(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			changes := []func(*config.Config){limits(5, 600)}
+			changes := []func(*config.Config){withLimits(5, 600)}
 			if row.trust {
 				changes = append(changes, apptest.TrustLoopback)
 			}
@@ -121,9 +121,9 @@ func TestAuthLimitByDefaultHasNoWayAround(t *testing.T) {
 			c := l.Client(t)
 			for i := range 5 {
 				// a user name that does not exist: nothing else may count per account
-				status(t, "one of five", login(c, "nobody", "not the password", row.headers(i)...), 401, "")
+				wantStatus(t, "one of five", postLogin(c, "nobody", "not the password", row.headers(i)...), 401, "")
 			}
-			status(t, "the sixth", login(c, "nobody", "not the password", row.headers(5)...), row.want, "")
+			wantStatus(t, "the sixth", postLogin(c, "nobody", "not the password", row.headers(5)...), row.want, "")
 		})
 	}
 }
@@ -149,7 +149,7 @@ func saveLimit(t *testing.T, l *apptest.Larder, on bool, perMinute int) {
 
 func TestConfigurableLimit(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite", limits(10000, 40))
+	l := apptest.Start(t, "sqlite", withLimits(10000, 40))
 	alice, bob := l.User(t, "alice"), l.User(t, "bob")
 	aliceAgain := l.SignIn(t, "alice", "password of alice")
 	first, second := alice.Key(M{}), alice.Key(M{})
@@ -160,14 +160,14 @@ func TestConfigurableLimit(t *testing.T) {
 	for i := range 40 {
 		c := []*apptest.Client{alice, aliceAgain}[i%2]
 		reply := c.Get("/api/auth/me")
-		status(t, "me", reply, 200, "")
-		limited(t, "me", reply, 40, 39-i)
+		wantStatus(t, "me", reply, 200, "")
+		wantLimitHeaders(t, "me", reply, 40, 39-i)
 	}
 	over := alice.Get("/api/auth/me")
-	status(t, "the 41st", over, 429, "RATE_LIMIT_EXCEEDED")
-	limited(t, "the 41st", over, 40, 0)
-	status(t, "an unknown id", alice.Get("/api/files/nothing"), 429, "")
-	limited(t, "another user", bob.Get("/api/auth/me"), 40, 39)
+	wantStatus(t, "the 41st", over, 429, "RATE_LIMIT_EXCEEDED")
+	wantLimitHeaders(t, "the 41st", over, 40, 0)
+	wantStatus(t, "an unknown id", alice.Get("/api/files/nothing"), 429, "")
+	wantLimitHeaders(t, "another user", bob.Get("/api/auth/me"), 40, 39)
 	// errors are counted and tell how things stand, too
 	for i, row := range []struct {
 		reply *apptest.Reply
@@ -176,8 +176,8 @@ func TestConfigurableLimit(t *testing.T) {
 		{bob.Get("/api/files/nothing"), 404}, {bob.Get("/api/admin/rules"), 403}, {bob.Get("/api/files?page=0"), 400}, {bob.Post("/api/keys/", "{", "Content-Type", "application/json"), 400},
 		{bob.Post("/api/keys/", M{}, "X-CSRF-Token", "wrong"), 403}, {bob.Post("/api/keys/", M{}, "Content-Encoding", "gzip"), 400},
 	} {
-		status(t, "an error", row.reply, row.want, "")
-		limited(t, "an error", row.reply, 40, 38-i)
+		wantStatus(t, "an error", row.reply, row.want, "")
+		wantLimitHeaders(t, "an error", row.reply, 40, 38-i)
 	}
 
 	// per address when nobody is signed in; a bad credential counts there
@@ -190,52 +190,52 @@ func TestConfigurableLimit(t *testing.T) {
 		{visitor.Get("/api/public/settings"), 200}, {liar.Fork().Get("/api/auth/me"), 401}, {visitor.Get("/api/auth/me"), 401}, {visitor.Get("/api/nothing"), 404}, {visitor.Put("/api/auth/me", nil), 405},
 		{visitor.Get("/api/auth/me", "Authorization", "Bearer x"), 401},
 	} {
-		status(t, "a visitor", row.reply, row.want, "")
-		limited(t, "a visitor", row.reply, 40, 39-i)
+		wantStatus(t, "a visitor", row.reply, row.want, "")
+		wantLimitHeaders(t, "a visitor", row.reply, 40, 39-i)
 	}
 
 	// bytes: a bucket of its own with 20 times as much
-	limited(t, "download", alice.Get("/api/files/"+id+"/download"), 800, 799)
-	limited(t, "an upload session", alice.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "b", "fileSize": 1}), 800, 798)
-	limited(t, "the gateway", visitor.Get("/api/gateway/download/nothing"), 800, 799)
-	limited(t, "the public path", visitor.Get("/public/nothing.png"), 800, 798)
-	limited(t, "a permanent link", visitor.Get("/api/i/nothing.png"), 800, 797)
+	wantLimitHeaders(t, "download", alice.Get("/api/files/"+id+"/download"), 800, 799)
+	wantLimitHeaders(t, "an upload session", alice.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "b", "fileSize": 1}), 800, 798)
+	wantLimitHeaders(t, "the gateway", visitor.Get("/api/gateway/download/nothing"), 800, 799)
+	wantLimitHeaders(t, "the public path", visitor.Get("/public/nothing.png"), 800, 798)
+	wantLimitHeaders(t, "a permanent link", visitor.Get("/api/i/nothing.png"), 800, 797)
 
 	// keys: each for itself
-	limited(t, "one key", first.Get("/api/files?path=/uploads"), 40, 39)
-	limited(t, "the same", first.Get("/api/files?path=/uploads"), 40, 38)
-	limited(t, "another key of the user", second.Get("/api/files?path=/uploads"), 40, 39)
+	wantLimitHeaders(t, "one key", first.Get("/api/files?path=/uploads"), 40, 39)
+	wantLimitHeaders(t, "the same", first.Get("/api/files?path=/uploads"), 40, 38)
+	wantLimitHeaders(t, "another key of the user", second.Get("/api/files?path=/uploads"), 40, 39)
 	form, contentType := apptest.Form(nil, "file", "a.txt", []byte("x"))
 	reply := first.Post("/api/upload", form, "Content-Type", contentType)
-	status(t, "a compatible upload", reply, 200, "")
-	limited(t, "a compatible upload", reply, 800, 799)
+	wantStatus(t, "a compatible upload", reply, 200, "")
+	wantLimitHeaders(t, "a compatible upload", reply, 800, 799)
 
 	// switched off
 	saveLimit(t, l, false, 40)
 	for range 50 {
 		reply := alice.Get("/api/auth/me")
-		status(t, "limit off", reply, 200, "")
+		wantStatus(t, "limit off", reply, 200, "")
 		if got := reply.Header.Get("RateLimit-Limit"); got != "" {
 			t.Errorf("RateLimit-Limit %s while the limit is off", got)
 		}
 	}
-	limited(t, "login stays limited", login(l.Client(t), "alice", "password of alice"), 10000, 9999)
+	wantLimitHeaders(t, "login stays limited", postLogin(l.Client(t), "alice", "password of alice"), 10000, 9999)
 	saveLimit(t, l, true, 1)
 	l.Clock.Advance(2 * time.Minute)
-	limited(t, "one a minute", bob.Get("/api/auth/me"), 1, 0)
-	status(t, "one a minute", bob.Get("/api/auth/me"), 429, "RATE_LIMIT_EXCEEDED")
+	wantLimitHeaders(t, "one a minute", bob.Get("/api/auth/me"), 1, 0)
+	wantStatus(t, "one a minute", bob.Get("/api/auth/me"), 429, "RATE_LIMIT_EXCEEDED")
 }
 
 func TestAuthLimitIsAlwaysOn(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite", limits(5, 600), func(cfg *config.Config) { cfg.RateLimitEnabled = false })
+	l := apptest.Start(t, "sqlite", withLimits(5, 600), func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 	c := l.Client(t)
 	for range 5 {
-		status(t, "one of five", login(c, "nobody", "not the password"), 401, "")
+		wantStatus(t, "one of five", postLogin(c, "nobody", "not the password"), 401, "")
 	}
-	status(t, "the sixth", login(c, "nobody", "not the password"), 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "the sixth", postLogin(c, "nobody", "not the password"), 429, "RATE_LIMIT_EXCEEDED")
 	for range 20 {
-		status(t, "others", c.Get("/api/public/settings"), 200, "")
+		wantStatus(t, "others", c.Get("/api/public/settings"), 200, "")
 	}
 }
 
@@ -252,28 +252,28 @@ func TestGuessingKeySecrets(t *testing.T) {
 	guess := l.Client(t)
 	for i := range 10 {
 		guess.Header.Set("Authorization", fmt.Sprintf("Bearer %s.sk_%048d", id, i))
-		status(t, "a guess", try(guess, "203.0.113.1"), 401, "INVALID_TOKEN")
+		wantStatus(t, "a guess", try(guess, "203.0.113.1"), 401, "INVALID_TOKEN")
 	}
 	over := try(guess, "203.0.113.1")
-	status(t, "the 11th guess", over, 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "the 11th guess", over, 429, "RATE_LIMIT_EXCEEDED")
 	if over.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	status(t, "the right secret", try(key, "203.0.113.1"), 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "the right secret", try(key, "203.0.113.1"), 429, "RATE_LIMIT_EXCEEDED")
 	form, contentType := apptest.Form(nil, "file", "a.txt", []byte("x"))
-	status(t, "by an upload", key.Post("/api/upload", form, "Content-Type", contentType, "X-Forwarded-For", "203.0.113.1"), 429, "RATE_LIMIT_EXCEEDED")
-	status(t, "the right secret from elsewhere", try(key, "203.0.113.2"), 200, "")
-	status(t, "another key from there", try(other, "203.0.113.1"), 200, "")
+	wantStatus(t, "by an upload", key.Post("/api/upload", form, "Content-Type", contentType, "X-Forwarded-For", "203.0.113.1"), 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "the right secret from elsewhere", try(key, "203.0.113.2"), 200, "")
+	wantStatus(t, "another key from there", try(other, "203.0.113.1"), 200, "")
 	l.Clock.Advance(time.Minute)
-	status(t, "a minute later", try(key, "203.0.113.1"), 200, "")
+	wantStatus(t, "a minute later", try(key, "203.0.113.1"), 200, "")
 	for range 30 {
-		status(t, "the right secret is no guess", try(key, "203.0.113.1"), 200, "")
+		wantStatus(t, "the right secret is no guess", try(key, "203.0.113.1"), 200, "")
 	}
 
 	// a client that was forgotten is told what is wrong, however often it asks
 	admin.Delete("/api/keys/" + id).OK(200)
 	for range 15 {
-		status(t, "a revoked key", try(key, "203.0.113.3"), 401, "INVALID_TOKEN")
+		wantStatus(t, "a revoked key", try(key, "203.0.113.3"), 401, "INVALID_TOKEN")
 	}
 }
 
@@ -302,17 +302,17 @@ func TestAllowedIPs(t *testing.T) {
 			if !allowed {
 				want, code = 403, "FORBIDDEN"
 			}
-			status(t, row.name+" from "+ip, key.Get("/api/files?path=/uploads", "X-Forwarded-For", ip), want, code)
+			wantStatus(t, row.name+" from "+ip, key.Get("/api/files?path=/uploads", "X-Forwarded-For", ip), want, code)
 		}
 	}
 	for _, bad := range []any{[]string{"garbage"}, []string{""}, []string{"203.0.113.0/33"}, []string{"203.0.113.256"}, []string{"203.0.113.5", "x"}, []string{"larder.test"}, []string{"fe80::1%eth0"}, "203.0.113.5", []int{5}} {
 		body := M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}, "allowedIps": bad}
-		status(t, fmt.Sprint(bad), admin.Post("/api/keys/", body), 400, "VALIDATION_ERROR")
+		wantStatus(t, fmt.Sprint(bad), admin.Post("/api/keys/", body), 400, "VALIDATION_ERROR")
 	}
 	// without a trusted proxy the peer counts
 	plain := apptest.Start(t, "sqlite")
 	far := plain.Admin(t).Key(M{"allowedIps": []string{"203.0.113.5"}})
-	status(t, "a header of one's own", far.Get("/api/files?path=/uploads", "X-Forwarded-For", "203.0.113.5"), 403, "FORBIDDEN")
+	wantStatus(t, "a header of one's own", far.Get("/api/files?path=/uploads", "X-Forwarded-For", "203.0.113.5"), 403, "FORBIDDEN")
 	near := plain.Admin(t).Key(M{"allowedIps": []string{"127.0.0.0/8", "::1"}})
-	status(t, "the peer", near.Get("/api/files?path=/uploads", "X-Forwarded-For", "203.0.113.5"), 200, "")
+	wantStatus(t, "the peer", near.Get("/api/files?path=/uploads", "X-Forwarded-For", "203.0.113.5"), 200, "")
 }

@@ -34,16 +34,16 @@ func TestLinkTextsOfHostileNames(t *testing.T) {
 		r := alice.Get("/api/files/" + id + "/copy-links").OK(200)
 		address := apptest.BaseURL + "/home/alice/" + c.address
 		put := func(text string) string { return strings.ReplaceAll(text, "$", address) }
-		equal(t, c.name+": direct", r.Value("formats.direct"), address)
-		equal(t, c.name+": html", r.Value("formats.html"), strings.ReplaceAll(c.html, "$", strings.ReplaceAll(address, "&", "&amp;")))
-		equal(t, c.name+": markdown", r.Value("formats.markdown"), put(c.markdown))
-		equal(t, c.name+": bbcode", r.Value("formats.bbcode"), put(c.bbcode))
-		bodyIs(t, alice.Get(address).OK(200), "x") // and it leads there
+		wantJSON(t, c.name+": direct", r.Value("formats.direct"), address)
+		wantJSON(t, c.name+": html", r.Value("formats.html"), strings.ReplaceAll(c.html, "$", strings.ReplaceAll(address, "&", "&amp;")))
+		wantJSON(t, c.name+": markdown", r.Value("formats.markdown"), put(c.markdown))
+		wantJSON(t, c.name+": bbcode", r.Value("formats.bbcode"), put(c.bbcode))
+		wantBody(t, alice.Get(address).OK(200), "x") // and it leads there
 	}
 }
 
 // Every printable character of ASCII, alone and twice, and all of them together, reads in every format as the name and the address that it is.
-func TestLinkTextsReadAsTheName(t *testing.T) {
+func TestLinkTextsParseToName(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	alice := l.User(t, "alice")
@@ -87,8 +87,8 @@ func TestLinkTextsReadAsTheName(t *testing.T) {
 	}
 }
 
-// between cuts what lies between two texts that begin and end s, and refuses what holds any of the characters of barred unescaped.
-func between(s, begin, end, barred string) string {
+// cutBetween cuts what lies between two texts that begin and end s, and refuses what holds any of the characters of barred unescaped.
+func cutBetween(s, begin, end, barred string) string {
 	s, begins := strings.CutPrefix(s, begin)
 	s, ends := strings.CutSuffix(s, end)
 	if !begins || !ends || strings.ContainsAny(s, barred) {
@@ -100,9 +100,9 @@ func between(s, begin, end, barred string) string {
 // readHTML reads one <img> or <a> as a browser does: attributes end at the next quote, text at the next tag, and entities stand for characters.
 func readHTML(s string, image bool) (label, target string) {
 	if image {
-		target, label, _ = strings.Cut(between(s, `<img src="`, `">`, "<>"), `" alt="`)
+		target, label, _ = strings.Cut(cutBetween(s, `<img src="`, `">`, "<>"), `" alt="`)
 	} else {
-		target, label, _ = strings.Cut(between(s, `<a href="`, `</a>`, "<"), `">`)
+		target, label, _ = strings.Cut(cutBetween(s, `<a href="`, `</a>`, "<"), `">`)
 	}
 	if strings.Contains(target, `"`) || image && strings.Contains(label, `"`) {
 		return "an attribute ends early", ""
@@ -128,7 +128,7 @@ func readMarkdown(s string, image bool) (label, target string) {
 			i++
 			label += s[i : i+1]
 		case c == ']':
-			return label, html.UnescapeString(between(s[i+1:], "(", ")", " ()<>\\"))
+			return label, html.UnescapeString(cutBetween(s[i+1:], "(", ")", " ()<>\\"))
 		case strings.IndexByte("[`*_<&!~|", c) >= 0:
 			return "markup in the text", ""
 		default:
@@ -141,9 +141,9 @@ func readMarkdown(s string, image bool) (label, target string) {
 // readBBCode reads one tag: there is no other bracket in it.
 func readBBCode(s string, image bool) (label, target string) {
 	if image {
-		return "", between(s, "[img]", "[/img]", "[]")
+		return "", cutBetween(s, "[img]", "[/img]", "[]")
 	}
-	target, label, _ = strings.Cut(between(s, "[url=", "[/url]", "["), "]")
+	target, label, _ = strings.Cut(cutBetween(s, "[url=", "[/url]", "["), "]")
 	if strings.Contains(label, "]") {
 		return "a bracket in the text", ""
 	}

@@ -13,8 +13,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// served loads the document that the service gives out.
-func served(t *testing.T, l *apptest.Larder) *openapi3.T {
+// servedDocument loads the document that the service gives out.
+func servedDocument(t *testing.T, l *apptest.Larder) *openapi3.T {
 	t.Helper()
 	reply := l.Client(t).Get("/api/openapi.json")
 	if reply.Status != 200 || !strings.HasPrefix(reply.Header.Get("Content-Type"), "application/json") {
@@ -30,7 +30,7 @@ func served(t *testing.T, l *apptest.Larder) *openapi3.T {
 func TestOpenAPIDocument(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
-	document := served(t, l)
+	document := servedDocument(t, l)
 	if !strings.HasPrefix(document.OpenAPI, "3.1.") {
 		t.Errorf("version %s", document.OpenAPI)
 	}
@@ -81,17 +81,17 @@ func TestOpenAPIDocument(t *testing.T) {
 			}
 		}
 		slices.Sort(schemes)
-		expected := map[string]string{public: "", anyone: "", cookieOnly: "session", adminOnly: "session", cookieOrKey: "key session", freeOnly: "freeSession", uploadKey: "key"}[row.who]
-		if row.who != anyone && strings.Join(schemes, " ") != expected {
+		expected := map[string]string{noAuth: "", optionalAuth: "", sessionAuth: "session", adminAuth: "session", sessionOrKeyAuth: "key session", freeModeAuth: "freeSession", uploadKeyAuth: "key"}[row.auth]
+		if row.auth != optionalAuth && strings.Join(schemes, " ") != expected {
 			t.Errorf("%s asks for %v, want %s", what, schemes, expected)
 		}
-		_, body := row.request(fixture{})
+		_, body := row.request(ownedItems{})
 		if hasBody := operation.RequestBody != nil; hasBody != (body != nil) {
 			t.Errorf("%s has a body: %v", what, hasBody)
 		} else if hasBody && !operation.RequestBody.Value.Required {
 			t.Errorf("%s: the body is not required", what)
 		}
-		if row.who == cookieOnly || row.who == adminOnly || row.who == cookieOrKey || row.who == freeOnly {
+		if row.auth == sessionAuth || row.auth == adminAuth || row.auth == sessionOrKeyAuth || row.auth == freeModeAuth {
 			if operation.Responses.Value("401") == nil {
 				t.Errorf("%s does not tell of 401", what)
 			}
@@ -111,8 +111,8 @@ func TestOpenAPIDocument(t *testing.T) {
 func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
-	document := served(t, l)
-	w := newWorld(t, l)
+	document := servedDocument(t, l)
+	w := newMatrixFixture(t, l)
 	checked := 0
 	for _, row := range matrix {
 		if row.method == "OPTIONS" {
@@ -121,19 +121,19 @@ func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 		operation := document.Paths.Find(row.pattern).GetOperation(row.method)
 		for _, who := range []string{"owner", "administrator", "another user", "anonymous", "key write", "key read"} {
 			w.serial++
-			f := fixture{name: fmt.Sprint("o", w.serial)}
-			if row.needsFixture() {
-				f = w.fixture("o")
+			f := ownedItems{name: fmt.Sprint("o", w.serial)}
+			if row.needsItems() {
+				f = w.newItems("o")
 			}
 			path, body := row.request(f)
 			var header []string
 			switch b := body.(type) {
-			case upload:
+			case formBody:
 				bytes, contentType := apptest.Form(nil, "file", "a.txt", []byte("x"))
 				body, header = bytes, []string{"Content-Type", contentType}
 			case M:
 				what := fmt.Sprintf("the request of %s %s", row.method, row.pattern)
-				conforms(t, what, operation.RequestBody.Value.Content.Get("application/json"), b)
+				checkConforms(t, what, operation.RequestBody.Value.Content.Get("application/json"), b)
 			}
 			reply := send(w.clients[who].Fork(), row.method, path, body, header...)
 			what := fmt.Sprintf("%s %s by %s: status %d", row.method, row.pattern, who, reply.Status)
@@ -149,7 +149,7 @@ func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 			if err := json.Unmarshal(reply.Body, &value); err != nil {
 				t.Fatal(err)
 			}
-			conforms(t, what, response.Value.Content.Get("application/json"), value)
+			checkConforms(t, what, response.Value.Content.Get("application/json"), value)
 			checked++
 		}
 	}
@@ -158,8 +158,8 @@ func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 	}
 }
 
-// conforms holds a value against the schema of a media type, by JSON Schema 2020-12 as OpenAPI 3.1 has it.
-func conforms(t *testing.T, what string, media *openapi3.MediaType, value any) {
+// checkConforms holds a value against the schema of a media type, by JSON Schema 2020-12 as OpenAPI 3.1 has it.
+func checkConforms(t *testing.T, what string, media *openapi3.MediaType, value any) {
 	t.Helper()
 	if media == nil || media.Schema == nil {
 		t.Errorf("%s: there is no schema", what)

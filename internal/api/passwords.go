@@ -178,7 +178,7 @@ func (c *call) countOthers(locks []files.Lock, given []string) error {
 	return nil
 }
 
-// try holds a password against all that are asked for, and returns the ids of those that it is. Without any it takes as long as for one. Fault:
+// runCell holds a password against all that are asked for, and returns the ids of those that it is. Without any it takes as long as for one. Fault:
 // InvalidPassword when it is none of them.
 func (c *call) try(locks []files.Lock, password secret.Text) (given []string, err error) {
 	for _, lock := range locks {

@@ -13,8 +13,8 @@ import (
 	"larder/internal/config"
 )
 
-// verify gives the password of an entry.
-func verify(c *apptest.Client, id, password string, more ...m) *apptest.Reply {
+// verifyPassword gives the password of an entry.
+func verifyPassword(c *apptest.Client, id, password string, more ...m) *apptest.Reply {
 	body := m{"password": password}
 	for _, fields := range more {
 		for name, value := range fields {
@@ -35,37 +35,37 @@ func TestVerifyPasswordOfAFile(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob, visitor := l.Admin(t), l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
 		file, open := alice.Upload("/home/alice", "a.txt", []byte("alice's")), alice.Upload("/home/alice", "open.txt", []byte("x"))
-		guard(alice, file, "open sesame")
+		setAccessPassword(alice, file, "open sesame")
 
-		reply := verify(alice, file, "open sesame").OK(200)
-		fields(t, "data", object(t, reply.Body)["data"], "url", "expiresIn")
-		equal(t, "expiresIn", reply.Value("expiresIn"), 900)
+		reply := verifyPassword(alice, file, "open sesame").OK(200)
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "url", "expiresIn")
+		wantJSON(t, "expiresIn", reply.Value("expiresIn"), 900)
 		address := reply.Text("url")
 		if !strings.HasPrefix(address, apptest.BaseURL+"/api/gateway/download/") || alice.Cookies[api.ProofCookie] != "" {
 			t.Errorf("%s, cookies %v", address, alice.Cookies)
 		}
 		got := visitor.Get(address).OK(200)
-		bodyIs(t, got, "alice's")
+		wantBody(t, got, "alice's")
 		if !strings.HasPrefix(got.Header.Get("Content-Disposition"), "attachment") {
 			t.Errorf("a download is %s", got.Header.Get("Content-Disposition"))
 		}
-		status(t, "a second time", visitor.Get(address), 401, "INVALID_TOKEN")
-		status(t, "the plain address still", alice.Get("/api/files/"+file+"/download"), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "a second time", visitor.Get(address), 401, "INVALID_TOKEN")
+		wantStatus(t, "the plain address still", alice.Get("/api/files/"+file+"/download"), 403, "PASSWORD_REQUIRED")
 
 		// purpose: preview (addition)
-		address = verify(alice, file, "open sesame", m{"purpose": "preview"}).OK(200).Text("url")
+		address = verifyPassword(alice, file, "open sesame", m{"purpose": "preview"}).OK(200).Text("url")
 		for range 3 {
 			got := visitor.Get(address).OK(200)
-			bodyIs(t, got, "alice's")
+			wantBody(t, got, "alice's")
 			if !strings.HasPrefix(got.Header.Get("Content-Disposition"), "inline") {
 				t.Errorf("a preview is %s", got.Header.Get("Content-Disposition"))
 			}
 		}
-		status(t, "a range of it", visitor.Get(address, "Range", "bytes=0-2"), 206, "")
+		wantStatus(t, "a range of it", visitor.Get(address, "Range", "bytes=0-2"), 206, "")
 		l.Clock.Advance(15*time.Minute - time.Second)
 		visitor.Get(address).OK(200)
 		l.Clock.Advance(2 * time.Second)
-		status(t, "a preview after 15 minutes", visitor.Get(address), 401, "INVALID_TOKEN")
+		wantStatus(t, "a preview after 15 minutes", visitor.Get(address), 401, "INVALID_TOKEN")
 
 		for _, c := range []struct {
 			what   string
@@ -73,26 +73,26 @@ func TestVerifyPasswordOfAFile(t *testing.T) {
 			status int
 			code   string
 		}{
-			{"nobody", verify(visitor, file, "open sesame"), 401, "UNAUTHORIZED"},
-			{"wrong", verify(alice, file, "open sesamE"), 401, "INVALID_PASSWORD"},
-			{"the hash itself does not do", verify(alice, file, "$argon2id$v=19$m=19456,t=2,p=1$AAAA$AAAA"), 401, "INVALID_PASSWORD"},
-			{"an administrator", verify(admin, file, "open sesame"), 200, ""},
-			{"an administrator, wrong", verify(admin, file, "x"), 401, "INVALID_PASSWORD"},
-			{"no such file", verify(alice, "absent", "open sesame"), 404, "NOT_FOUND"},
+			{"nobody", verifyPassword(visitor, file, "open sesame"), 401, "UNAUTHORIZED"},
+			{"wrong", verifyPassword(alice, file, "open sesamE"), 401, "INVALID_PASSWORD"},
+			{"the hash itself does not do", verifyPassword(alice, file, "$argon2id$v=19$m=19456,t=2,p=1$AAAA$AAAA"), 401, "INVALID_PASSWORD"},
+			{"an administrator", verifyPassword(admin, file, "open sesame"), 200, ""},
+			{"an administrator, wrong", verifyPassword(admin, file, "x"), 401, "INVALID_PASSWORD"},
+			{"no such file", verifyPassword(alice, "absent", "open sesame"), 404, "NOT_FOUND"},
 			{"no such file, no password", alice.Post("/api/files/absent/verify-password", m{}), 404, "NOT_FOUND"},
-			{"somebody else's", verify(bob, file, "open sesame"), 403, "FORBIDDEN"},
+			{"somebody else's", verifyPassword(bob, file, "open sesame"), 403, "FORBIDDEN"},
 			{"somebody else's, no password", bob.Post("/api/files/"+file+"/verify-password", m{}), 403, "FORBIDDEN"},
 			{"no password given", alice.Post("/api/files/"+file+"/verify-password", m{}), 400, "VALIDATION_ERROR"},
 			{"null given", alice.Post("/api/files/"+file+"/verify-password", m{"password": nil}), 400, "VALIDATION_ERROR"},
-			{"nothing given", verify(alice, file, ""), 400, "VALIDATION_ERROR"},
-			{"128 characters", verify(alice, file, strings.Repeat("x", 128)), 401, "INVALID_PASSWORD"},
-			{"129 characters", verify(alice, file, strings.Repeat("x", 129)), 400, "VALIDATION_ERROR"},
-			{"a purpose that is none", verify(alice, file, "open sesame", m{"purpose": "share"}), 400, "VALIDATION_ERROR"},
-			{"a file without one", verify(alice, open, "open sesame"), 400, "VALIDATION_ERROR"},
+			{"nothing given", verifyPassword(alice, file, ""), 400, "VALIDATION_ERROR"},
+			{"128 characters", verifyPassword(alice, file, strings.Repeat("x", 128)), 401, "INVALID_PASSWORD"},
+			{"129 characters", verifyPassword(alice, file, strings.Repeat("x", 129)), 400, "VALIDATION_ERROR"},
+			{"a purpose that is none", verifyPassword(alice, file, "open sesame", m{"purpose": "share"}), 400, "VALIDATION_ERROR"},
+			{"a file without one", verifyPassword(alice, open, "open sesame"), 400, "VALIDATION_ERROR"},
 			{"a file without one, none given", alice.Post("/api/files/"+open+"/verify-password", m{}), 400, "VALIDATION_ERROR"},
 			{"a key", alice.Key(m{"uploadPath": "/home/alice"}).Post("/api/files/"+file+"/verify-password", m{"password": "open sesame"}), 403, "FORBIDDEN"},
 		} {
-			status(t, c.what, c.reply, c.status, c.code)
+			wantStatus(t, c.what, c.reply, c.status, c.code)
 		}
 	})
 }
@@ -105,76 +105,76 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 		shut := mkdir(admin, "/public", "shut & closed")
 		inside := mkdir(admin, "/public/shut & closed", "inside")
 		below := admin.Upload("/public/shut & closed/inside", "in.txt", []byte("below"))
-		guard(admin, shut, "open sesame")
+		setAccessPassword(admin, shut, "open sesame")
 		const dir = "/public/shut & closed"
 
-		status(t, "alice lists", listing(alice, dir), 403, "PASSWORD_REQUIRED")
-		reply := verify(alice, shut, "open sesame").OK(200)
-		equal(t, "url", reply.Value("url"), apptest.BaseURL+"/api/files?path="+url.QueryEscape(dir))
-		equal(t, "expiresIn", reply.Value("expiresIn"), 900)
-		proof := cookie(t, reply)
+		wantStatus(t, "alice lists", listFolder(alice, dir), 403, "PASSWORD_REQUIRED")
+		reply := verifyPassword(alice, shut, "open sesame").OK(200)
+		wantJSON(t, "url", reply.Value("url"), apptest.BaseURL+"/api/files?path="+url.QueryEscape(dir))
+		wantJSON(t, "expiresIn", reply.Value("expiresIn"), 900)
+		proof := onlyCookie(t, reply)
 		if proof.Name != api.ProofCookie || !proof.HttpOnly || proof.SameSite != http.SameSiteStrictMode || proof.Path != "/" || proof.MaxAge != 900 || proof.Secure || proof.Domain != "" {
 			t.Errorf("the cookie is %v", proof)
 		}
 		if decoded := proof.Value; strings.Contains(decoded, "sesame") {
 			t.Errorf("the cookie tells the password: %s", decoded)
 		}
-		same(t, "alice lists now", names(alice, dir), "inside")
-		same(t, "alice finds", names(alice, "/public", "search", "in."), "in.txt")
+		wantStrings(t, "alice lists now", listNames(alice, dir), "inside")
+		wantStrings(t, "alice finds", listNames(alice, "/public", "search", "in."), "in.txt")
 		alice.Get(reply.Text("url")).OK(200)
-		bodyIs(t, alice.Get("/public/shut%20&%20closed/inside/in.txt").OK(200), "below")
-		bodyIs(t, alice.Get(alice.Get("/api/files/"+below+"/download").OK(200).Text("url")).OK(200), "below")
-		equal(t, "cached by nobody else", alice.Get("/public/shut%20&%20closed/inside/in.txt").Header.Get("Cache-Control"), "private, no-store")
+		wantBody(t, alice.Get("/public/shut%20&%20closed/inside/in.txt").OK(200), "below")
+		wantBody(t, alice.Get(alice.Get("/api/files/"+below+"/download").OK(200).Text("url")).OK(200), "below")
+		wantJSON(t, "cached by nobody else", alice.Get("/public/shut%20&%20closed/inside/in.txt").Header.Get("Cache-Control"), "private, no-store")
 
 		// to nobody else, and to no key along with it
 		key := alice.Key(m{"uploadPath": "/public"})
 		key.Cookies[api.ProofCookie] = proof.Value
-		status(t, "a key with the cookie", key.Get("/api/files/"+below+"/download"), 403, "PASSWORD_REQUIRED")
-		status(t, "bob", listing(l.User(t, "bob"), dir), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "a key with the cookie", key.Get("/api/files/"+below+"/download"), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "bob", listFolder(l.User(t, "bob"), dir), 403, "PASSWORD_REQUIRED")
 
 		// a visitor who holds the cookie gets as far as visitors get
 		visitor := l.Client(t)
 		visitor.Cookies[api.ProofCookie] = proof.Value
-		bodyIs(t, visitor.Get("/public/shut%20&%20closed/inside/in.txt").OK(200), "below")
+		wantBody(t, visitor.Get("/public/shut%20&%20closed/inside/in.txt").OK(200), "below")
 
 		// fifteen minutes from when it was given, whatever is given in between
 		l.Clock.Advance(10 * time.Minute)
 		other := mkdir(admin, "/public", "other")
-		guard(admin, other, "another one")
-		verify(alice, other, "another one").OK(200)
-		same(t, "both", names(alice, dir), "inside")
+		setAccessPassword(admin, other, "another one")
+		verifyPassword(alice, other, "another one").OK(200)
+		wantStrings(t, "both", listNames(alice, dir), "inside")
 		l.Clock.Advance(5*time.Minute - time.Second)
-		names(alice, dir)
+		listNames(alice, dir)
 		l.Clock.Advance(2 * time.Second)
-		status(t, "after fifteen minutes", listing(alice, dir), 403, "PASSWORD_REQUIRED")
-		names(alice, "/public/other")
+		wantStatus(t, "after fifteen minutes", listFolder(alice, dir), 403, "PASSWORD_REQUIRED")
+		listNames(alice, "/public/other")
 		alice.Post("/api/auth/logout", nil).OK(200)
 		if alice.Cookies[api.ProofCookie] != "" {
 			t.Error("the cookie outlives the session")
 		}
 
 		// a file below is opened with the folder's password, the owner may give it too
-		bodyIs(t, l.Client(t).Get(verify(admin, below, "open sesame").OK(200).Text("url")).OK(200), "below")
-		verify(admin, shut, "open sesame").OK(200)
-		status(t, "the owner, wrong", verify(admin, shut, "x"), 401, "INVALID_PASSWORD")
+		wantBody(t, l.Client(t).Get(verifyPassword(admin, below, "open sesame").OK(200).Text("url")).OK(200), "below")
+		verifyPassword(admin, shut, "open sesame").OK(200)
+		wantStatus(t, "the owner, wrong", verifyPassword(admin, shut, "x"), 401, "INVALID_PASSWORD")
 		bob := l.SignIn(t, "bob", "password of bob")
-		verify(bob, inside, "open sesame").OK(200)
-		same(t, "all that it covers is open", names(bob, dir), "inside")
+		verifyPassword(bob, inside, "open sesame").OK(200)
+		wantStrings(t, "all that it covers is open", listNames(bob, dir), "inside")
 
 		// of nested passwords the nearest asks
-		guard(admin, below, "the file's own")
-		status(t, "the folder's password at a file with its own", verify(bob, below, "open sesame"), 401, "INVALID_PASSWORD")
-		bodyIs(t, l.Client(t).Get(verify(bob, below, "the file's own").OK(200).Text("url")).OK(200), "below")
+		setAccessPassword(admin, below, "the file's own")
+		wantStatus(t, "the folder's password at a file with its own", verifyPassword(bob, below, "open sesame"), 401, "INVALID_PASSWORD")
+		wantBody(t, l.Client(t).Get(verifyPassword(bob, below, "the file's own").OK(200).Text("url")).OK(200), "below")
 	})
 }
 
 // A cookie that was not made here, for this, counts as none, and gets in nobody's way.
-func TestProofsThatCountAsNone(t *testing.T) {
+func TestInvalidProofCookies(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
-		guard(admin, admin.Upload("/public", "a.txt", []byte("x")), "open sesame")
-		guard(admin, mkdir(admin, "/public", "shut"), "open sesame")
+		setAccessPassword(admin, admin.Upload("/public", "a.txt", []byte("x")), "open sesame")
+		setAccessPassword(admin, mkdir(admin, "/public", "shut"), "open sesame")
 		admin.Upload("/public/shut", "in.txt", []byte("below"))
 		admin.Upload("/public", "open.txt", []byte("x"))
 		unlock(visitor, "/public/shut", "open sesame").OK(200)
@@ -187,15 +187,15 @@ func TestProofsThatCountAsNone(t *testing.T) {
 		} {
 			c := l.Client(t)
 			c.Cookies[api.ProofCookie] = value
-			status(t, what, c.Get("/public/shut/in.txt"), 403, "PASSWORD_REQUIRED")
-			status(t, what+", elsewhere", c.Get("/public/open.txt"), 200, "")
-			status(t, what+", settings", c.Get("/api/public/settings"), 200, "")
+			wantStatus(t, what, c.Get("/public/shut/in.txt"), 403, "PASSWORD_REQUIRED")
+			wantStatus(t, what+", elsewhere", c.Get("/public/open.txt"), 200, "")
+			wantStatus(t, what+", settings", c.Get("/api/public/settings"), 200, "")
 			c = admin.Fork()
 			c.Cookies[api.ProofCookie] = value
-			status(t, what+", signed in", c.Get("/api/auth/me"), 200, "")
+			wantStatus(t, what+", signed in", c.Get("/api/auth/me"), 200, "")
 		}
 		l.Clock.Advance(-2 * time.Hour) // one that would last longer than any does
-		status(t, "from the future", visitor.Get("/public/shut/in.txt"), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "from the future", visitor.Get("/public/shut/in.txt"), 403, "PASSWORD_REQUIRED")
 	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false }) // whose counters do not go back in time
 }
 
@@ -206,7 +206,7 @@ func TestProofsAreBounded(t *testing.T) {
 	admin, visitor := l.Admin(t), l.Client(t)
 	for i := range 33 {
 		dir := fmt.Sprintf("d%02d", i)
-		guard(admin, mkdir(admin, "/public", dir), "open sesame")
+		setAccessPassword(admin, mkdir(admin, "/public", dir), "open sesame")
 		admin.Upload("/public/"+dir, "f", []byte("x"))
 		l.Clock.Advance(time.Second)
 		unlock(visitor, "/public/"+dir, "open sesame").OK(200)
@@ -215,7 +215,7 @@ func TestProofsAreBounded(t *testing.T) {
 			visitor.Get("/public/d00/f").OK(200)
 		}
 	}
-	status(t, "the first of 33", visitor.Get("/public/d00/f"), 403, "PASSWORD_REQUIRED")
+	wantStatus(t, "the first of 33", visitor.Get("/public/d00/f"), 403, "PASSWORD_REQUIRED")
 	for _, dir := range []string{"d01", "d32"} {
 		visitor.Get("/public/" + dir + "/f").OK(200)
 	}
@@ -232,8 +232,8 @@ func TestProofCookieOverHTTPS(t *testing.T) {
 	admin.Header.Set("X-Forwarded-Proto", "https")
 	admin.Post("/api/auth/login", m{"username": "admin", "password": apptest.AdminPassword}).OK(200)
 	admin.CSRF = admin.Get("/api/auth/csrf-token").OK(200).Text("token")
-	guard(admin, mkdir(admin, "/public", "shut"), "open sesame")
-	if proof := cookie(t, unlock(l.Client(t), "/public/shut", "open sesame").OK(200)); !proof.Secure {
+	setAccessPassword(admin, mkdir(admin, "/public", "shut"), "open sesame")
+	if proof := onlyCookie(t, unlock(l.Client(t), "/public/shut", "open sesame").OK(200)); !proof.Secure {
 		t.Errorf("the cookie is %v", proof)
 	}
 }
@@ -249,24 +249,24 @@ func TestUnlock(t *testing.T) {
 		private := alice.Upload("/home/alice", "p.txt", []byte("alice's"))
 		admin.Upload("/public", "open.txt", []byte("x"))
 		for _, id := range []string{file, shut} {
-			guard(admin, id, "open sesame")
+			setAccessPassword(admin, id, "open sesame")
 		}
-		guard(alice, private, "open sesame")
+		setAccessPassword(alice, private, "open sesame")
 
 		reply := unlock(visitor, "/public/a b.txt", "open sesame").OK(200)
-		fields(t, "data", object(t, reply.Body)["data"], "url", "expiresIn")
-		equal(t, "expiresIn", reply.Value("expiresIn"), 900)
-		bodyIs(t, visitor.Get(reply.Text("url")).OK(200), "everybody's")
-		status(t, "once", visitor.Get(reply.Text("url")), 401, "INVALID_TOKEN")
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "url", "expiresIn")
+		wantJSON(t, "expiresIn", reply.Value("expiresIn"), 900)
+		wantBody(t, visitor.Get(reply.Text("url")).OK(200), "everybody's")
+		wantStatus(t, "once", visitor.Get(reply.Text("url")), 401, "INVALID_TOKEN")
 		preview := visitor.Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
 		for range 2 {
-			bodyIs(t, visitor.Get(preview).OK(200), "everybody's")
+			wantBody(t, visitor.Get(preview).OK(200), "everybody's")
 		}
-		equal(t, "a visitor's listing", unlock(visitor, "//public/./shut/", "open sesame").OK(200).Value("url"), apptest.BaseURL+"/api/public/files?path=%2Fpublic%2Fshut")
-		equal(t, "a session's listing", unlock(alice, "/public/shut", "open sesame").OK(200).Value("url"), apptest.BaseURL+"/api/files?path=%2Fpublic%2Fshut")
-		bodyIs(t, visitor.Get("/public/shut/in.txt").OK(200), "below")
-		same(t, "alice lists", names(alice, "/public/shut"), "in.txt")
-		bodyIs(t, visitor.Get(unlock(alice, "/home/alice/p.txt", "open sesame").OK(200).Text("url")).OK(200), "alice's")
+		wantJSON(t, "a visitor's listing", unlock(visitor, "//public/./shut/", "open sesame").OK(200).Value("url"), apptest.BaseURL+"/api/public/files?path=%2Fpublic%2Fshut")
+		wantJSON(t, "a session's listing", unlock(alice, "/public/shut", "open sesame").OK(200).Value("url"), apptest.BaseURL+"/api/files?path=%2Fpublic%2Fshut")
+		wantBody(t, visitor.Get("/public/shut/in.txt").OK(200), "below")
+		wantStrings(t, "alice lists", listNames(alice, "/public/shut"), "in.txt")
+		wantBody(t, visitor.Get(unlock(alice, "/home/alice/p.txt", "open sesame").OK(200).Text("url")).OK(200), "alice's")
 
 		refused := map[string]*apptest.Reply{
 			"wrong":                      unlock(l.Client(t), "/public/a b.txt", "x"),
@@ -282,10 +282,10 @@ func TestUnlock(t *testing.T) {
 			"somebody's, by bad session": withCookie(l.Client(t), api.SessionCookie, "junk").Post("/api/public/unlock", m{"path": "/home/alice/p.txt", "password": "open sesame"}),
 			"a route of the service":     unlock(l.Client(t), "/api/files", "open sesame"),
 		}
-		want := object(t, refused["wrong"].Body)["error"]
+		want := parseObject(t, refused["wrong"].Body)["error"]
 		for what, r := range refused {
-			status(t, what, r, 401, "INVALID_PASSWORD")
-			equal(t, what, object(t, r.Body)["error"], want)
+			wantStatus(t, what, r, 401, "INVALID_PASSWORD")
+			wantJSON(t, what, parseObject(t, r.Body)["error"], want)
 			if r.Header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: a cookie is set", what)
 			}
@@ -295,7 +295,7 @@ func TestUnlock(t *testing.T) {
 			"relative": {"path": "public", "password": "x"}, "dots": {"path": "/public/../x", "password": "x"}, "control": {"path": "/a\n", "password": "x"},
 			"too long": {"path": "/public/a b.txt", "password": strings.Repeat("x", 129)}, "purpose": {"path": "/a", "password": "x", "purpose": "x"},
 		} {
-			status(t, what, l.Client(t).Post("/api/public/unlock", body), 400, "VALIDATION_ERROR")
+			wantStatus(t, what, l.Client(t).Post("/api/public/unlock", body), 400, "VALIDATION_ERROR")
 		}
 
 		// no CSRF token is asked for, but nobody else's page may ask
@@ -303,11 +303,11 @@ func TestUnlock(t *testing.T) {
 		plain.CSRF = ""
 		unlock(plain, "/home/alice/p.txt", "open sesame").OK(200)
 		for _, c := range []*apptest.Client{l.Client(t), alice} {
-			status(t, "across sites", c.Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame"}, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+			wantStatus(t, "across sites", c.Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame"}, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
 		}
-		status(t, "a key", alice.Key(m{}).Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame"}), 403, "FORBIDDEN")
+		wantStatus(t, "a key", alice.Key(m{}).Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame"}), 403, "FORBIDDEN")
 		setGuestAccess(t, l, false)
-		status(t, "while no guests are let in", unlock(l.Client(t), "/public/a b.txt", "open sesame"), 401, "INVALID_PASSWORD")
+		wantStatus(t, "while no guests are let in", unlock(l.Client(t), "/public/a b.txt", "open sesame"), 401, "INVALID_PASSWORD")
 	})
 }
 
@@ -323,71 +323,71 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	admin, visitor := l.Admin(t), l.Client(t)
 	shut := mkdir(admin, "/public", "shut")
 	in := admin.Upload("/public/shut", "in.txt", []byte("x"))
-	guard(admin, shut, "open sesame")
+	setAccessPassword(admin, shut, "open sesame")
 	alone := admin.Upload("/public", "alone.txt", []byte("x"))
-	guard(admin, alone, "open sesame")
-	verify(admin, alone, "open sesame").OK(200) // right ones don't count
+	setAccessPassword(admin, alone, "open sesame")
+	verifyPassword(admin, alone, "open sesame").OK(200) // right ones don't count
 	for i := range 10 {
-		status(t, fmt.Sprint("wrong ", i), verify(admin, alone, "x"), 401, "INVALID_PASSWORD")
+		wantStatus(t, fmt.Sprint("wrong ", i), verifyPassword(admin, alone, "x"), 401, "INVALID_PASSWORD")
 	}
-	r := verify(admin, alone, "open sesame")
-	status(t, "the eleventh, right or not", r, 429, "RATE_LIMIT_EXCEEDED")
+	r := verifyPassword(admin, alone, "open sesame")
+	wantStatus(t, "the eleventh, right or not", r, 429, "RATE_LIMIT_EXCEEDED")
 	if r.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	status(t, "by its path", unlock(visitor, "/public/alone.txt", "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "by its path", unlock(visitor, "/public/alone.txt", "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
 
 	for i := range 10 { // many names lead to one password
-		status(t, fmt.Sprint("by path ", i), unlock(visitor, fmt.Sprint("/public/shut/", i), "x"), 401, "INVALID_PASSWORD")
+		wantStatus(t, fmt.Sprint("by path ", i), unlock(visitor, fmt.Sprint("/public/shut/", i), "x"), 401, "INVALID_PASSWORD")
 	}
 	for what, r := range map[string]*apptest.Reply{
 		"another name": unlock(visitor, "/public/shut/in.txt", "open sesame"), "the folder": unlock(visitor, "/public/shut", "open sesame"),
-		"no such name": unlock(visitor, "/public/shut/absent", "x"), "by id": verify(admin, in, "open sesame"), "the folder by id": verify(admin, shut, "open sesame"),
+		"no such name": unlock(visitor, "/public/shut/absent", "x"), "by id": verifyPassword(admin, in, "open sesame"), "the folder by id": verifyPassword(admin, shut, "open sesame"),
 	} {
-		status(t, what, r, 429, "RATE_LIMIT_EXCEEDED")
+		wantStatus(t, what, r, 429, "RATE_LIMIT_EXCEEDED")
 	}
 	for i := range 11 { // where nothing asks it is the same
 		want, code := 401, "INVALID_PASSWORD"
 		if i == 10 {
 			want, code = 429, "RATE_LIMIT_EXCEEDED"
 		}
-		status(t, fmt.Sprint("nothing there ", i), unlock(visitor, "/nowhere", "x"), want, code)
+		wantStatus(t, fmt.Sprint("nothing there ", i), unlock(visitor, "/nowhere", "x"), want, code)
 	}
 	l.Clock.Advance(time.Minute)
-	verify(admin, alone, "open sesame").OK(200)
+	verifyPassword(admin, alone, "open sesame").OK(200)
 	unlock(visitor, "/public/shut", "open sesame").OK(200)
 
 	// what a visitor may not see counts for nothing but its own name, whether something lies there or not
 	l.Clock.Advance(time.Minute)
-	guard(admin, mkdir(admin, "/home", "secret"), "open sesame")
+	setAccessPassword(admin, mkdir(admin, "/home", "secret"), "open sesame")
 	for i := range 10 {
-		status(t, fmt.Sprint("hidden ", i), unlock(visitor, "/home/secret/a", "x"), 401, "INVALID_PASSWORD")
+		wantStatus(t, fmt.Sprint("hidden ", i), unlock(visitor, "/home/secret/a", "x"), 401, "INVALID_PASSWORD")
 	}
-	status(t, "another name below it", unlock(visitor, "/home/secret/b", "x"), 401, "INVALID_PASSWORD")
+	wantStatus(t, "another name below it", unlock(visitor, "/home/secret/b", "x"), 401, "INVALID_PASSWORD")
 
 	// and an address tries so many in all
 	l.Clock.Advance(time.Minute)
 	for i := range 60 {
-		status(t, fmt.Sprint("anywhere ", i), unlock(visitor, fmt.Sprint("/elsewhere/", i), "x"), 401, "INVALID_PASSWORD")
+		wantStatus(t, fmt.Sprint("anywhere ", i), unlock(visitor, fmt.Sprint("/elsewhere/", i), "x"), 401, "INVALID_PASSWORD")
 	}
-	status(t, "the sixty-first", unlock(visitor, "/elsewhere", "x"), 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "the sixty-first", unlock(visitor, "/elsewhere", "x"), 429, "RATE_LIMIT_EXCEEDED")
 }
 
 // Any number at once get no more than ten wrong ones (abuse case C57), ten right ones at once are let in, and neither they nor what is refused uses
 // anything up.
-func TestWrongPasswordsAtOnce(t *testing.T) {
+func TestConcurrentWrongPasswords(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
 	shut := mkdir(admin, "/public", "shut")
 	admin.Upload("/public/shut", "in.txt", []byte("x"))
-	guard(admin, shut, "open sesame")
+	setAccessPassword(admin, shut, "open sesame")
 	alone := admin.Upload("/public", "alone.txt", []byte("x"))
-	guard(admin, alone, "open sesame")
-	share := newShare(admin, admin.Upload("/public", "shared.txt", []byte("x")), m{"password": "open sesame"})
+	setAccessPassword(admin, alone, "open sesame")
+	share := shareFile(admin, admin.Upload("/public", "shared.txt", []byte("x")), m{"password": "open sesame"})
 	for what, try := range map[string]func(c *apptest.Client, i int, password string) *apptest.Reply{
 		"by id": func(_ *apptest.Client, _ int, password string) *apptest.Reply {
-			return verify(admin.In(t), alone, password)
+			return verifyPassword(admin.In(t), alone, password)
 		},
 		"by names that lead to one": func(c *apptest.Client, i int, password string) *apptest.Reply {
 			if password == "open sesame" {
@@ -395,7 +395,9 @@ func TestWrongPasswordsAtOnce(t *testing.T) {
 			}
 			return unlock(c, fmt.Sprint("/public/shut/", i), password)
 		},
-		"of a share": func(c *apptest.Client, _ int, password string) *apptest.Reply { return tell(c, share, password) },
+		"of a share": func(c *apptest.Client, _ int, password string) *apptest.Reply {
+			return verifySharePassword(c, share, password)
+		},
 		"one's own": func(_ *apptest.Client, _ int, password string) *apptest.Reply {
 			if password == "open sesame" {
 				return changePassword(alice.In(t), "password of alice", "short") // a right one would end the session
@@ -404,11 +406,11 @@ func TestWrongPasswordsAtOnce(t *testing.T) {
 		},
 	} {
 		l.Clock.Advance(time.Minute)
-		right := statuses(t, atOnce(t, visitor, 10, func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "open sesame") }))
+		right := countStatuses(t, runConcurrently(t, visitor, 10, func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "open sesame") }))
 		if right[401]+right[429] > 0 {
 			t.Errorf("%s: ten right ones at once: %v", what, right)
 		}
-		wrong := statuses(t, atOnce(t, visitor, 30, func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "wrong") }))
+		wrong := countStatuses(t, runConcurrently(t, visitor, 30, func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "wrong") }))
 		if wrong[401] != 10 || wrong[429] != 20 {
 			t.Errorf("%s: thirty wrong ones at once: %v, want ten that were checked", what, wrong)
 		}
@@ -418,10 +420,10 @@ func TestWrongPasswordsAtOnce(t *testing.T) {
 	for i := range 20 {
 		unlock(visitor, fmt.Sprint("/public/shut/", i%10), "wrong")
 	}
-	status(t, "the folder's is used up", unlock(visitor, "/public/shut/1", "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "the folder's is used up", unlock(visitor, "/public/shut/1", "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
 	for range 12 {
-		status(t, "a name that was not tried", unlock(visitor, "/public/shut/in.txt", "wrong"), 429, "RATE_LIMIT_EXCEEDED")
+		wantStatus(t, "a name that was not tried", unlock(visitor, "/public/shut/in.txt", "wrong"), 429, "RATE_LIMIT_EXCEEDED")
 	}
-	guard(admin, shut, "another one")
+	setAccessPassword(admin, shut, "another one")
 	unlock(visitor, "/public/shut/in.txt", "another one").OK(200)
 }

@@ -43,7 +43,7 @@ func (c *call) unlocked() []string {
 	return ids
 }
 
-// remember adds passwords that were given to the cookie.
+// addToken adds passwords that were given to the cookie.
 func (c *call) remember(ids []string) {
 	c.setProofs(c.a.Secrets.Sign(proofPurpose, []byte(c.withProofs(c.proofs, ids))), int(proofLifetime.Seconds()))
 }

@@ -9,8 +9,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// visited asks for GET /api/public/files with further parameters name, value, name, value …
-func visited(c *apptest.Client, path string, parameters ...string) *apptest.Reply {
+// listPublic asks for GET /api/public/files with further parameters name, value, name, value …
+func listPublic(c *apptest.Client, path string, parameters ...string) *apptest.Reply {
 	q := url.Values{"path": {path}}
 	for i := 0; i+1 < len(parameters); i += 2 {
 		q.Set(parameters[i], parameters[i+1])
@@ -43,19 +43,19 @@ func TestPublicListing(t *testing.T) {
 			want := ""
 			for who, c := range everyone {
 				c := c.In(t)
-				r := visited(c, "/public").OK(200)
-				same(t, who, r.Names("items"), "sub", "a.txt", "b.txt")
-				fields(t, "data", object(t, r.Body)["data"], "items", "pagination", "mount", "folder")
-				fields(t, "an item", r.Value("items.1"), "id", "name", "path", "type", "size", "mimeType", "hasPassword", "customTitle", "customColor", "coverUrl", "iconEmoji",
+				r := listPublic(c, "/public").OK(200)
+				wantStrings(t, who, r.Names("items"), "sub", "a.txt", "b.txt")
+				wantFields(t, "data", parseObject(t, r.Body)["data"], "items", "pagination", "mount", "folder")
+				wantFields(t, "an item", r.Value("items.1"), "id", "name", "path", "type", "size", "mimeType", "hasPassword", "customTitle", "customColor", "coverUrl", "iconEmoji",
 					"manualPosition", "public", "permissions", "createdAt", "updatedAt")
-				equal(t, "permissions", r.Value("items.1.permissions"), []string{"read", "download"})
-				equal(t, "public", r.Value("items.1.public"), true)
-				equal(t, "folder", r.Value("folder.name"), "public")
-				equal(t, "mount", r.Value("mount.name"), "Files")
+				wantJSON(t, "permissions", r.Value("items.1.permissions"), []string{"read", "download"})
+				wantJSON(t, "public", r.Value("items.1.public"), true)
+				wantJSON(t, "folder", r.Value("folder.name"), "public")
+				wantJSON(t, "mount", r.Value("mount.name"), "Files")
 				if strings.Contains(string(r.Body), "ownerId") || strings.Contains(string(r.Body), owner) {
 					t.Errorf("%s is told whose it is: %s", who, r.Body)
 				}
-				headerIs(t, r, "Cache-Control", "private, no-store")
+				wantHeader(t, r, "Cache-Control", "private, no-store")
 				data := fmt.Sprint(r.Value("items"), r.Value("pagination"), r.Value("folder"))
 				if want == "" {
 					want = data
@@ -63,39 +63,39 @@ func TestPublicListing(t *testing.T) {
 				if data != want {
 					t.Errorf("%s gets another listing: %s", who, data)
 				}
-				same(t, "the root", visited(c, "/").OK(200).Names("items"), "public") // and not home
-				same(t, "without a path", c.Get("/api/public/files").OK(200).Names("items"), "public")
-				equal(t, "the root's total", visited(c, "/").OK(200).Int("pagination.total"), 1)
+				wantStrings(t, "the root", listPublic(c, "/").OK(200).Names("items"), "public") // and not home
+				wantStrings(t, "without a path", c.Get("/api/public/files").OK(200).Names("items"), "public")
+				wantJSON(t, "the root's total", listPublic(c, "/").OK(200).Int("pagination.total"), 1)
 			}
 		})
 		t.Run("parameters", func(t *testing.T) {
 			c := visitor.In(t)
-			same(t, "search", visited(c, "/", "search", "A").OK(200).Names("items"), "a.txt", "ab.png") // abuse case C28
-			equal(t, "total of a search", visited(c, "/", "search", "A").OK(200).Int("pagination.total"), 2)
-			same(t, "type", visited(c, "/public", "type", "folder").OK(200).Names("items"), "sub")
-			same(t, "sort", visited(c, "/public", "sort", "size", "order", "desc").OK(200).Names("items"), "sub", "b.txt", "a.txt")
-			r := visited(c, "/public", "limit", "1", "page", "2").OK(200)
-			same(t, "page", r.Names("items"), "a.txt")
-			equal(t, "pagination", r.Value("pagination"), m{"total": 3, "page": 2, "limit": 1, "pages": 3})
-			visited(c, "/public", "limit", "1000").OK(200)
+			wantStrings(t, "search", listPublic(c, "/", "search", "A").OK(200).Names("items"), "a.txt", "ab.png") // abuse case C28
+			wantJSON(t, "total of a search", listPublic(c, "/", "search", "A").OK(200).Int("pagination.total"), 2)
+			wantStrings(t, "type", listPublic(c, "/public", "type", "folder").OK(200).Names("items"), "sub")
+			wantStrings(t, "sort", listPublic(c, "/public", "sort", "size", "order", "desc").OK(200).Names("items"), "sub", "b.txt", "a.txt")
+			r := listPublic(c, "/public", "limit", "1", "page", "2").OK(200)
+			wantStrings(t, "page", r.Names("items"), "a.txt")
+			wantJSON(t, "pagination", r.Value("pagination"), m{"total": 3, "page": 2, "limit": 1, "pages": 3})
+			listPublic(c, "/public", "limit", "1000").OK(200)
 			for _, bad := range [][]string{
 				{"limit", "0"}, {"limit", "1001"}, {"page", "0"}, {"sort", "owner"}, {"order", "up"}, {"type", "link"}, {"search", strings.Repeat("x", 256)},
 			} {
-				visited(c, "/public", bad...).Fails(400, "VALIDATION_ERROR")
+				listPublic(c, "/public", bad...).Fails(400, "VALIDATION_ERROR")
 			}
-			visited(c, "/public", "search", strings.Repeat("x", 255)).OK(200)
+			listPublic(c, "/public", "search", strings.Repeat("x", 255)).OK(200)
 			for _, path := range []string{"/public/..", "..", "/public/\\", "/public/\x00", "/\u202e", "/ public"} {
-				visited(c, path).Fails(400, "VALIDATION_ERROR")
+				listPublic(c, path).Fails(400, "VALIDATION_ERROR")
 			}
 		})
 		t.Run("what does not show is not told", func(t *testing.T) {
 			for who, c := range everyone {
 				for _, path := range []string{"/home", "/home/alice", "/home/alice/none", "/home/nobody", "/uploads", "/none", "/none/at/all", "/public/shut", "/public/shut/none", "/public/shut/a hidden.txt"} {
-					r := visited(c.In(t), path)
-					status(t, who+" at "+path, r, 401, "UNAUTHORIZED")
+					r := listPublic(c.In(t), path)
+					wantStatus(t, who+" at "+path, r, 401, "UNAUTHORIZED")
 				}
 				for _, path := range []string{"/public/none", "/public/a.txt", "/public/sub/none/x"} { // where a visitor may look, nothing is there
-					status(t, who+" at "+path, visited(c.In(t), path), 404, "NOT_FOUND")
+					wantStatus(t, who+" at "+path, listPublic(c.In(t), path), 404, "NOT_FOUND")
 				}
 			}
 		})
@@ -103,31 +103,31 @@ func TestPublicListing(t *testing.T) {
 			c := visitor.In(t)
 			box := mkdir(admin.In(t), "/public", "box")
 			admin.In(t).Upload("/public/box", "a boxed.txt", []byte("x"))
-			guard(admin, box, "open sesame")
+			setAccessPassword(admin, box, "open sesame")
 			for _, who := range []*apptest.Client{c, admin.In(t), alice.In(t)} { // an administrator could list it as themselves
 				for _, path := range []string{"/public/box", "/public/box/none", "/public/box/a boxed.txt"} {
-					status(t, path, visited(who, path), 403, "PASSWORD_REQUIRED")
+					wantStatus(t, path, listPublic(who, path), 403, "PASSWORD_REQUIRED")
 				}
 			}
-			same(t, "search", visited(c, "/", "search", "box").OK(200).Names("items"), "box")
-			equal(t, "hasPassword", visited(c, "/public", "type", "folder").OK(200).Value("items.0.hasPassword"), true)
-			guard(admin, box, nil)
-			same(t, "opened", visited(c, "/public/box").OK(200).Names("items"), "a boxed.txt")
+			wantStrings(t, "search", listPublic(c, "/", "search", "box").OK(200).Names("items"), "box")
+			wantJSON(t, "hasPassword", listPublic(c, "/public", "type", "folder").OK(200).Value("items.0.hasPassword"), true)
+			setAccessPassword(admin, box, nil)
+			wantStrings(t, "opened", listPublic(c, "/public/box").OK(200).Names("items"), "a boxed.txt")
 			rule := addRule(admin.In(t), m{"pathPattern": "/vip/**", "effect": "allow", "role": "guest", "requirePassword": true, "password": "open sesame"})
 			mkdir(admin.In(t), "/", "vip")
 			for _, path := range []string{"/vip", "/vip/none"} {
-				visited(c, path).Fails(403, "PASSWORD_REQUIRED")
+				listPublic(c, path).Fails(403, "PASSWORD_REQUIRED")
 			}
-			same(t, "the root", visited(c, "/").OK(200).Names("items"), "public")
+			wantStrings(t, "the root", listPublic(c, "/").OK(200).Names("items"), "public")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
-			visited(c, "/vip").Fails(401, "UNAUTHORIZED")
+			listPublic(c, "/vip").Fails(401, "UNAUTHORIZED")
 		})
 		t.Run("rules for addresses", func(t *testing.T) {
 			c := visitor.In(t)
 			mkdir(admin.In(t), "/", "lan")
 			for address, opens := range map[string]bool{"127.0.0.0/8": true, "198.51.100.7": false} {
 				rule := addRule(admin.In(t), m{"pathPattern": "/lan/**", "effect": "allow", "role": "guest", "allowedIps": []string{address, map[bool]string{true: "::1", false: "2001:db8::1"}[opens]}})
-				if r := visited(c, "/lan"); opens && r.Status != 200 || !opens && r.Status != 401 {
+				if r := listPublic(c, "/lan"); opens && r.Status != 200 || !opens && r.Status != 401 {
 					t.Errorf("from %s: %d", address, r.Status)
 				}
 				admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
@@ -137,25 +137,25 @@ func TestPublicListing(t *testing.T) {
 			setGuestAccess(t, l, false)
 			for who, c := range everyone {
 				for _, path := range []string{"/", "/public", "/public/sub", "/public/none", "/home", "/none"} {
-					status(t, who+" at "+path, visited(c.In(t), path), 401, "UNAUTHORIZED")
+					wantStatus(t, who+" at "+path, listPublic(c.In(t), path), 401, "UNAUTHORIZED")
 				}
 			}
-			visited(visitor.In(t), "/public/..").Fails(400, "VALIDATION_ERROR")
+			listPublic(visitor.In(t), "/public/..").Fails(400, "VALIDATION_ERROR")
 			setGuestAccess(t, l, true)
-			visited(visitor.In(t), "/public").OK(200)
+			listPublic(visitor.In(t), "/public").OK(200)
 		})
 	})
 }
 
 // Under no mount there is nothing for anybody, as on the public path; without guest access even that is not told.
-func TestPublicListingUnderNoMount(t *testing.T) {
+func TestPublicListingWithoutMount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		visitor := l.Client(t)
-		change(t, l, "UPDATE mounts SET mount_path = '/only'")
-		visited(visitor, "/elsewhere").Fails(404, "NOT_FOUND")
-		visited(visitor, "/only").Fails(401, "UNAUTHORIZED")
+		execAndRaiseVersion(t, l, "UPDATE mounts SET mount_path = '/only'")
+		listPublic(visitor, "/elsewhere").Fails(404, "NOT_FOUND")
+		listPublic(visitor, "/only").Fails(401, "UNAUTHORIZED")
 		setGuestAccess(t, l, false)
-		visited(visitor, "/elsewhere").Fails(401, "UNAUTHORIZED")
+		listPublic(visitor, "/elsewhere").Fails(401, "UNAUTHORIZED")
 	})
 }

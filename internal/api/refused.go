@@ -21,7 +21,7 @@ type refusals struct {
 	nameless int            // from addresses beyond maxRefused
 }
 
-// count takes one refusal and reports whether it stands in the log by itself. Refusals of a minute
+// queryCount takes one refusal and reports whether it stands in the log by itself. Refusals of a minute
 // before are told first.
 func (r *refusals) count(ip netip.Addr, now time.Time, tell func(minute time.Time, ip string, count int)) bool {
 	r.mu.Lock()
@@ -44,7 +44,7 @@ func (r *refusals) count(ip netip.Addr, now time.Time, tell func(minute time.Tim
 	return false
 }
 
-// tell tells what was counted in a minute that is over.
+// verifySharePassword tells what was counted in a minute that is over.
 func (r *refusals) tell(now time.Time, tell func(minute time.Time, ip string, count int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"larder/internal/config"
 )
 
-// logLines are the records of the log with that message, and that status.
-func logLines(t *testing.T, l *apptest.Larder, message string, status float64) (lines []map[string]any) {
+// logRecords are the records of the log with that message, and that status.
+func logRecords(t *testing.T, l *apptest.Larder, message string, status float64) (lines []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(l.Log.String()) {
 		var record map[string]any
@@ -28,7 +28,7 @@ func logLines(t *testing.T, l *apptest.Larder, message string, status float64) (
 
 // Requests that are refused for their number don't fill the log: the first of an address and minute
 // has a line, the others have one together.
-func TestRefusedRequestsAreLoggedTogether(t *testing.T) {
+func TestRefusedRequestsShareLogLines(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.AuthRateLimit = 2 }, apptest.TrustLoopback)
 	now := l.Clock.Now()
@@ -43,16 +43,16 @@ func TestRefusedRequestsAreLoggedTogether(t *testing.T) {
 	login("192.0.2.2", 2+1)
 	login("2001:db8::1", 2+3)
 	login("2001:db8::2", 4) // of the same network
-	if alone := logLines(t, l, "request", 429); len(alone) != 3 {
+	if alone := logRecords(t, l, "request", 429); len(alone) != 3 {
 		t.Errorf("%d lines: %v", len(alone), alone)
 	}
-	if together := logLines(t, l, "further requests refused", 429); len(together) != 0 {
+	if together := logRecords(t, l, "further requests refused", 429); len(together) != 0 {
 		t.Errorf("told before the minute is over: %v", together)
 	}
 	l.Clock.Advance(30 * time.Second)
 	l.Sweep()
 	got := map[any]any{}
-	for _, line := range logLines(t, l, "further requests refused", 429) {
+	for _, line := range logRecords(t, l, "further requests refused", 429) {
 		got[line["ip"]] = fmt.Sprint(line["count"], " ", line["minute"])
 	}
 	if len(got) != 2 || got["192.0.2.1"] != "19 "+minute || got["2001:db8::/64"] != "6 "+minute {
@@ -60,16 +60,16 @@ func TestRefusedRequestsAreLoggedTogether(t *testing.T) {
 	}
 	l.Sweep()
 	login("192.0.2.1", 10) // 2.5 of them are let through by now
-	if alone := logLines(t, l, "request", 429); len(alone) != 4 {
+	if alone := logRecords(t, l, "request", 429); len(alone) != 4 {
 		t.Errorf("in another minute: %d lines: %v", len(alone), alone)
 	}
-	if together := logLines(t, l, "further requests refused", 429); len(together) != 2 {
+	if together := logRecords(t, l, "further requests refused", 429); len(together) != 2 {
 		t.Errorf("told twice: %v", together)
 	}
 }
 
 // However many addresses are refused, a thousand a minute have lines of their own.
-func TestRefusedRequestsFromEverywhereAreBounded(t *testing.T) {
+func TestRefusedRequestLogIsLimited(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.AuthRateLimit = 1 }, apptest.TrustLoopback)
 	c := l.Client(t)
@@ -78,22 +78,22 @@ func TestRefusedRequestsFromEverywhereAreBounded(t *testing.T) {
 			c.Post("/api/auth/login", M{}, "X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", 1+i/250, 1+i%250))
 		}
 	}
-	if alone := logLines(t, l, "request", 429); len(alone) != 1000 {
+	if alone := logRecords(t, l, "request", 429); len(alone) != 1000 {
 		t.Errorf("%d lines", len(alone))
 	}
 	l.Clock.Advance(time.Minute)
 	l.Sweep()
-	if together := logLines(t, l, "further requests refused", 429); len(together) != 1 || together[0]["ip"] != "others" || together[0]["count"] != 10.0 {
+	if together := logRecords(t, l, "further requests refused", 429); len(together) != 1 || together[0]["ip"] != "others" || together[0]["count"] != 10.0 {
 		t.Errorf("told %v", together)
 	}
 }
 
 // A path of the length that a head may have fills no log.
-func TestLongPathsAreCutInTheLog(t *testing.T) {
+func TestLongPathsAreTruncatedInLog(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	l.Client(t).Get("/api/" + strings.Repeat("a", 50<<10))
-	lines := logLines(t, l, "request", 404)
+	lines := logRecords(t, l, "request", 404)
 	if len(lines) != 1 {
 		t.Fatalf("%d lines", len(lines))
 	}

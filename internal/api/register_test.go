@@ -10,8 +10,8 @@ import (
 	"larder/internal/site"
 )
 
-// signUp registers somebody, with further fields.
-func signUp(c *apptest.Client, name string, more M, header ...string) *apptest.Reply {
+// register registers somebody, with further fields.
+func register(c *apptest.Client, name string, more M, header ...string) *apptest.Reply {
 	body := M{"username": name, "email": name + "@example.org", "password": "password of " + name}
 	for field, value := range more {
 		body[field] = value
@@ -19,20 +19,20 @@ func signUp(c *apptest.Client, name string, more M, header ...string) *apptest.R
 	return c.Post("/api/auth/register", body, header...)
 }
 
-func opened(t *testing.T, l *apptest.Larder) {
+func allowRegistration(t *testing.T, l *apptest.Larder) {
 	t.Helper()
 	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = true })
 }
 
-// made counts what a registration makes: accounts, quotas, entries, uses of invites, mails.
-func made(t *testing.T, l *apptest.Larder) string {
+// countRegistrationRows counts what a registration makes: accounts, quotas, entries, uses of invites, mails.
+func countRegistrationRows(t *testing.T, l *apptest.Larder) string {
 	t.Helper()
 	var all []string
 	for _, query := range []string{
 		"SELECT COUNT(*) FROM users", "SELECT COUNT(*) FROM quotas", "SELECT COUNT(*) FROM entries", "SELECT CAST(COALESCE(SUM(used_count), 0) AS BIGINT) FROM invites",
 		"SELECT COUNT(*) FROM jobs",
 	} {
-		all = append(all, fmt.Sprint(count(t, l, query)))
+		all = append(all, fmt.Sprint(queryCount(t, l, query)))
 	}
 	return strings.Join(all, " ")
 }
@@ -40,44 +40,44 @@ func made(t *testing.T, l *apptest.Larder) string {
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		status(t, "by default", signUp(l.Client(t), "Ann", nil), 403, "FORBIDDEN")
-		opened(t, l)
+		wantStatus(t, "by default", register(l.Client(t), "Ann", nil), 403, "FORBIDDEN")
+		allowRegistration(t, l)
 		c := l.Client(t)
-		reply := signUp(c, "Ann", M{"email": "Ann@Example.org", "captchaToken": "not looked at", "inviteCode": "nor this"}).OK(201)
-		fields(t, "data", object(t, reply.Body)["data"], "user", "message")
+		reply := register(c, "Ann", M{"email": "Ann@Example.org", "captchaToken": "not looked at", "inviteCode": "nor this"}).OK(201)
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "user", "message")
 		user, _ := reply.Value("user").(map[string]any)
 		id := reply.Text("user.id")
 		delete(user, "id")
-		equal(t, "user", user, M{"username": "Ann", "email": "Ann@Example.org", "emailVerified": false, "role": "user"})
+		wantJSON(t, "user", user, M{"username": "Ann", "email": "Ann@Example.org", "emailVerified": false, "role": "user"})
 		if reply.Text("message") == "" || reply.Header.Get("Set-Cookie") != "" || len(c.Cookies) != 0 {
 			t.Errorf("%s, cookies %v", reply.Body, reply.Header.Values("Set-Cookie"))
 		}
 		ann := l.SignIn(t, "ann@example.org", "password of Ann") // at once: no address has to be verified
 		me := ann.Get("/api/auth/me").OK(200)
-		equal(t, "id", me.Value("user.id"), id)
-		equal(t, "quota", me.Value("quota"), M{"maxStorage": 10 << 30, "usedStorage": 0, "maxFiles": 100000, "usedFiles": 0})
-		equal(t, "home", me.Value("user.defaultPath"), "/home/Ann")
+		wantJSON(t, "id", me.Value("user.id"), id)
+		wantJSON(t, "quota", me.Value("quota"), M{"maxStorage": 10 << 30, "usedStorage": 0, "maxFiles": 100000, "usedFiles": 0})
+		wantJSON(t, "home", me.Value("user.defaultPath"), "/home/Ann")
 		ann.Upload("/home/Ann", "a.txt", []byte("x"))
-		if n := count(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'verify-mail'"); n != 0 {
+		if n := queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'verify-mail'"); n != 0 {
 			t.Error("a mail that nobody asked for")
 		}
 
-		before := made(t, l)
+		before := countRegistrationRows(t, l)
 		for name, body := range map[string]M{ // abuse case C51
 			"ann": nil, "ANN": {"email": "other@example.org"}, "bob": {"email": "aNN@eXAMPLE.ORG"}, "admin": nil, "ADMIN": nil, "dora": {"email": "Admin@LOCALHOST"},
 		} {
-			status(t, name, signUp(l.Client(t), name, body), 409, "ALREADY_EXISTS")
+			wantStatus(t, name, register(l.Client(t), name, body), 409, "ALREADY_EXISTS")
 		}
-		status(t, "from across sites", signUp(l.Client(t), "bob", nil, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
-		if after := made(t, l); after != before {
+		wantStatus(t, "from across sites", register(l.Client(t), "bob", nil, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+		if after := countRegistrationRows(t, l); after != before {
 			t.Errorf("refused registrations leave %s, was %s", after, before)
 		}
-		status(t, "bob", signUp(l.Client(t), "bob", nil), 201, "")
+		wantStatus(t, "bob", register(l.Client(t), "bob", nil), 201, "")
 
 		// closing it is felt at once, on every replica
 		l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = false })
 		for range 2 {
-			status(t, "closed again", signUp(l.Client(t), "eve", nil), 403, "FORBIDDEN")
+			wantStatus(t, "closed again", register(l.Client(t), "eve", nil), 403, "FORBIDDEN")
 		}
 	})
 }
@@ -85,8 +85,8 @@ func TestRegister(t *testing.T) {
 func TestRegisterFields(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		opened(t, l)
-		at, before := 0, made(t, l)
+		allowRegistration(t, l)
+		at, before := 0, countRegistrationRows(t, l)
 		post := func(change M) *apptest.Reply {
 			at++
 			body := M{"username": fmt.Sprint("user", at), "email": fmt.Sprintf("user%d@example.org", at), "password": "long enough"}
@@ -109,9 +109,9 @@ func TestRegisterFields(t *testing.T) {
 			"two addresses": {"email": "a@example.org, b@example.org"}, "a header": {"email": "a@example.org\r\nBcc: b@example.org"}, "email of 255": {"email": strings.Repeat("a", 243) + "@example.org"},
 			"invite code a number": {"inviteCode": 5}, "invite code too long": {"inviteCode": strings.Repeat("a", 201)}, "captcha token too long": {"captchaToken": strings.Repeat("a", 4097)},
 		} {
-			status(t, name, post(change), 400, "VALIDATION_ERROR")
+			wantStatus(t, name, post(change), 400, "VALIDATION_ERROR")
 		}
-		if after := made(t, l); after != before {
+		if after := countRegistrationRows(t, l); after != before {
 			t.Errorf("refused registrations leave %s, was %s", after, before)
 		}
 		for name, change := range map[string]M{
@@ -120,7 +120,7 @@ func TestRegisterFields(t *testing.T) {
 			"email of 254": {"email": strings.Repeat("a", 242) + "@example.org"}, "nulls": {"inviteCode": nil, "captchaToken": nil}, "captcha token of 4096": {"captchaToken": strings.Repeat("a", 4096)},
 			"a reserved name": {"username": "webdav"}, "an unknown field": {"whatever": []int{1}},
 		} {
-			status(t, name, post(change), 201, "")
+			wantStatus(t, name, post(change), 201, "")
 		}
 
 		// abuse case C52: only the last of two of a name counts, and none that merely looks like one
@@ -128,15 +128,15 @@ func TestRegisterFields(t *testing.T) {
 			`"status":"banned","maxStorage":-1,"maxFiles":-1,"MaxStorage":-1,"homeId":"x","HomeID":"x","defaultPath":"/","DefaultPath":"/","id":"x","ID":"x","Username":"admin2","PASSWORD":"another one",` +
 			`"locale":"zh-CN","sessionVersion":100}`
 		reply := l.Client(t).Post("/api/auth/register", body, "Content-Type", "application/json").OK(201)
-		equal(t, "username", reply.Value("user.username"), "mallory")
-		equal(t, "role", reply.Value("user.role"), "user")
-		equal(t, "emailVerified", reply.Value("user.emailVerified"), false)
+		wantJSON(t, "username", reply.Value("user.username"), "mallory")
+		wantJSON(t, "role", reply.Value("user.role"), "user")
+		wantJSON(t, "emailVerified", reply.Value("user.emailVerified"), false)
 		me := l.SignIn(t, "mallory", "long enough").Get("/api/auth/me").OK(200)
-		equal(t, "quota", me.Value("quota.maxStorage"), 10<<30)
-		equal(t, "files", me.Value("quota.maxFiles"), 100000)
-		equal(t, "path", me.Value("user.defaultPath"), "/home/mallory")
-		equal(t, "locale", me.Value("user.locale"), "en-US")
-		if n := count(t, l, "SELECT COUNT(*) FROM users WHERE role = 'admin'"); n != 1 {
+		wantJSON(t, "quota", me.Value("quota.maxStorage"), 10<<30)
+		wantJSON(t, "files", me.Value("quota.maxFiles"), 100000)
+		wantJSON(t, "path", me.Value("user.defaultPath"), "/home/mallory")
+		wantJSON(t, "locale", me.Value("user.locale"), "en-US")
+		if n := queryCount(t, l, "SELECT COUNT(*) FROM users WHERE role = 'admin'"); n != 1 {
 			t.Errorf("%d administrators", n)
 		}
 	})
@@ -145,7 +145,7 @@ func TestRegisterFields(t *testing.T) {
 func TestRegisteredLocale(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
-	opened(t, l)
+	allowRegistration(t, l)
 	at := 0
 	for accept, want := range map[string]string{
 		"": "en-US", "zh": "zh-CN", "zh-CN,zh;q=0.9,en;q=0.8": "zh-CN", "zh-TW": "zh-CN", "ZH-hans": "zh-CN", "en": "en-US", "en-GB,en;q=0.9,zh;q=0.8": "en-US", "de-DE,de;q=0.9": "en-US",
@@ -153,8 +153,8 @@ func TestRegisteredLocale(t *testing.T) {
 	} {
 		at++
 		name := fmt.Sprint("user", at)
-		signUp(l.Client(t), name, nil, "Accept-Language", accept).OK(201)
-		if n := count(t, l, "SELECT COUNT(*) FROM users WHERE username = $1 AND locale = $2", name, want); n != 1 {
+		register(l.Client(t), name, nil, "Accept-Language", accept).OK(201)
+		if n := queryCount(t, l, "SELECT COUNT(*) FROM users WHERE username = $1 AND locale = $2", name, want); n != 1 {
 			t.Errorf("%.60q does not make %s", accept, want)
 		}
 	}
@@ -164,56 +164,56 @@ func TestRegisteredLocale(t *testing.T) {
 func TestRegisterNeedsMailsForVerification(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		box := verifies(t, l)
+		box := requireVerifiedEmail(t, l)
 		code := invite(l.Admin(t), M{})
 		l.ChangeSettings(t, func(s *site.Settings) { s.RequireInviteCode = true })
-		before := made(t, l)
+		before := countRegistrationRows(t, l)
 		l.ChangeSettings(t, func(s *site.Settings) { s.EmailEnabled = false })
-		status(t, "switched off", signUp(l.Client(t), "ann", M{"inviteCode": code}), 500, "MAIL_ERROR")
+		wantStatus(t, "switched off", register(l.Client(t), "ann", M{"inviteCode": code}), 500, "MAIL_ERROR")
 		l.ChangeSettings(t, func(s *site.Settings) { s.EmailEnabled, s.SMTPHost = true, "" })
-		status(t, "not set up", signUp(l.Client(t), "ann", M{"inviteCode": code}), 500, "MAIL_ERROR")
-		if after := made(t, l); after != before {
+		wantStatus(t, "not set up", register(l.Client(t), "ann", M{"inviteCode": code}), 500, "MAIL_ERROR")
+		if after := countRegistrationRows(t, l); after != before {
 			t.Errorf("it leaves %s, was %s", after, before)
 		}
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPHost = box.Host })
-		signUp(l.Client(t), "ann", M{"inviteCode": code}).OK(201)
-		link, _ := linkIn(t, box.Next("ann@example.org"))
+		register(l.Client(t), "ann", M{"inviteCode": code}).OK(201)
+		link, _ := linkInMail(t, box.Next("ann@example.org"))
 		l.Client(t).Get(link).OK(200)
 		l.SignIn(t, "ann", "password of ann")
 
 		// who came while nothing had to be verified, must be once it has
 		l.ChangeSettings(t, func(s *site.Settings) { s.RequireEmailVerification, s.RequireInviteCode = false, false })
-		signUp(l.Client(t), "bob", nil).OK(201)
+		register(l.Client(t), "bob", nil).OK(201)
 		l.SignIn(t, "bob", "password of bob")
-		change(t, l, "UPDATE users SET email_verified = FALSE WHERE username = 'admin'")
+		execAndRaiseVersion(t, l, "UPDATE users SET email_verified = FALSE WHERE username = 'admin'")
 		l.ChangeSettings(t, func(s *site.Settings) { s.RequireEmailVerification = true })
-		status(t, "bob", login(l.Client(t), "bob", "password of bob"), 403, "EMAIL_NOT_VERIFIED")
+		wantStatus(t, "bob", postLogin(l.Client(t), "bob", "password of bob"), 403, "EMAIL_NOT_VERIFIED")
 		l.Admin(t)
 		l.Client(t).Post("/api/auth/resend-verification", M{"email": "bob@example.org"}).OK(200)
-		link, _ = linkIn(t, box.Next("bob@example.org"))
+		link, _ = linkInMail(t, box.Next("bob@example.org"))
 		l.Client(t).Get(link).OK(200)
 		l.SignIn(t, "bob", "password of bob")
 	})
 }
 
 // Whatever breaks, nothing is left of a registration: the mail's job is its last step.
-func TestRegistrationThatBreaksLeavesNothing(t *testing.T) {
+func TestFailedRegistrationLeavesNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		verifies(t, l)
+		requireVerifiedEmail(t, l)
 		code := invite(l.Admin(t), M{})
 		l.ChangeSettings(t, func(s *site.Settings) { s.RequireInviteCode = true })
-		before := made(t, l)
+		before := countRegistrationRows(t, l)
 		for _, table := range []string{"quotas", "entries", "jobs"} {
-			ddl(t, l, "ALTER TABLE "+table+" RENAME TO away")
-			status(t, "without "+table, signUp(l.Client(t), "ann", M{"inviteCode": code}), 500, "INTERNAL_ERROR")
-			ddl(t, l, "ALTER TABLE away RENAME TO "+table)
-			if after := made(t, l); after != before {
+			execDDL(t, l, "ALTER TABLE "+table+" RENAME TO away")
+			wantStatus(t, "without "+table, register(l.Client(t), "ann", M{"inviteCode": code}), 500, "INTERNAL_ERROR")
+			execDDL(t, l, "ALTER TABLE away RENAME TO "+table)
+			if after := countRegistrationRows(t, l); after != before {
 				t.Errorf("without %s it leaves %s, was %s", table, after, before)
 			}
 		}
-		signUp(l.Client(t), "ann", M{"inviteCode": code}).OK(201)
-		if n := count(t, l, "SELECT COUNT(*) FROM entries WHERE name LIKE 'ann%'"); n != 1 {
+		register(l.Client(t), "ann", M{"inviteCode": code}).OK(201)
+		if n := queryCount(t, l, "SELECT COUNT(*) FROM entries WHERE name LIKE 'ann%'"); n != 1 {
 			t.Errorf("%d homes", n)
 		}
 	})
@@ -222,22 +222,22 @@ func TestRegistrationThatBreaksLeavesNothing(t *testing.T) {
 func TestRegisterInParallel(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		opened(t, l)
+		allowRegistration(t, l)
 		admin := l.Admin(t)
 		const n, rounds = 20, 2
 		for round := range rounds { // abuse case C51
 			name := fmt.Sprint("name", round, "abcdefgh")
-			got := statuses(t, atOnce(t, l.Client(t), n, func(c *apptest.Client, i int) *apptest.Reply {
-				return signUp(c, name[:5]+inCases(name[5:], i), M{"email": fmt.Sprintf("%d_%d@example.org", round, i)})
+			got := countStatuses(t, runConcurrently(t, l.Client(t), n, func(c *apptest.Client, i int) *apptest.Reply {
+				return register(c, name[:5]+withUpperCase(name[5:], i), M{"email": fmt.Sprintf("%d_%d@example.org", round, i)})
 			}))
 			if got[201] != 1 || got[409] != n-1 {
 				t.Errorf("one name: %v", got)
 			}
-			if homes := count(t, l, "SELECT COUNT(*) FROM entries WHERE LOWER(name) LIKE $1", name+"%"); homes != 1 {
+			if homes := queryCount(t, l, "SELECT COUNT(*) FROM entries WHERE LOWER(name) LIKE $1", name+"%"); homes != 1 {
 				t.Errorf("%d homes", homes)
 			}
-			got = statuses(t, atOnce(t, l.Client(t), n, func(c *apptest.Client, i int) *apptest.Reply {
-				return signUp(c, fmt.Sprintf("a%d_%d", round, i), M{"email": fmt.Sprintf("%s%d@example.org", inCases("abcdefgh", i), round)})
+			got = countStatuses(t, runConcurrently(t, l.Client(t), n, func(c *apptest.Client, i int) *apptest.Reply {
+				return register(c, fmt.Sprintf("a%d_%d", round, i), M{"email": fmt.Sprintf("%s%d@example.org", withUpperCase("abcdefgh", i), round)})
 			}))
 			if got[201] != 1 || got[409] != n-1 {
 				t.Errorf("one address: %v", got)
@@ -245,28 +245,28 @@ func TestRegisterInParallel(t *testing.T) {
 			for required, refusal := range map[bool]int{true: 400, false: 403} {
 				l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration, s.RequireInviteCode = required, required })
 				code := invite(admin, M{})
-				got := statuses(t, atOnce(t, l.Client(t), n, func(c *apptest.Client, i int) *apptest.Reply {
-					return signUp(c, fmt.Sprintf("i%d%v%d", round, required, i), M{"inviteCode": code})
+				got := countStatuses(t, runConcurrently(t, l.Client(t), n, func(c *apptest.Client, i int) *apptest.Reply {
+					return register(c, fmt.Sprintf("i%d%v%d", round, required, i), M{"inviteCode": code})
 				}))
 				if got[201] != 1 || got[refusal] != n-1 {
 					t.Errorf("one invite, required %v: %v", required, got)
 				}
-				if used := count(t, l, "SELECT used_count FROM invites WHERE code = $1", code); used != 1 {
+				if used := queryCount(t, l, "SELECT used_count FROM invites WHERE code = $1", code); used != 1 {
 					t.Errorf("it was used %d times", used)
 				}
 			}
-			opened(t, l)
+			allowRegistration(t, l)
 			l.ChangeSettings(t, func(s *site.Settings) { s.RequireInviteCode = false })
 		}
-		users, quotas := count(t, l, "SELECT COUNT(*) FROM users"), count(t, l, "SELECT COUNT(*) FROM quotas")
+		users, quotas := queryCount(t, l, "SELECT COUNT(*) FROM users"), queryCount(t, l, "SELECT COUNT(*) FROM quotas")
 		if users != 1+rounds*4 || quotas != users {
 			t.Errorf("%d users, %d quotas", users, quotas)
 		}
 	})
 }
 
-// inCases writes text with the letters in upper case that the bits of n name.
-func inCases(text string, n int) string {
+// withUpperCase writes text with the letters in upper case that the bits of n name.
+func withUpperCase(text string, n int) string {
 	out := []byte(text)
 	for i := range out {
 		if n>>i&1 == 1 {
@@ -280,22 +280,22 @@ func TestRegistrationsInTheLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
-		opened(t, l)
-		id := signUp(l.Client(t), "ann", M{"inviteCode": "canary-code", "captchaToken": "canary-captcha"}).OK(201).Text("user.id")
+		allowRegistration(t, l)
+		id := register(l.Client(t), "ann", M{"inviteCode": "canary-code", "captchaToken": "canary-captcha"}).OK(201).Text("user.id")
 		l.Clock.Advance(time.Second)
-		signUp(l.Client(t), "ann", M{"email": "canary-address@example.org"}).Fails(409, "ALREADY_EXISTS")
+		register(l.Client(t), "ann", M{"email": "canary-address@example.org"}).Fails(409, "ALREADY_EXISTS")
 		l.FlushLog()
 		reply := admin.Get("/api/admin/logs?action=register").OK(200)
-		equal(t, "how many", reply.Value("pagination.total"), 2)
+		wantJSON(t, "how many", reply.Value("pagination.total"), 2)
 		for i, want := range []struct {
 			user, name any
 			status     int
 		}{{nil, nil, 409}, {id, "ann", 201}} {
 			row, _ := reply.Value(fmt.Sprint("logs.", i)).(map[string]any)
-			equal(t, "user", row["userId"], want.user)
-			equal(t, "name", row["username"], want.name)
-			equal(t, "status", row["statusCode"], want.status)
-			equal(t, "path", row["path"], "/api/auth/register")
+			wantJSON(t, "user", row["userId"], want.user)
+			wantJSON(t, "name", row["username"], want.name)
+			wantJSON(t, "status", row["statusCode"], want.status)
+			wantJSON(t, "path", row["path"], "/api/auth/register")
 		}
 		for _, text := range []string{dumpLog(t, l), l.Log.String()} {
 			if strings.Contains(text, "canary") || strings.Contains(text, "password of ann") {
@@ -309,32 +309,32 @@ func TestRegistrationsInTheLog(t *testing.T) {
 func TestRegistrationIsUnderTheAuthLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		opened(t, l)
+		allowRegistration(t, l)
 		link := "?token=" + strings.Repeat("x", 43)
 		at := 0
 		for _, ask := range []func(c *apptest.Client) *apptest.Reply{
 			func(c *apptest.Client) *apptest.Reply {
 				at++
-				return signUp(c, fmt.Sprintf("user%d", at), nil)
+				return register(c, fmt.Sprintf("user%d", at), nil)
 			},
 			func(c *apptest.Client) *apptest.Reply { return c.Get("/api/auth/verify-email" + link) },
 			func(c *apptest.Client) *apptest.Reply { return c.Head("/api/auth/verify" + link) },
 			func(c *apptest.Client) *apptest.Reply {
 				return c.Post("/api/auth/resend-verification", M{"email": "user1@example.org"})
 			},
-			func(c *apptest.Client) *apptest.Reply { return login(c, "admin", "wrong") },
+			func(c *apptest.Client) *apptest.Reply { return postLogin(c, "admin", "wrong") },
 		} {
 			want := 5 * len(l.Apps) // replicas that share no Redis count for themselves
 			for i := range want {
-				status(t, fmt.Sprint("link ", i), l.Client(t).Get("/api/auth/verify"+link), 400, "")
+				wantStatus(t, fmt.Sprint("link ", i), l.Client(t).Get("/api/auth/verify"+link), 400, "")
 			}
-			status(t, "one more", ask(l.Client(t)), 429, "RATE_LIMIT_EXCEEDED")
-			status(t, "and one", ask(l.Client(t)), 429, "RATE_LIMIT_EXCEEDED")
+			wantStatus(t, "one more", ask(l.Client(t)), 429, "RATE_LIMIT_EXCEEDED")
+			wantStatus(t, "and one", ask(l.Client(t)), 429, "RATE_LIMIT_EXCEEDED")
 			l.Clock.Advance(time.Minute)
 			if got := ask(l.Client(t)); got.Status == 429 || got.Header.Get("RateLimit-Limit") != "5" || got.Header.Get("RateLimit-Remaining") != "4" {
 				t.Errorf("a minute later: %d %v", got.Status, got.Header)
 			}
 			l.Clock.Advance(time.Minute)
 		}
-	}, limits(5, 10000))
+	}, withLimits(5, 10000))
 }

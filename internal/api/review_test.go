@@ -10,28 +10,28 @@ import (
 	"larder/internal/apptest"
 )
 
-// counted is a form's body that notes how much of it was taken.
-type counted struct {
+// countingFormBody is a form's body that notes how much of it was taken.
+type countingFormBody struct {
 	io.Reader
-	taken atomic.Int64
+	read atomic.Int64
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingFormBody) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	c.taken.Add(int64(n))
+	c.read.Add(int64(n))
 	return n, err
 }
 
 // A form whose path may still come waits on the disk of the service, where nobody puts more than their quota has room for.
-func TestAWaitingFormStopsAtTheQuota(t *testing.T) {
+func TestWaitingFormStopsAtQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		key := l.User(t, "alice", m{"maxStorage": 3 << 20}).Key(m{"permissions": []string{"write"}})
 		head := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.bin\"\r\n\r\n"
 		send := func(key *apptest.Client, size int64) (*apptest.Reply, int64) {
-			body := &counted{Reader: io.MultiReader(strings.NewReader(head), io.LimitReader(zeros{}, size), strings.NewReader("\r\n--b--\r\n"))}
+			body := &countingFormBody{Reader: io.MultiReader(strings.NewReader(head), io.LimitReader(zeroReader{}, size), strings.NewReader("\r\n--b--\r\n"))}
 			r := key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: body, Header: http.Header{"Content-Type": {"multipart/form-data; boundary=b"}}})
-			return r, body.taken.Load()
+			return r, body.read.Load()
 		}
 		r, taken := send(key, 64<<20)
 		if taken > 24<<20 { // what lies in the buffers of the connection comes on top
@@ -54,7 +54,7 @@ func TestAWaitingFormStopsAtTheQuota(t *testing.T) {
 }
 
 // Abuse case C114: however it is written, the address of a token or link never stands in the log.
-func TestAddressesThatAreSecretsAreNotLogged(t *testing.T) {
+func TestSecretAddressesAreNotLogged(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		c := l.Client(t)
@@ -79,7 +79,7 @@ func TestAddressesThatAreSecretsAreNotLogged(t *testing.T) {
 }
 
 // Whoever signs in never sees less than a visitor: an embed whose bytes the account may not have leads to where they are published.
-func TestAnEmbedOfWhatIsPublished(t *testing.T) {
+func TestEmbedOfPublicFile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
@@ -88,19 +88,19 @@ func TestAnEmbedOfWhatIsPublished(t *testing.T) {
 		bob.Get(address, "Sec-Fetch-Dest", "image").Fails(403, "FORBIDDEN")
 		link := alice.Post("/api/files/"+id+"/link", nil).OK(200).Text("link.url")
 		r := bob.Get(address, "Sec-Fetch-Dest", "image").OK(302)
-		headerIs(t, r, "Location", link)
-		headerIs(t, r, "Cache-Control", "no-store")
-		headerIs(t, r, "Vary", "Accept, Sec-Fetch-Dest, Cookie, Authorization")
+		wantHeader(t, r, "Location", link)
+		wantHeader(t, r, "Cache-Control", "no-store")
+		wantHeader(t, r, "Vary", "Accept, Sec-Fetch-Dest, Cookie, Authorization")
 		bob.Get(address).Fails(403, "FORBIDDEN")                                                              // the address that can be used up is for who may download
 		bob.Key(m{"permissions": []string{"read"}}).Get(address, "Accept", "image/*").Fails(403, "FORBIDDEN") // a key is judged alone
-		headerIs(t, alice.Get(address, "Sec-Fetch-Dest", "image").OK(200), "Cache-Control", "private, no-store")
+		wantHeader(t, alice.Get(address, "Sec-Fetch-Dest", "image").OK(200), "Cache-Control", "private, no-store")
 		alice.Delete("/api/files/" + id + "/link").OK(200)
 		bob.Get(address, "Sec-Fetch-Dest", "image").Fails(403, "FORBIDDEN")
 	})
 }
 
 // Abuse case C77: the page that a refused navigation gets is nobody else's, like the envelope in its place.
-func TestRefusedPagesAreNotKept(t *testing.T) {
+func TestRefusalPagesAreNotCached(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	for path, status := range map[string]int{"/home/alice/x": 401, "/public/absent": 404, "/api": 404} {
@@ -108,7 +108,7 @@ func TestRefusedPagesAreNotKept(t *testing.T) {
 		if r.Status != status {
 			t.Errorf("%s: %d", path, r.Status)
 		}
-		headerIs(t, r, "Cache-Control", "private, no-store")
+		wantHeader(t, r, "Cache-Control", "private, no-store")
 	}
 }
 
@@ -121,8 +121,8 @@ func TestManyRangesAreNotServedOneByOne(t *testing.T) {
 	c := l.Client(t)
 	for _, n := range []int{33, 5000} {
 		r := c.Get("/public/a.txt", "Range", "bytes="+strings.Repeat("0-0,", n-1)+"1-1").OK(200)
-		bodyIs(t, r, content)
-		headerIs(t, r, "Content-Range", "")
+		wantBody(t, r, content)
+		wantHeader(t, r, "Content-Range", "")
 	}
 	r := c.Get("/public/a.txt", "Range", "bytes="+strings.Repeat("0-0,", 31)+"1-1").OK(206)
 	if got := strings.Count(string(r.Body), "Content-Range: "); got != 32 {
@@ -146,11 +146,11 @@ func TestStoredFilesAreNotRunAsTheSite(t *testing.T) {
 		}
 		for _, address := range []string{"/public/a.js", link, token} { // the token has not been used up
 			r := c.Get(address, "Sec-Fetch-Dest", "empty", "Sec-Fetch-Site", "same-origin").OK(200)
-			bodyIs(t, r, "alert(1)")
-			headerIs(t, r, "Vary", "Sec-Fetch-Dest, Sec-Fetch-Site") // or the copy that the browser keeps would run
+			wantBody(t, r, "alert(1)")
+			wantHeader(t, r, "Vary", "Sec-Fetch-Dest, Sec-Fetch-Site") // or the copy that the browser keeps would run
 		}
-		bodyIs(t, c.Get("/public/a.js", "Sec-Fetch-Dest", "script", "Sec-Fetch-Site", "cross-site").OK(200), "alert(1)")
+		wantBody(t, c.Get("/public/a.js", "Sec-Fetch-Dest", "script", "Sec-Fetch-Site", "cross-site").OK(200), "alert(1)")
 		admin.Upload("/public", "a.png", []byte("\x89PNG\r\n\x1a\n"))
-		headerIs(t, c.Get("/public/a.png").OK(200), "Vary", "")
+		wantHeader(t, c.Get("/public/a.png").OK(200), "Vary", "")
 	})
 }

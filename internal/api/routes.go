@@ -153,7 +153,7 @@ func (a *API) table() []route {
 	}
 }
 
-// toStore is where who downloads is sent with the provider's flag redirect.
+// putToStore is where who downloads is sent with the provider's flag redirect.
 const toStore = "To the file's store, where the provider says so; HEAD is answered here"
 
 var compatFaults = []fault.Kind{fault.InvalidToken, fault.Forbidden, fault.TooLarge, fault.QuotaExceeded, fault.Unverified}

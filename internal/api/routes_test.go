@@ -15,13 +15,13 @@ import (
 
 // Who may call what (specification: Authentication, rule 5).
 const (
-	public      = "public"        // credentials don't matter
-	anyone      = "anyone"        // public, and a credential that came along counts
-	cookieOnly  = "session"       // the login cookie
-	cookieOrKey = "session, key"  // the login cookie or a key with protocol api
-	adminOnly   = "administrator" // the login cookie of an administrator
-	freeOnly    = "free session"  // the cookie of a free-mode session
-	uploadKey   = "upload key"    // a key with protocol api and the permission write
+	noAuth           = "public"        // credentials don't matter
+	optionalAuth     = "anyone"        // public, and a credential that came along counts
+	sessionAuth      = "session"       // the login cookie
+	sessionOrKeyAuth = "session, key"  // the login cookie or a key with protocol api
+	adminAuth        = "administrator" // the login cookie of an administrator
+	freeModeAuth     = "free session"  // the cookie of a free-mode session
+	uploadKeyAuth    = "upload key"    // a key with protocol api and the permission write
 )
 
 // principals are the columns of the matrix, in this order.
@@ -29,233 +29,233 @@ var principals = []string{
 	"anonymous", "owner", "another user", "administrator", "guest account", "key read", "key write", "key delete", "key webdav", "revoked key", "expired key", "disabled owner's key", "disabled account", "free mode",
 }
 
-// line is a row of the matrix: what each principal gets for a request about something that `owner` owns.
-type line struct {
+// routeRow is a row of the matrix: what each principal gets for a request about something that `owner` owns.
+type routeRow struct {
 	method, pattern string
-	who             string
-	request         func(f fixture) (path string, body any)
-	want            string // a status for each principal
+	auth            string
+	request         func(f ownedItems) (path string, body any)
+	statuses        string // a status for each principal
 	addition        bool   // not named by the specification
 }
 
-func at(path string, body any) func(fixture) (string, any) {
-	return func(fixture) (string, any) { return path, body }
+func fixedRequest(path string, body any) func(ownedItems) (string, any) {
+	return func(ownedItems) (string, any) { return path, body }
 }
 
-// formTo is a multipart upload into the key's root.
-func formTo(path string) func(fixture) (string, any) {
-	return at(path, upload{})
+// formRequest is a multipart upload into the key's root.
+func formRequest(path string) func(ownedItems) (string, any) {
+	return fixedRequest(path, formBody{})
 }
 
-// upload stands for a form with a file.
-type upload struct{}
+// formBody stands for a form with a file.
+type formBody struct{}
 
 const (
-	everybody = "200 200 200 200 200 200 200 200 200 200 200 200 200 200"
-	sessions  = "401 200 200 200 200 401 401 401 403 401 401 401 401 401"
-	visitors  = "401 401 401 401 401 401 401 401 403 401 401 401 401 200"
-	admins    = "401 403 403 200 403 401 401 401 403 401 401 401 401 401"
+	statusesForAll         = "200 200 200 200 200 200 200 200 200 200 200 200 200 200"
+	statusesForSessions    = "401 200 200 200 200 401 401 401 403 401 401 401 401 401"
+	statusesForFreeSession = "401 401 401 401 401 401 401 401 403 401 401 401 401 200"
+	statusesForAdmin       = "401 403 403 200 403 401 401 401 403 401 401 401 401 401"
 )
 
-func created(want string) string { return strings.ReplaceAll(want, "200", "201") }
+func asCreated(want string) string { return strings.ReplaceAll(want, "200", "201") }
 
-// ownersLink is a token that verifies the owner's address; see newWorld.
-var ownersLink = strings.Repeat("v", 43)
+// ownersVerificationToken is a token that verifies the owner's address; see newMatrixFixture.
+var ownersVerificationToken = strings.Repeat("v", 43)
 
-// matrix has a row for each route. Expected values are written by hand.
-var matrix = []line{
-	{"POST", "/api/auth/register", public, func(f fixture) (string, any) {
+// checkMatrix has a row for each route. Expected values are written by hand.
+var matrix = []routeRow{
+	{"POST", "/api/auth/register", noAuth, func(f ownedItems) (string, any) {
 		return "/api/auth/register", M{"username": "r_" + f.name, "email": "r_" + f.name + "@example.org", "password": "a good password"}
-	}, created(everybody), false},
-	{"GET", "/api/auth/verify-email", public, at("/api/auth/verify-email?token="+ownersLink, nil), everybody, false}, // the owner is verified already
-	{"GET", "/api/auth/verify", public, at("/api/auth/verify?token="+ownersLink, nil), everybody, false},
-	{"POST", "/api/auth/resend-verification", public, at("/api/auth/resend-verification", M{"email": "owner@example.org"}), everybody, true},
-	{"POST", "/api/auth/login", public, at("/api/auth/login", M{"username": "owner", "password": "password of owner"}), everybody, false},
-	{"GET", "/api/auth/me", cookieOnly, at("/api/auth/me", nil), sessions, false},
-	{"GET", "/api/auth/csrf-token", cookieOnly, at("/api/auth/csrf-token", nil), sessions, false},
-	{"POST", "/api/auth/forgot-password", public, at("/api/auth/forgot-password", M{"email": "nobody@example.org"}), everybody, false},
-	{"POST", "/api/auth/reset-password", public, at("/api/auth/reset-password", M{"token": "none", "password": "a good password"}), strings.ReplaceAll(everybody, "200", "400"), false},
+	}, asCreated(statusesForAll), false},
+	{"GET", "/api/auth/verify-email", noAuth, fixedRequest("/api/auth/verify-email?token="+ownersVerificationToken, nil), statusesForAll, false}, // the owner is verified already
+	{"GET", "/api/auth/verify", noAuth, fixedRequest("/api/auth/verify?token="+ownersVerificationToken, nil), statusesForAll, false},
+	{"POST", "/api/auth/resend-verification", noAuth, fixedRequest("/api/auth/resend-verification", M{"email": "owner@example.org"}), statusesForAll, true},
+	{"POST", "/api/auth/login", noAuth, fixedRequest("/api/auth/login", M{"username": "owner", "password": "password of owner"}), statusesForAll, false},
+	{"GET", "/api/auth/me", sessionAuth, fixedRequest("/api/auth/me", nil), statusesForSessions, false},
+	{"GET", "/api/auth/csrf-token", sessionAuth, fixedRequest("/api/auth/csrf-token", nil), statusesForSessions, false},
+	{"POST", "/api/auth/forgot-password", noAuth, fixedRequest("/api/auth/forgot-password", M{"email": "nobody@example.org"}), statusesForAll, false},
+	{"POST", "/api/auth/reset-password", noAuth, fixedRequest("/api/auth/reset-password", M{"token": "none", "password": "a good password"}), strings.ReplaceAll(statusesForAll, "200", "400"), false},
 
-	{"GET", "/api/files", cookieOrKey, at("/api/files?path=/home/owner", nil), "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/folder", cookieOrKey, func(f fixture) (string, any) {
+	{"GET", "/api/files", sessionOrKeyAuth, fixedRequest("/api/files?path=/home/owner", nil), "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
+	{"POST", "/api/files/folder", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/folder", M{"path": "/home/owner", "name": "folder " + f.name}
 	}, "401 201 403 201 403 403 201 403 403 401 401 401 401 401", false},
-	{"GET", "/api/files/{id}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file, nil }, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
-	{"PUT", "/api/files/{id}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file, M{"name": "renamed " + f.name} }, "401 200 403 200 403 403 200 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/{id}/verify-password", cookieOrKey, func(f fixture) (string, any) {
+	{"GET", "/api/files/{id}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file, nil }, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
+	{"PUT", "/api/files/{id}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file, M{"name": "renamed " + f.name} }, "401 200 403 200 403 403 200 403 403 401 401 401 401 401", false},
+	{"POST", "/api/files/{id}/verify-password", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/" + f.locked + "/verify-password", M{"password": "open sesame"}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", false},
-	{"DELETE", "/api/files/{id}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file, nil }, "401 200 403 200 403 403 403 200 403 401 401 401 401 401", false},
-	{"GET", "/api/files/{id}/download", anyone, func(f fixture) (string, any) { return "/api/files/" + f.file + "/download", nil }, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
-	{"GET", "/api/files/{id}/thumbnail", anyone, func(f fixture) (string, any) {
+	{"DELETE", "/api/files/{id}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file, nil }, "401 200 403 200 403 403 403 200 403 401 401 401 401 401", false},
+	{"GET", "/api/files/{id}/download", optionalAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/download", nil }, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
+	{"GET", "/api/files/{id}/thumbnail", optionalAuth, func(f ownedItems) (string, any) {
 		return "/api/files/" + f.picture + "/thumbnail?size=160", nil
 	}, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", true},
-	{"POST", "/api/files/{id}/move", cookieOrKey, func(f fixture) (string, any) {
+	{"POST", "/api/files/{id}/move", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/" + f.file + "/move", M{"targetPath": "/home/owner", "newName": "moved " + f.name}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/batch", cookieOrKey, func(f fixture) (string, any) {
+	{"POST", "/api/files/batch", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/batch", M{"action": "delete", "fileIds": []string{f.file}}
 	}, "401 200 200 200 200 403 403 200 403 401 401 401 401 401", false}, // who may not do it is told so beside the id
-	{"GET", "/api/files/zip", cookieOrKey, func(f fixture) (string, any) { return "/api/files/zip?ids=" + f.file, nil }, "401 200 404 200 404 200 403 403 403 401 401 401 401 401", true},
-	{"POST", "/api/files/{id}/copy", cookieOrKey, func(f fixture) (string, any) {
+	{"GET", "/api/files/zip", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/zip?ids=" + f.file, nil }, "401 200 404 200 404 200 403 403 403 401 401 401 401 401", true},
+	{"POST", "/api/files/{id}/copy", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/" + f.file + "/copy", M{"targetPath": "/home/owner", "newName": "copied " + f.name}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", true},
-	{"GET", "/api/files/jobs", cookieOrKey, at("/api/files/jobs", nil), "401 200 200 200 200 200 200 200 403 401 401 401 401 401", true},
-	{"GET", "/api/files/jobs/{jobId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/jobs/" + f.job, nil }, "401 200 404 404 404 200 200 200 403 401 401 401 401 401", false},
-	{"GET", "/api/files/{id}/copy-links", cookieOrKey, func(f fixture) (string, any) { return "/api/files/" + f.file + "/copy-links?signed=true", nil }, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/copy-links", cookieOrKey, func(f fixture) (string, any) {
+	{"GET", "/api/files/jobs", sessionOrKeyAuth, fixedRequest("/api/files/jobs", nil), "401 200 200 200 200 200 200 200 403 401 401 401 401 401", true},
+	{"GET", "/api/files/jobs/{jobId}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/jobs/" + f.job, nil }, "401 200 404 404 404 200 200 200 403 401 401 401 401 401", false},
+	{"GET", "/api/files/{id}/copy-links", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/copy-links?signed=true", nil }, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
+	{"POST", "/api/files/copy-links", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/copy-links", M{"ids": []string{f.file}}
 	}, "401 200 200 200 200 200 403 403 403 401 401 401 401 401", true},
-	{"POST", "/api/files/{id}/link", cookieOnly, func(f fixture) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
-	{"DELETE", "/api/files/{id}/link", cookieOnly, func(f fixture) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
+	{"POST", "/api/files/{id}/link", sessionAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
+	{"DELETE", "/api/files/{id}/link", sessionAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
 
-	{"POST", "/api/files/upload-session", cookieOrKey, func(f fixture) (string, any) {
+	{"POST", "/api/files/upload-session", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/upload-session", M{"path": "/home/owner", "fileName": "new " + f.name, "fileSize": 1}
 	}, "401 200 403 200 403 403 200 403 403 401 401 401 401 401", false},
-	{"PUT", "/api/files/upload/raw/{sessionId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/upload/raw/" + f.session, "y" }, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/upload-complete", cookieOrKey, func(f fixture) (string, any) {
+	{"PUT", "/api/files/upload/raw/{sessionId}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/upload/raw/" + f.session, "y" }, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
+	{"POST", "/api/files/upload-complete", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/upload-complete", M{"sessionId": f.session, "etag": f.etag}
 	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
-	{"PUT", "/api/files/upload/multipart/{sessionId}/part/{partNumber}", cookieOrKey, func(f fixture) (string, any) {
+	{"PUT", "/api/files/upload/multipart/{sessionId}/part/{partNumber}", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/upload/multipart/" + f.multipart + "/part/1", "y"
 	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
-	{"GET", "/api/files/upload/multipart/{sessionId}/parts", cookieOrKey, func(f fixture) (string, any) {
+	{"GET", "/api/files/upload/multipart/{sessionId}/parts", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/upload/multipart/" + f.multipart + "/parts", nil
 	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/upload/multipart/{sessionId}/renew", cookieOrKey, func(f fixture) (string, any) {
+	{"POST", "/api/files/upload/multipart/{sessionId}/renew", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/upload/multipart/" + f.multipart + "/renew", nil
 	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", true},
-	{"GET", "/api/files/upload-sessions", cookieOrKey, at("/api/files/upload-sessions?status=pending", nil), "401 200 200 200 200 403 200 403 403 401 401 401 401 401", true},
-	{"DELETE", "/api/files/upload/multipart/{sessionId}", cookieOrKey, func(f fixture) (string, any) { return "/api/files/upload/multipart/" + f.session, nil }, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
+	{"GET", "/api/files/upload-sessions", sessionOrKeyAuth, fixedRequest("/api/files/upload-sessions?status=pending", nil), "401 200 200 200 200 403 200 403 403 401 401 401 401 401", true},
+	{"DELETE", "/api/files/upload/multipart/{sessionId}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/upload/multipart/" + f.session, nil }, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
 
-	{"POST", "/api/upload", uploadKey, formTo("/api/upload"), "401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
-	{"OPTIONS", "/api/upload", public, at("/api/upload", nil), strings.ReplaceAll(everybody, "200", "204"), true},
-	{"POST", "/api/upload/upload", uploadKey, formTo("/api/upload/upload"), "401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
-	{"OPTIONS", "/api/upload/upload", public, at("/api/upload/upload", nil), strings.ReplaceAll(everybody, "200", "204"), true},
-	{"POST", "/api/compat/upload", uploadKey, formTo("/api/compat/upload"), "401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
-	{"OPTIONS", "/api/compat/upload", public, at("/api/compat/upload", nil), strings.ReplaceAll(everybody, "200", "204"), true},
+	{"POST", "/api/upload", uploadKeyAuth, formRequest("/api/upload"), "401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
+	{"OPTIONS", "/api/upload", noAuth, fixedRequest("/api/upload", nil), strings.ReplaceAll(statusesForAll, "200", "204"), true},
+	{"POST", "/api/upload/upload", uploadKeyAuth, formRequest("/api/upload/upload"), "401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
+	{"OPTIONS", "/api/upload/upload", noAuth, fixedRequest("/api/upload/upload", nil), strings.ReplaceAll(statusesForAll, "200", "204"), true},
+	{"POST", "/api/compat/upload", uploadKeyAuth, formRequest("/api/compat/upload"), "401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
+	{"OPTIONS", "/api/compat/upload", noAuth, fixedRequest("/api/compat/upload", nil), strings.ReplaceAll(statusesForAll, "200", "204"), true},
 
-	{"POST", "/api/shares/", cookieOnly, func(f fixture) (string, any) { return "/api/shares/", M{"fileId": f.file} }, "401 201 403 201 403 401 401 401 403 401 401 401 401 401", false},
-	{"GET", "/api/shares/", cookieOnly, at("/api/shares/", nil), sessions, false},
-	{"GET", "/api/shares/{id}", public, func(f fixture) (string, any) { return "/api/shares/" + f.share, nil }, everybody, false},
-	{"POST", "/api/shares/{id}/verify", public, func(f fixture) (string, any) {
+	{"POST", "/api/shares/", sessionAuth, func(f ownedItems) (string, any) { return "/api/shares/", M{"fileId": f.file} }, "401 201 403 201 403 401 401 401 403 401 401 401 401 401", false},
+	{"GET", "/api/shares/", sessionAuth, fixedRequest("/api/shares/", nil), statusesForSessions, false},
+	{"GET", "/api/shares/{id}", noAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.share, nil }, statusesForAll, false},
+	{"POST", "/api/shares/{id}/verify", noAuth, func(f ownedItems) (string, any) {
 		return "/api/shares/" + f.share + "/verify", M{"password": "open sesame"}
-	}, everybody, false},
-	{"PATCH", "/api/shares/{id}", cookieOnly, func(f fixture) (string, any) { return "/api/shares/" + f.share, M{"title": "other"} }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
-	{"DELETE", "/api/shares/{id}", cookieOnly, func(f fixture) (string, any) { return "/api/shares/" + f.share, nil }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", false},
+	}, statusesForAll, false},
+	{"PATCH", "/api/shares/{id}", sessionAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.share, M{"title": "other"} }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
+	{"DELETE", "/api/shares/{id}", sessionAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.share, nil }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", false},
 
-	{"GET", "/api/users/me/settings", cookieOnly, at("/api/users/me/settings", nil), sessions, false},
-	{"PUT", "/api/users/me/settings", cookieOnly, at("/api/users/me/settings", M{"theme": "dark"}), sessions, false},
+	{"GET", "/api/users/me/settings", sessionAuth, fixedRequest("/api/users/me/settings", nil), statusesForSessions, false},
+	{"PUT", "/api/users/me/settings", sessionAuth, fixedRequest("/api/users/me/settings", M{"theme": "dark"}), statusesForSessions, false},
 	// A wrong password, mail that is off, and no code: what they could do would end the sessions, or needs a mail server.
-	{"PUT", "/api/users/me/password", cookieOnly, at("/api/users/me/password", M{"oldPassword": "wrong", "newPassword": "a good password"}), strings.ReplaceAll(sessions, "200", "401"), false},
-	{"POST", "/api/users/me/email/send-otp", cookieOnly, at("/api/users/me/email/send-otp", M{"email": "other@example.com"}), strings.ReplaceAll(sessions, "200", "500"), false},
-	{"POST", "/api/users/me/email/verify-otp", cookieOnly, at("/api/users/me/email/verify-otp", M{"email": "other@example.com", "code": "000000"}), strings.ReplaceAll(sessions, "200", "400"), false},
+	{"PUT", "/api/users/me/password", sessionAuth, fixedRequest("/api/users/me/password", M{"oldPassword": "wrong", "newPassword": "a good password"}), strings.ReplaceAll(statusesForSessions, "200", "401"), false},
+	{"POST", "/api/users/me/email/send-otp", sessionAuth, fixedRequest("/api/users/me/email/send-otp", M{"email": "other@example.com"}), strings.ReplaceAll(statusesForSessions, "200", "500"), false},
+	{"POST", "/api/users/me/email/verify-otp", sessionAuth, fixedRequest("/api/users/me/email/verify-otp", M{"email": "other@example.com", "code": "000000"}), strings.ReplaceAll(statusesForSessions, "200", "400"), false},
 
-	{"POST", "/api/keys/", cookieOnly, at("/api/keys/", M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}), created(sessions), false},
-	{"GET", "/api/keys/", cookieOnly, at("/api/keys/", nil), sessions, false},
-	{"GET", "/api/keys/rules", cookieOnly, at("/api/keys/rules", nil), sessions, false},
-	{"PATCH", "/api/keys/{id}", cookieOnly, func(f fixture) (string, any) { return "/api/keys/" + f.key, M{"name": "other"} }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
-	{"DELETE", "/api/keys/{id}", cookieOnly, func(f fixture) (string, any) { return "/api/keys/" + f.key, nil }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", false},
+	{"POST", "/api/keys/", sessionAuth, fixedRequest("/api/keys/", M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}), asCreated(statusesForSessions), false},
+	{"GET", "/api/keys/", sessionAuth, fixedRequest("/api/keys/", nil), statusesForSessions, false},
+	{"GET", "/api/keys/rules", sessionAuth, fixedRequest("/api/keys/rules", nil), statusesForSessions, false},
+	{"PATCH", "/api/keys/{id}", sessionAuth, func(f ownedItems) (string, any) { return "/api/keys/" + f.key, M{"name": "other"} }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
+	{"DELETE", "/api/keys/{id}", sessionAuth, func(f ownedItems) (string, any) { return "/api/keys/" + f.key, nil }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", false},
 
-	{"GET", "/api/admin/dashboard", adminOnly, at("/api/admin/dashboard", nil), admins, false},
-	{"GET", "/api/admin/stats", adminOnly, at("/api/admin/stats", nil), admins, false},
-	{"GET", "/api/admin/stats/series", adminOnly, at("/api/admin/stats/series?metric=logins", nil), admins, true},
-	{"GET", "/api/admin/system", adminOnly, at("/api/admin/system", nil), admins, true},
-	{"POST", "/api/admin/users", adminOnly, func(f fixture) (string, any) {
+	{"GET", "/api/admin/dashboard", adminAuth, fixedRequest("/api/admin/dashboard", nil), statusesForAdmin, false},
+	{"GET", "/api/admin/stats", adminAuth, fixedRequest("/api/admin/stats", nil), statusesForAdmin, false},
+	{"GET", "/api/admin/stats/series", adminAuth, fixedRequest("/api/admin/stats/series?metric=logins", nil), statusesForAdmin, true},
+	{"GET", "/api/admin/system", adminAuth, fixedRequest("/api/admin/system", nil), statusesForAdmin, true},
+	{"POST", "/api/admin/users", adminAuth, func(f ownedItems) (string, any) {
 		return "/api/admin/users", M{"username": "u_" + f.name, "email": f.name + "@example.org", "password": "a good password"}
-	}, created(admins), true},
-	{"GET", "/api/admin/users", adminOnly, at("/api/admin/users", nil), admins, false},
-	{"PUT", "/api/admin/users/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/users/" + f.user, M{"maxFiles": 5} }, admins, false},
-	{"DELETE", "/api/admin/users/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/users/" + f.user, nil }, admins, false},
-	{"GET", "/api/admin/shares", adminOnly, at("/api/admin/shares", nil), admins, false},
-	{"DELETE", "/api/admin/shares/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/shares/" + f.share, nil }, admins, false},
-	{"GET", "/api/admin/files", adminOnly, at("/api/admin/files?search=a", nil), admins, false},
-	{"GET", "/api/admin/settings", adminOnly, at("/api/admin/settings", nil), admins, false},
-	{"PATCH", "/api/admin/settings", adminOnly, at("/api/admin/settings", M{"siteTitle": "Larder"}), admins, false},
+	}, asCreated(statusesForAdmin), true},
+	{"GET", "/api/admin/users", adminAuth, fixedRequest("/api/admin/users", nil), statusesForAdmin, false},
+	{"PUT", "/api/admin/users/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/users/" + f.user, M{"maxFiles": 5} }, statusesForAdmin, false},
+	{"DELETE", "/api/admin/users/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/users/" + f.user, nil }, statusesForAdmin, false},
+	{"GET", "/api/admin/shares", adminAuth, fixedRequest("/api/admin/shares", nil), statusesForAdmin, false},
+	{"DELETE", "/api/admin/shares/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/shares/" + f.share, nil }, statusesForAdmin, false},
+	{"GET", "/api/admin/files", adminAuth, fixedRequest("/api/admin/files?search=a", nil), statusesForAdmin, false},
+	{"GET", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", nil), statusesForAdmin, false},
+	{"PATCH", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", M{"siteTitle": "Larder"}), statusesForAdmin, false},
 	// The address is none.
-	{"POST", "/api/admin/settings/test-email", adminOnly, at("/api/admin/settings/test-email", M{"to": "nobody"}), strings.ReplaceAll(admins, "200", "400"), false},
-	{"GET", "/api/admin/announcements", adminOnly, at("/api/admin/announcements", nil), admins, false},
-	{"POST", "/api/admin/announcements", adminOnly, at("/api/admin/announcements", M{"title": "t", "content": "c"}), created(admins), false},
-	{"PUT", "/api/admin/announcements/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/announcements/" + f.announcement, M{"title": "u"} }, admins, false},
-	{"DELETE", "/api/admin/announcements/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/announcements/" + f.announcement, nil }, admins, false},
-	{"GET", "/api/admin/invites", adminOnly, at("/api/admin/invites", nil), admins, true},
-	{"POST", "/api/admin/invites", adminOnly, at("/api/admin/invites", M{"maxUses": 2, "expiresIn": 60, "note": "for a friend"}), created(admins), true},
-	{"DELETE", "/api/admin/invites/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/invites/" + f.invite, nil }, admins, true},
-	{"GET", "/api/admin/storage/providers", adminOnly, at("/api/admin/storage/providers", nil), admins, false},
-	{"POST", "/api/admin/storage/providers", adminOnly, at("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}), created(admins), false},
-	{"PUT", "/api/admin/storage/providers/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/storage/providers/" + f.provider, M{"name": "q"} }, admins, false},
-	{"DELETE", "/api/admin/storage/providers/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/storage/providers/" + f.provider, nil }, admins, false},
-	{"POST", "/api/admin/storage/providers/{id}/test", adminOnly, func(f fixture) (string, any) {
+	{"POST", "/api/admin/settings/test-email", adminAuth, fixedRequest("/api/admin/settings/test-email", M{"to": "nobody"}), strings.ReplaceAll(statusesForAdmin, "200", "400"), false},
+	{"GET", "/api/admin/announcements", adminAuth, fixedRequest("/api/admin/announcements", nil), statusesForAdmin, false},
+	{"POST", "/api/admin/announcements", adminAuth, fixedRequest("/api/admin/announcements", M{"title": "t", "content": "c"}), asCreated(statusesForAdmin), false},
+	{"PUT", "/api/admin/announcements/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/announcements/" + f.announcement, M{"title": "u"} }, statusesForAdmin, false},
+	{"DELETE", "/api/admin/announcements/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/announcements/" + f.announcement, nil }, statusesForAdmin, false},
+	{"GET", "/api/admin/invites", adminAuth, fixedRequest("/api/admin/invites", nil), statusesForAdmin, true},
+	{"POST", "/api/admin/invites", adminAuth, fixedRequest("/api/admin/invites", M{"maxUses": 2, "expiresIn": 60, "note": "for a friend"}), asCreated(statusesForAdmin), true},
+	{"DELETE", "/api/admin/invites/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/invites/" + f.invite, nil }, statusesForAdmin, true},
+	{"GET", "/api/admin/storage/providers", adminAuth, fixedRequest("/api/admin/storage/providers", nil), statusesForAdmin, false},
+	{"POST", "/api/admin/storage/providers", adminAuth, fixedRequest("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}), asCreated(statusesForAdmin), false},
+	{"PUT", "/api/admin/storage/providers/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/storage/providers/" + f.provider, M{"name": "q"} }, statusesForAdmin, false},
+	{"DELETE", "/api/admin/storage/providers/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/storage/providers/" + f.provider, nil }, statusesForAdmin, false},
+	{"POST", "/api/admin/storage/providers/{id}/test", adminAuth, func(f ownedItems) (string, any) {
 		return "/api/admin/storage/providers/" + f.provider + "/test", nil
-	}, admins, false},
-	{"GET", "/api/admin/mounts", adminOnly, at("/api/admin/mounts", nil), admins, false},
-	{"POST", "/api/admin/mounts", adminOnly, func(f fixture) (string, any) {
+	}, statusesForAdmin, false},
+	{"GET", "/api/admin/mounts", adminAuth, fixedRequest("/api/admin/mounts", nil), statusesForAdmin, false},
+	{"POST", "/api/admin/mounts", adminAuth, func(f ownedItems) (string, any) {
 		return "/api/admin/mounts", M{"providerId": f.store, "mountPath": "/mounts/" + f.name, "name": "m"}
-	}, created(admins), false},
-	{"PUT", "/api/admin/mounts/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/mounts/" + f.mount, M{"priority": 5} }, admins, false},
-	{"DELETE", "/api/admin/mounts/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/mounts/" + f.mount, nil }, admins, false},
-	{"GET", "/api/admin/rules", adminOnly, at("/api/admin/rules", nil), admins, false},
-	{"POST", "/api/admin/rules", adminOnly, at("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}), created(admins), false},
-	{"PUT", "/api/admin/rules/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/rules/" + f.rule, M{"priority": 5} }, admins, false},
-	{"DELETE", "/api/admin/rules/{id}", adminOnly, func(f fixture) (string, any) { return "/api/admin/rules/" + f.rule, nil }, admins, false},
-	{"POST", "/api/admin/rules/explain", adminOnly, at("/api/admin/rules/explain", M{"path": "/a", "permission": "read", "anonymous": true}), admins, true},
-	{"GET", "/api/admin/logs", adminOnly, at("/api/admin/logs", nil), admins, false},
+	}, asCreated(statusesForAdmin), false},
+	{"PUT", "/api/admin/mounts/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/mounts/" + f.mount, M{"priority": 5} }, statusesForAdmin, false},
+	{"DELETE", "/api/admin/mounts/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/mounts/" + f.mount, nil }, statusesForAdmin, false},
+	{"GET", "/api/admin/rules", adminAuth, fixedRequest("/api/admin/rules", nil), statusesForAdmin, false},
+	{"POST", "/api/admin/rules", adminAuth, fixedRequest("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}), asCreated(statusesForAdmin), false},
+	{"PUT", "/api/admin/rules/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/rules/" + f.rule, M{"priority": 5} }, statusesForAdmin, false},
+	{"DELETE", "/api/admin/rules/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/rules/" + f.rule, nil }, statusesForAdmin, false},
+	{"POST", "/api/admin/rules/explain", adminAuth, fixedRequest("/api/admin/rules/explain", M{"path": "/a", "permission": "read", "anonymous": true}), statusesForAdmin, true},
+	{"GET", "/api/admin/logs", adminAuth, fixedRequest("/api/admin/logs", nil), statusesForAdmin, false},
 
-	{"GET", "/api/shares/{id}/download", public, func(f fixture) (string, any) { return "/api/shares/" + f.album + "/download", nil }, everybody, false},
-	{"GET", "/api/shares/{id}/preview", public, func(f fixture) (string, any) {
+	{"GET", "/api/shares/{id}/download", noAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.album + "/download", nil }, statusesForAll, false},
+	{"GET", "/api/shares/{id}/preview", noAuth, func(f ownedItems) (string, any) {
 		return "/api/shares/" + f.album + "/preview?file=" + f.picture, nil
-	}, everybody, false},
-	{"GET", "/api/shares/{id}/thumbnail", public, func(f fixture) (string, any) {
+	}, statusesForAll, false},
+	{"GET", "/api/shares/{id}/thumbnail", noAuth, func(f ownedItems) (string, any) {
 		return "/api/shares/" + f.album + "/thumbnail?size=160&file=" + f.picture, nil
-	}, everybody, true},
-	{"GET", "/api/shares/{id}/files", public, func(f fixture) (string, any) { return "/api/shares/" + f.album + "/files?path=/", nil }, everybody, true},
+	}, statusesForAll, true},
+	{"GET", "/api/shares/{id}/files", noAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.album + "/files?path=/", nil }, statusesForAll, true},
 
 	// The endpoint is a private one.
-	{"POST", "/api/free-mode/init", public, at("/api/free-mode/init", M{
+	{"POST", "/api/free-mode/init", noAuth, fixedRequest("/api/free-mode/init", M{
 		"type": "store_b", "endpoint": "http://127.0.0.1:9000", "bucket": "bucket", "accessKeyId": "key", "secretAccessKey": "secret",
-	}), strings.ReplaceAll(everybody, "200", "400"), false},
-	{"GET", "/api/free-mode/session", freeOnly, at("/api/free-mode/session", nil), visitors, true},
-	{"GET", "/api/free-mode/files", freeOnly, at("/api/free-mode/files?path=/a", nil), visitors, false},
-	{"GET", "/api/free-mode/download", freeOnly, at("/api/free-mode/download?key=a", nil), strings.ReplaceAll(visitors, "200", "404"), true},
-	{"POST", "/api/free-mode/upload", freeOnly, formTo("/api/free-mode/upload?path=/a"), created(visitors), false},
-	{"DELETE", "/api/free-mode/object", freeOnly, at("/api/free-mode/object?key=a", nil), visitors, false},
-	{"POST", "/api/free-mode/logout", public, at("/api/free-mode/logout", nil), everybody, false},
+	}), strings.ReplaceAll(statusesForAll, "200", "400"), false},
+	{"GET", "/api/free-mode/session", freeModeAuth, fixedRequest("/api/free-mode/session", nil), statusesForFreeSession, true},
+	{"GET", "/api/free-mode/files", freeModeAuth, fixedRequest("/api/free-mode/files?path=/a", nil), statusesForFreeSession, false},
+	{"GET", "/api/free-mode/download", freeModeAuth, fixedRequest("/api/free-mode/download?key=a", nil), strings.ReplaceAll(statusesForFreeSession, "200", "404"), true},
+	{"POST", "/api/free-mode/upload", freeModeAuth, formRequest("/api/free-mode/upload?path=/a"), asCreated(statusesForFreeSession), false},
+	{"DELETE", "/api/free-mode/object", freeModeAuth, fixedRequest("/api/free-mode/object?key=a", nil), statusesForFreeSession, false},
+	{"POST", "/api/free-mode/logout", noAuth, fixedRequest("/api/free-mode/logout", nil), statusesForAll, false},
 
-	{"GET", "/api/gateway/download/{token}", public, func(f fixture) (string, any) { return f.gateway, nil }, everybody, false},
-	{"GET", "/api/i/{link}", public, func(f fixture) (string, any) { return f.link, nil }, everybody, true},
+	{"GET", "/api/gateway/download/{token}", noAuth, func(f ownedItems) (string, any) { return f.gateway, nil }, statusesForAll, false},
+	{"GET", "/api/i/{link}", noAuth, func(f ownedItems) (string, any) { return f.link, nil }, statusesForAll, true},
 	// What is linked is no picture.
-	{"GET", "/api/i/{link}/thumbnail", public, func(f fixture) (string, any) { return f.link + "/thumbnail?size=160", nil }, strings.ReplaceAll(everybody, "200", "404"), true},
+	{"GET", "/api/i/{link}/thumbnail", noAuth, func(f ownedItems) (string, any) { return f.link + "/thumbnail?size=160", nil }, strings.ReplaceAll(statusesForAll, "200", "404"), true},
 
-	{"GET", "/api/public/settings", public, at("/api/public/settings", nil), everybody, false},
-	{"GET", "/api/public/features", public, at("/api/public/features", nil), everybody, true},
-	{"GET", "/api/public/announcements", public, at("/api/public/announcements", nil), everybody, false},
-	{"POST", "/api/public/unlock", anyone, at("/api/public/unlock", M{"path": "/public/locked.txt", "password": "open sesame"}), "200 200 200 200 200 403 403 403 403 401 401 401 200 200", true},
-	{"GET", "/api/public/files", public, at("/api/public/files?path=/public", nil), everybody, true},
-	{"GET", "/api/public/health", public, at("/api/public/health", nil), everybody, false},
-	{"GET", "/api/public/health/live", public, at("/api/public/health/live", nil), everybody, false},
-	{"GET", "/api/public/health/ready", public, at("/api/public/health/ready", nil), everybody, false},
-	{"GET", "/api/openapi.json", public, at("/api/openapi.json", nil), everybody, true},
+	{"GET", "/api/public/settings", noAuth, fixedRequest("/api/public/settings", nil), statusesForAll, false},
+	{"GET", "/api/public/features", noAuth, fixedRequest("/api/public/features", nil), statusesForAll, true},
+	{"GET", "/api/public/announcements", noAuth, fixedRequest("/api/public/announcements", nil), statusesForAll, false},
+	{"POST", "/api/public/unlock", optionalAuth, fixedRequest("/api/public/unlock", M{"path": "/public/locked.txt", "password": "open sesame"}), "200 200 200 200 200 403 403 403 403 401 401 401 200 200", true},
+	{"GET", "/api/public/files", noAuth, fixedRequest("/api/public/files?path=/public", nil), statusesForAll, true},
+	{"GET", "/api/public/health", noAuth, fixedRequest("/api/public/health", nil), statusesForAll, false},
+	{"GET", "/api/public/health/live", noAuth, fixedRequest("/api/public/health/live", nil), statusesForAll, false},
+	{"GET", "/api/public/health/ready", noAuth, fixedRequest("/api/public/health/ready", nil), statusesForAll, false},
+	{"GET", "/api/openapi.json", noAuth, fixedRequest("/api/openapi.json", nil), statusesForAll, true},
 
-	{"POST", "/api/auth/logout", public, at("/api/auth/logout", nil), everybody, false}, // last: it ends the sessions
+	{"POST", "/api/auth/logout", noAuth, fixedRequest("/api/auth/logout", nil), statusesForAll, false}, // last: it ends the sessions
 }
 
-// world is a service with all principals.
-type world struct {
+// matrixFixture is a service with all principals.
+type matrixFixture struct {
 	t                       testing.TB
 	owner, admin, anonymous *apptest.Client
 	clients                 map[string]*apptest.Client
 	locked                  string // a file of the owner's with a password; another is public
 	album, picture          string // see fixture
 	serial                  int
-	last                    fixture
+	last                    ownedItems
 }
 
-func newWorld(t *testing.T, l *apptest.Larder) *world {
+func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	t.Helper()
-	w := &world{t: t, admin: l.Admin(t), anonymous: l.Client(t)}
+	w := &matrixFixture{t: t, admin: l.Admin(t), anonymous: l.Client(t)}
 	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = true })
 	w.owner = l.User(t, "owner")
-	giveLink(t, l, "owner", ownersLink, l.Clock.Now().Add(24*time.Hour))
+	setVerificationToken(t, l, "owner", ownersVerificationToken, l.Clock.Now().Add(24*time.Hour))
 	key := func(c *apptest.Client, more M) *apptest.Client {
 		body := M{"uploadPath": "/home/owner"}
 		for name, value := range more {
@@ -266,12 +266,12 @@ func newWorld(t *testing.T, l *apptest.Larder) *world {
 	w.locked = w.owner.Upload("/home/owner", "locked.txt", []byte("x"))
 	w.owner.Put("/api/files/"+w.locked, M{"accessPassword": "open sesame"}).OK(200)
 	w.admin.Put("/api/files/"+w.admin.Upload("/public", "locked.txt", []byte("x")), M{"accessPassword": "open sesame"}).OK(200)
-	w.album = handOut(w.owner, mkdir(w.owner, "/home/owner", "album"))
+	w.album = shareEntry(w.owner, mkdir(w.owner, "/home/owner", "album"))
 	w.picture = w.owner.Upload("/home/owner/album", "picture.png", []byte(onePixel))
 	victim := l.User(t, "victim")
 	victimKey := key(victim, M{"uploadPath": "/uploads"})
 	disabled := l.SignIn(t, "victim", "password of victim")
-	change(t, l, "UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'victim'")
+	execAndRaiseVersion(t, l, "UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'victim'")
 	former := l.User(t, "former") // not the owner, who makes so many keys in here that the oldest ended ones are forgotten
 	revoked := key(former, M{"uploadPath": "/uploads"})
 	id, _, _ := strings.Cut(strings.TrimPrefix(revoked.Header.Get("Authorization"), "Bearer "), ".")
@@ -282,13 +282,13 @@ func newWorld(t *testing.T, l *apptest.Larder) *world {
 		"anonymous": w.anonymous, "owner": w.owner, "administrator": w.admin, "another user": l.User(t, "other"), "guest account": l.User(t, "guesty", M{"role": "guest"}),
 		"key read": key(w.owner, M{"permissions": []string{"read"}}), "key write": key(w.owner, M{"permissions": []string{"write"}}), "key delete": key(w.owner, M{"permissions": []string{"delete"}}),
 		"key webdav": key(w.owner, M{"protocols": []string{"webdav"}}), "revoked key": revoked, "expired key": expired, "disabled owner's key": victimKey,
-		"disabled account": disabled, "free mode": visit(t, l, s3test.New(t), M{"sessionHours": 8}),
+		"disabled account": disabled, "free mode": openFreeSession(t, l, s3test.New(t), M{"sessionHours": 8}),
 	}
 	return w
 }
 
-// fixture is a set of fresh things that belong to the owner.
-type fixture struct {
+// newItems is a set of fresh things that belong to the owner.
+type ownedItems struct {
 	name                                               string
 	file, job, session, etag, key, rule, gateway, link string
 	multipart                                          string // a session in one part of 1 byte
@@ -301,10 +301,10 @@ type fixture struct {
 	announcement                                       string
 }
 
-func (w *world) fixture(name string) fixture {
+func (w *matrixFixture) newItems(name string) ownedItems {
 	w.t.Helper()
 	w.serial++
-	f := fixture{name: fmt.Sprint(name, w.serial), locked: w.locked, album: w.album, picture: w.picture}
+	f := ownedItems{name: fmt.Sprint(name, w.serial), locked: w.locked, album: w.album, picture: w.picture}
 	f.file = w.owner.Upload("/home/owner", f.name+".png", []byte("x"))
 	moved := w.owner.Upload("/home/owner", f.name+" to move", []byte("x"))
 	f.job = w.owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": f.name + " moved"}).OK(200).Text("jobId")
@@ -345,7 +345,7 @@ func TestEveryRouteIsInTheMatrix(t *testing.T) {
 	for _, row := range matrix {
 		rows = append(rows, fmt.Sprint(row.method, " ", row.pattern, " addition: ", row.addition))
 	}
-	for _, route := range api.Lines() {
+	for _, route := range api.TableRows() {
 		routes = append(routes, fmt.Sprint(route.Method, " ", route.Pattern, " addition: ", route.Addition))
 	}
 	slices.Sort(rows)
@@ -366,25 +366,25 @@ func TestEveryRouteIsInTheMatrix(t *testing.T) {
 func TestAuthorisation(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
-	w := newWorld(t, l)
+	w := newMatrixFixture(t, l)
 	for _, row := range matrix {
-		wants := strings.Fields(row.want)
+		wants := strings.Fields(row.statuses)
 		if len(wants) != len(principals) {
 			t.Fatalf("%s %s: %d expectations", row.method, row.pattern, len(wants))
 		}
-		shared := fixture{}
+		shared := ownedItems{}
 		for i, who := range principals {
 			// a new set of things where somebody before may have changed them
-			if row.needsFixture() && (shared.name == "" || row.method != "GET" || strings.Contains(row.pattern, "{token}")) {
-				shared = w.fixture("m")
+			if row.needsItems() && (shared.name == "" || row.method != "GET" || strings.Contains(row.pattern, "{token}")) {
+				shared = w.newItems("m")
 			}
-			if !row.needsFixture() || row.pattern == "/api/admin/users" || row.pattern == "/api/files/folder" || row.pattern == "/api/files/upload-session" {
+			if !row.needsItems() || row.pattern == "/api/admin/users" || row.pattern == "/api/files/folder" || row.pattern == "/api/files/upload-session" {
 				w.serial++
 				shared.name = fmt.Sprint("n", w.serial)
 			}
 			path, body := row.request(shared)
 			var header []string
-			if _, isForm := body.(upload); isForm {
+			if _, isForm := body.(formBody); isForm {
 				bytes, contentType := apptest.Form(nil, "file", "a.txt", []byte("x"))
 				body, header = bytes, []string{"Content-Type", contentType}
 			}
@@ -400,7 +400,7 @@ func TestAuthorisation(t *testing.T) {
 	}
 }
 
-func (row line) needsFixture() bool {
+func (row routeRow) needsItems() bool {
 	switch row.pattern {
 	case "/api/files/upload-complete", "/api/files/copy-links", "/api/files/batch", "/api/files/zip":
 		return true
@@ -411,13 +411,13 @@ func (row line) needsFixture() bool {
 }
 
 // expectedCode is the code that goes with a refusal.
-func expectedCode(row line, who string, status int) string {
+func expectedCode(row routeRow, who string, status int) string {
 	switch {
 	case row.pattern == "/api/users/me/password" && slices.Contains([]string{"owner", "another user", "administrator", "guest account"}, who):
 		return "INVALID_PASSWORD"
 	case status == 401 && slices.Contains([]string{"revoked key", "expired key", "disabled owner's key"}, who):
 		return "INVALID_TOKEN"
-	case status == 401 && who == "disabled account" && row.who != freeOnly && row.who != uploadKey:
+	case status == 401 && who == "disabled account" && row.auth != freeModeAuth && row.auth != uploadKeyAuth:
 		return "SESSION_REVOKED"
 	case status == 401:
 		return "UNAUTHORIZED"

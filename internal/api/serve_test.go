@@ -9,7 +9,7 @@ import (
 )
 
 // Abuse case C67: whatever is stored, nothing of it runs as the site. Types, dispositions and policies are those of docs/decisions.md, Serving files.
-func TestActiveContent(t *testing.T) {
+func TestActiveContentDoesNotRun(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
@@ -24,27 +24,27 @@ func TestActiveContent(t *testing.T) {
 			"application/json", "multipart/related", "message/rfc822", "application/x-shockwave-flash", "application/zip", "application/wasm", "text/vtt", "application/xslt+xml",
 			"application/rss+xml", "image/unknown", "text/x-html", "font/woff2", "application/octet-stream", "text/calendar", "video/x+xml", "TEXT/HTML", "text/html; charset=utf-7",
 		}
-		ways := func(t *testing.T, mimeType string) map[string]*apptest.Reply {
+		fetchEveryWay := func(t *testing.T, mimeType string) map[string]*apptest.Reply {
 			r := key.In(t).Post("/api/upload", "<script>alert(1)</script>", "X-File-Name", "x.dat", "Content-Type", mimeType).OK(200)
 			id := r.Text("fileId")
 			replies := map[string]*apptest.Reply{
 				"path":    visitor.In(t).Get(r.Text("path") + "/" + url.PathEscape(r.Text("filename"))),
 				"link":    visitor.In(t).Get(r.Text("directUrl")),
 				"embed":   admin.In(t).Get("/api/files/"+id+"/download", "Sec-Fetch-Dest", "image"),
-				"gateway": visitor.In(t).Get(ticket(admin.In(t), id)),
-				"share":   visitor.In(t).Get(voucher(visitor.In(t), handOut(admin.In(t), id))),
+				"gateway": visitor.In(t).Get(downloadURL(admin.In(t), id)),
+				"share":   visitor.In(t).Get(shareDownload(visitor.In(t), shareEntry(admin.In(t), id))),
 			}
 			for way, r := range replies {
 				if r.Status != 200 {
 					t.Fatalf("%s: %d", way, r.Status)
 				}
-				bodyIs(t, r, "<script>alert(1)</script>")
+				wantBody(t, r, "<script>alert(1)</script>")
 			}
 			return replies
 		}
 		for mimeType, allows := range inline {
 			t.Run(mimeType, func(t *testing.T) {
-				for way, r := range ways(t, mimeType) {
+				for way, r := range fetchEveryWay(t, mimeType) {
 					policy := r.Header.Get("Content-Security-Policy")
 					want := "inline;"
 					if way == "gateway" || way == "share" {
@@ -56,36 +56,36 @@ func TestActiveContent(t *testing.T) {
 					if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); media != mimeType {
 						t.Errorf("%s: served as %s", way, media)
 					}
-					headerIs(t, r, "X-Content-Type-Options", "nosniff")
+					wantHeader(t, r, "X-Content-Type-Options", "nosniff")
 				}
 			})
 		}
 		for _, mimeType := range attached {
 			t.Run(mimeType, func(t *testing.T) {
-				for way, r := range ways(t, mimeType) {
+				for way, r := range fetchEveryWay(t, mimeType) {
 					policy := r.Header.Get("Content-Security-Policy")
 					if !strings.HasPrefix(r.Header.Get("Content-Disposition"), "attachment;") || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "sandbox") || strings.Contains(policy, "allow-") {
 						t.Errorf("%s: %s, %s", way, r.Header.Get("Content-Disposition"), policy)
 					}
-					headerIs(t, r, "X-Content-Type-Options", "nosniff")
+					wantHeader(t, r, "X-Content-Type-Options", "nosniff")
 				}
 			})
 		}
 		t.Run("types that are none", func(t *testing.T) { // abuse case C69
 			for _, mimeType := range []string{"text/html;x", "nonsense", "text", "/", "text/", "*/*", "image/*", strings.Repeat("a", 600) + "/" + strings.Repeat("b", 600), "text/html,image/png", "image/png; a=\"\r", "text/plain; charset=utf-7", "text/html\r\nSet-Cookie: a=b", "text/html\n\n<p>", "text/html\x00", "image/png; " + strings.Repeat("x", 1024)} {
-				r := begin(admin.In(t), "/public/d", "x.unknown", 4, m{"mimeType": mimeType, "conflict": "rename"})
+				r := postUploadSession(admin.In(t), "/public/d", "x.unknown", 4, m{"mimeType": mimeType, "conflict": "rename"})
 				if r.Status == 400 {
 					continue
 				}
 				id := r.OK(200).Text("sessionId")
 				etag := putRaw(admin.In(t), id, "\x00\x01\x02\x03").OK(200).Text("etag")
-				file := complete(admin.In(t), id, etag).OK(200)
+				file := completeUpload(admin.In(t), id, etag).OK(200)
 				got := visitor.In(t).Get("/public/d/" + url.PathEscape(file.Text("file.name"))).OK(200)
 				served := got.Header.Get("Content-Type")
 				if len(served) > 255 || strings.ContainsAny(served, "\r\n") || !strings.Contains(served, "/") || strings.Contains(served, "*") || strings.Contains(served, ",") {
 					t.Errorf("%.40q: served as %q", mimeType, served)
 				}
-				headerIs(t, got, "X-Content-Type-Options", "nosniff")
+				wantHeader(t, got, "X-Content-Type-Options", "nosniff")
 				if !strings.HasPrefix(served, "text/plain") && !strings.HasPrefix(got.Header.Get("Content-Disposition"), "attachment") {
 					t.Errorf("%.40q: %s", mimeType, got.Header.Get("Content-Disposition"))
 				}
@@ -93,9 +93,9 @@ func TestActiveContent(t *testing.T) {
 		})
 		t.Run("how long a type is", func(t *testing.T) { // abuse case C69
 			long := "x-type/" + strings.Repeat("a", 255-len("x-type/"))
-			begin(admin.In(t), "/public/d", "long", 4, m{"mimeType": long + "a"}).Fails(400, "VALIDATION_ERROR")
+			postUploadSession(admin.In(t), "/public/d", "long", 4, m{"mimeType": long + "a"}).Fails(400, "VALIDATION_ERROR")
 			admin.In(t).Upload("/public/d", "long", []byte("\x00\x01\x02\x03"), m{"mimeType": long})
-			headerIs(t, visitor.In(t).Get("/public/d/long").OK(200), "Content-Type", long)
+			wantHeader(t, visitor.In(t).Get("/public/d/long").OK(200), "Content-Type", long)
 			for what, claim := range map[string]string{"one too long": long + "a", "a kilobyte": "text/html; charset=" + strings.Repeat("x", 1024)} {
 				body, kind := form(part{disposition: `form-data; name="file"; filename="claim.unknown"`, mimeType: claim, body: "\x00\x01\x02\x03"})
 				for way, r := range map[string]*apptest.Reply{
@@ -112,7 +112,7 @@ func TestActiveContent(t *testing.T) {
 		t.Run("no service worker", func(t *testing.T) { // abuse case C68
 			id := admin.In(t).Upload("/public", "sw.js", []byte("self"))
 			link := admin.In(t).Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
-			for _, path := range []string{"/public/sw.js", link, ticket(admin.In(t), id)} {
+			for _, path := range []string{"/public/sw.js", link, downloadURL(admin.In(t), id)} {
 				visitor.In(t).Get(path, "Service-Worker", "script").Fails(403, "FORBIDDEN")
 				visitor.In(t).Get(path, "Service-Worker", "script", "Sec-Fetch-Dest", "serviceworker").Fails(403, "FORBIDDEN")
 				visitor.In(t).Head(path, "Service-Worker", "script").Fails(403, "FORBIDDEN")
@@ -121,7 +121,7 @@ func TestActiveContent(t *testing.T) {
 			private := admin.In(t).Upload("/uploads", "sw.js", []byte("self"))
 			for path, header := range map[string][]string{"/uploads/sw.js": nil, "/api/files/" + private + "/download": {"Accept", "image/*"}} {
 				r := admin.In(t).Get(path, append(header, "Service-Worker", "script")...).Fails(403, "FORBIDDEN")
-				headerIs(t, r, "ETag", "")
+				wantHeader(t, r, "ETag", "")
 				if admin.In(t).Get(path, header...).OK(200); strings.Contains(string(r.Body), "self") {
 					t.Errorf("%s: %s", path, r.Body)
 				}
@@ -144,12 +144,12 @@ func TestActiveContent(t *testing.T) {
 			} {
 				id := admin.In(t).Upload("/public/n", name, []byte("x"))
 				link := admin.In(t).Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
-				headerIs(t, visitor.In(t).Get("/public/n/"+url.PathEscape(name)).OK(200), "Content-Disposition", want)
-				headerIs(t, visitor.In(t).Get(link).OK(200), "Content-Disposition", want)
-				headerIs(t, visitor.In(t).Get(ticket(admin.In(t), id)).OK(200), "Content-Disposition", strings.Replace(want, "inline", "attachment", 1))
+				wantHeader(t, visitor.In(t).Get("/public/n/"+url.PathEscape(name)).OK(200), "Content-Disposition", want)
+				wantHeader(t, visitor.In(t).Get(link).OK(200), "Content-Disposition", want)
+				wantHeader(t, visitor.In(t).Get(downloadURL(admin.In(t), id)).OK(200), "Content-Disposition", strings.Replace(want, "inline", "attachment", 1))
 			}
 			for _, name := range []string{"line\r\nSet-Cookie: a=b.txt", "line\nbreak.txt", "nul\x00.txt", "back\\slash.txt", "right\u202eto-left.txt"} { // abuse case C5
-				begin(admin.In(t), "/public/n", name, 1).Fails(400, "VALIDATION_ERROR")
+				postUploadSession(admin.In(t), "/public/n", name, 1).Fails(400, "VALIDATION_ERROR")
 			}
 		})
 	})

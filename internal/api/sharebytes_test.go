@@ -8,8 +8,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// handOut shares an entry and returns the share's id.
-func handOut(c *apptest.Client, entry string, more ...m) string {
+// shareEntry shares an entry and returns the share's id.
+func shareEntry(c *apptest.Client, entry string, more ...m) string {
 	body := m{"fileId": entry}
 	for _, some := range more {
 		for name, value := range some {
@@ -19,21 +19,21 @@ func handOut(c *apptest.Client, entry string, more ...m) string {
 	return c.Post("/api/shares/", body).OK(201).Text("share.id")
 }
 
-// voucher asks a share for a download address.
-func voucher(c *apptest.Client, share string, query ...string) string {
+// shareDownload asks a share for a download address.
+func shareDownload(c *apptest.Client, share string, query ...string) string {
 	return c.Get("/api/shares/" + share + "/download" + strings.Join(query, "")).OK(200).Text("url")
 }
 
-// downloads is how often a share says it was downloaded.
-func downloads(t *testing.T, c *apptest.Client, share string, want int64) {
+// checkDownloadCount is how often a share says it was downloaded.
+func checkDownloadCount(t *testing.T, c *apptest.Client, share string, want int64) {
 	t.Helper()
 	if got := c.In(t).Get("/api/shares/" + share).OK(200).Int("share.downloadCount"); got != want {
 		t.Errorf("%d downloads are counted, want %d", got, want)
 	}
 }
 
-// giveToShare gives a share its password; the cookie stays with the client.
-func giveToShare(c *apptest.Client, share, password string) {
+// unlockShare gives a share its password; the cookie stays with the client.
+func unlockShare(c *apptest.Client, share, password string) {
 	c.Post("/api/shares/"+share+"/verify", m{"password": password}).OK(200)
 }
 
@@ -46,54 +46,54 @@ func TestShareDownload(t *testing.T) {
 		file := alice.Upload("/home/alice", "data.txt", []byte(text))
 
 		t.Run("answer", func(t *testing.T) {
-			share := handOut(alice.In(t), file)
+			share := shareEntry(alice.In(t), file)
 			r := visitor.In(t).Get("/api/shares/" + share + "/download").OK(200)
-			fields(t, "data", object(t, r.Body)["data"], "url", "expiresIn")
+			wantFields(t, "data", parseObject(t, r.Body)["data"], "url", "expiresIn")
 			if !strings.HasPrefix(r.Text("url"), apptest.BaseURL+"/api/gateway/download/") || r.Int("expiresIn") != 900 {
 				t.Errorf("got %s", r.Body)
 			}
-			headerIs(t, r, "Cache-Control", "private, no-store")
+			wantHeader(t, r, "Cache-Control", "private, no-store")
 			address := r.Text("url")
 			r = visitor.In(t).Get(address).OK(200)
-			bodyIs(t, r, text)
-			headerIs(t, r, "Content-Type", "text/plain; charset=utf-8")
-			headerIs(t, r, "Content-Disposition", `attachment; filename="data.txt"`)
-			headerIs(t, r, "Cache-Control", "private, no-store")
+			wantBody(t, r, text)
+			wantHeader(t, r, "Content-Type", "text/plain; charset=utf-8")
+			wantHeader(t, r, "Content-Disposition", `attachment; filename="data.txt"`)
+			wantHeader(t, r, "Cache-Control", "private, no-store")
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
-			downloads(t, visitor, share, 1)
+			checkDownloadCount(t, visitor, share, 1)
 			for what, c := range map[string]*apptest.Client{"a stale cookie": withCookie(l.Client(t), "auth_token", "junk"), "the creator": alice.In(t), "a key": alice.In(t).Key(m{})} {
-				status(t, what, c.Get("/api/shares/"+share+"/download"), 200, "")
+				wantStatus(t, what, c.Get("/api/shares/"+share+"/download"), 200, "")
 			}
-			bodyIs(t, visitor.In(t).Get(voucher(visitor.In(t), share, "?file="+file)).OK(200), text)
+			wantBody(t, visitor.In(t).Get(shareDownload(visitor.In(t), share, "?file="+file)).OK(200), text)
 		})
 		t.Run("HEAD makes nothing", func(t *testing.T) { // abuse case C44
-			share, visitor := handOut(alice.In(t), file), visitor.In(t)
-			before := digest(t, l)
+			share, visitor := shareEntry(alice.In(t), file), visitor.In(t)
+			before := tablesDigest(t, l)
 			for range 1001 { // more than there are addresses
 				r := visitor.Head("/api/shares/" + share + "/download")
-				status(t, "HEAD", r, 200, "")
-				headerIs(t, r, "Content-Length", "")
+				wantStatus(t, "HEAD", r, 200, "")
+				wantHeader(t, r, "Content-Length", "")
 			}
-			status(t, "what is not there", visitor.Head("/api/shares/"+share+"/download?file=none"), 404, "")
-			if digest(t, l) != before {
+			wantStatus(t, "what is not there", visitor.Head("/api/shares/"+share+"/download?file=none"), 404, "")
+			if tablesDigest(t, l) != before {
 				t.Error("HEAD has changed something")
 			}
-			bodyIs(t, visitor.Get(voucher(visitor, share)).OK(200), text)
+			wantBody(t, visitor.Get(shareDownload(visitor, share)).OK(200), text)
 			for what, c := range map[string]struct {
 				share  m
 				status int
 			}{"downloads are off": {m{"allowDownload": false}, 403}, "shut": {m{"password": "of the share"}, 401}} {
-				status(t, what, visitor.Head("/api/shares/"+handOut(alice.In(t), file, c.share)+"/download"), c.status, "")
+				wantStatus(t, what, visitor.Head("/api/shares/"+shareEntry(alice.In(t), file, c.share)+"/download"), c.status, "")
 			}
-			once := handOut(alice.In(t), file, m{"maxDownloads": 1})
-			visitor.Get(voucher(visitor, once)).OK(200)
-			status(t, "at the limit", visitor.Head("/api/shares/"+once+"/download"), 410, "")
+			once := shareEntry(alice.In(t), file, m{"maxDownloads": 1})
+			visitor.Get(shareDownload(visitor, once)).OK(200)
+			wantStatus(t, "at the limit", visitor.Head("/api/shares/"+once+"/download"), 410, "")
 		})
 		t.Run("what counts", func(t *testing.T) {
-			share, visitor := handOut(alice.In(t), file, m{"maxDownloads": 2}), visitor.In(t)
-			address := voucher(visitor, share)
+			share, visitor := shareEntry(alice.In(t), file, m{"maxDownloads": 2}), visitor.In(t)
+			address := shareDownload(visitor, share)
 			head := visitor.Head(address).OK(200)
-			headerIs(t, head, "Content-Length", "10")
+			wantHeader(t, head, "Content-Length", "10")
 			etag := head.Header.Get("ETag")
 			for what, r := range map[string]struct {
 				header []string
@@ -102,70 +102,70 @@ func TestShareDownload(t *testing.T) {
 				"If-None-Match": {[]string{"If-None-Match", etag}, 304}, "a range outside": {[]string{"Range", "bytes=10-"}, 416},
 				"If-Match": {[]string{"If-Match", `"other"`}, 412}, "a script": {[]string{"Service-Worker", "script"}, 403},
 			} {
-				status(t, what, visitor.Get(address, r.header...), r.want, "")
+				wantStatus(t, what, visitor.Get(address, r.header...), r.want, "")
 			}
-			downloads(t, visitor, share, 0)
+			checkDownloadCount(t, visitor, share, 0)
 			r := visitor.Get(address, "Range", "bytes=2-3")
-			status(t, "a part", r, 206, "")
-			bodyIs(t, r, "23")
-			downloads(t, visitor, share, 1)
+			wantStatus(t, "a part", r, 206, "")
+			wantBody(t, r, "23")
+			checkDownloadCount(t, visitor, share, 1)
 			visitor.Get(address).Fails(401, "INVALID_TOKEN")
 
-			spare, last := voucher(visitor, share), voucher(visitor, share)
+			spare, last := shareDownload(visitor, share), shareDownload(visitor, share)
 			visitor.Get(last).OK(200)
 			visitor.Get("/api/shares/"+share+"/download").Fails(410, "SHARE_LIMIT_REACHED")
 			visitor.Head("/api/shares/" + share + "/download")
 			r = visitor.Get(spare).Fails(410, "SHARE_LIMIT_REACHED")
-			headerIs(t, r, "ETag", "")
-			headerIs(t, r, "Content-Disposition", "")
-			downloads(t, visitor, share, 2)
+			wantHeader(t, r, "ETag", "")
+			wantHeader(t, r, "Content-Disposition", "")
+			checkDownloadCount(t, visitor, share, 2)
 			alice.In(t).Patch("/api/shares/"+share, m{"maxDownloads": 3}).OK(200)
-			bodyIs(t, visitor.Get(spare).OK(200), text) // it was not used up
-			downloads(t, visitor, share, 3)
+			wantBody(t, visitor.Get(spare).OK(200), text) // it was not used up
+			checkDownloadCount(t, visitor, share, 3)
 		})
 		t.Run("views don't matter", func(t *testing.T) {
-			share := handOut(alice.In(t), file, m{"maxViews": 1})
+			share := shareEntry(alice.In(t), file, m{"maxViews": 1})
 			visitor.In(t).Get("/api/shares/" + share).OK(200)
 			visitor.In(t).Get("/api/shares/"+share).Fails(410, "SHARE_LIMIT_REACHED")
-			bodyIs(t, visitor.In(t).Get(voucher(visitor.In(t), share)).OK(200), text)
-			bodyIs(t, visitor.In(t).Get("/api/shares/"+share+"/preview").OK(200), text)
+			wantBody(t, visitor.In(t).Get(shareDownload(visitor.In(t), share)).OK(200), text)
+			wantBody(t, visitor.In(t).Get("/api/shares/"+share+"/preview").OK(200), text)
 		})
 		t.Run("password", func(t *testing.T) {
-			share := handOut(alice.In(t), file, m{"password": "of the share"})
-			guest, other := l.Client(t), handOut(alice.In(t), file, m{"password": "of the share"})
+			share := shareEntry(alice.In(t), file, m{"password": "of the share"})
+			guest, other := l.Client(t), shareEntry(alice.In(t), file, m{"password": "of the share"})
 			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
-			giveToShare(guest, other, "of the share")
+			unlockShare(guest, other, "of the share")
 			guest.Cookies["share_auth_"+share] = guest.Cookies["share_auth_"+other] // abuse case C46
 			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
-			giveToShare(guest, share, "of the share")
-			address := voucher(guest, share)
-			bodyIs(t, visitor.In(t).Get(address).OK(200), text) // the token carries the proof
-			address = voucher(guest, share)
+			unlockShare(guest, share, "of the share")
+			address := shareDownload(guest, share)
+			wantBody(t, visitor.In(t).Get(address).OK(200), text) // the token carries the proof
+			address = shareDownload(guest, share)
 			alice.In(t).Patch("/api/shares/"+share, m{"password": "of the share"}).OK(200) // abuse case C81: another one, though it sounds the same
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			guest.Get(address).Fails(401, "INVALID_TOKEN")
 			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
 			alice.In(t).Patch("/api/shares/"+share, m{"password": nil}).OK(200)
-			bodyIs(t, visitor.In(t).Get(address).OK(200), text)
+			wantBody(t, visitor.In(t).Get(address).OK(200), text)
 		})
 		t.Run("which refusal", func(t *testing.T) {
 			visitor, all := visitor.In(t), m{"allowDownload": false, "password": "of the share", "maxDownloads": 1}
 			for _, id := range []string{"none", "abcdefghijkl", "%00", "%ff", strings.Repeat("x", 4000), file} {
 				visitor.Get("/api/shares/"+id+"/download").Fails(404, "NOT_FOUND")
 			}
-			ends := handOut(alice.In(t), file, all, m{"expiresIn": 60})
-			gone := handOut(alice.In(t), file, all)
+			ends := shareEntry(alice.In(t), file, all, m{"expiresIn": 60})
+			gone := shareEntry(alice.In(t), file, all)
 			alice.In(t).Delete("/api/shares/" + gone).OK(200)
 			visitor.Get("/api/shares/"+gone+"/download").Fails(410, "SHARE_REVOKED")
-			off := handOut(alice.In(t), file, all)
+			off := shareEntry(alice.In(t), file, all)
 			visitor.Get("/api/shares/"+off+"/download").Fails(403, "FORBIDDEN")
-			change(t, l, "UPDATE shares SET allow_download = TRUE, download_count = 1 WHERE id = $1", off)
+			execAndRaiseVersion(t, l, "UPDATE shares SET allow_download = TRUE, download_count = 1 WHERE id = $1", off)
 			visitor.Get("/api/shares/"+off+"/download").Fails(401, "INVALID_PASSWORD")
 			guest := l.Client(t)
-			giveToShare(guest, off, "of the share")
+			unlockShare(guest, off, "of the share")
 			guest.Get("/api/shares/"+off+"/download").Fails(410, "SHARE_LIMIT_REACHED")
-			brief := handOut(alice.In(t), file, m{"expiresIn": 60})
-			address := voucher(visitor, brief)
+			brief := shareEntry(alice.In(t), file, m{"expiresIn": 60})
+			address := shareDownload(visitor, brief)
 			l.Clock.Advance(time.Minute - time.Millisecond)
 			visitor.Head(address).OK(200)
 			visitor.Get("/api/shares/" + brief + "/download").OK(200)
@@ -174,17 +174,17 @@ func TestShareDownload(t *testing.T) {
 			visitor.Get(address).Fails(401, "INVALID_TOKEN") // it ends with the share
 		})
 		t.Run("fifteen minutes", func(t *testing.T) {
-			share := handOut(l.SignIn(t, "alice", "password of alice"), file)
-			early, late := voucher(visitor.In(t), share), voucher(visitor.In(t), share)
+			share := shareEntry(l.SignIn(t, "alice", "password of alice"), file)
+			early, late := shareDownload(visitor.In(t), share), shareDownload(visitor.In(t), share)
 			l.Clock.Advance(15*time.Minute - time.Millisecond)
 			visitor.In(t).Get(early).OK(200)
 			l.Clock.Advance(time.Millisecond)
 			visitor.In(t).Get(late).Fails(401, "INVALID_TOKEN")
-			downloads(t, visitor, share, 1)
+			checkDownloadCount(t, visitor, share, 1)
 		})
 		t.Run("how many addresses", func(t *testing.T) {
 			l.Apps = l.Apps[:1] // what is counted in one process, without the store that replicas share
-			share := handOut(l.SignIn(t, "alice", "password of alice"), file)
+			share := shareEntry(l.SignIn(t, "alice", "password of alice"), file)
 			visitor := visitor.In(t)
 			for range 1000 {
 				visitor.Get("/api/shares/" + share + "/download").OK(200)
@@ -193,7 +193,7 @@ func TestShareDownload(t *testing.T) {
 			if after := r.Header.Get("Retry-After"); after == "" || after == "0" {
 				t.Errorf("Retry-After %q", after)
 			}
-			visitor.Get("/api/shares/" + handOut(l.SignIn(t, "alice", "password of alice"), file) + "/download").OK(200)
+			visitor.Get("/api/shares/" + shareEntry(l.SignIn(t, "alice", "password of alice"), file) + "/download").OK(200)
 		})
 	})
 }
@@ -209,7 +209,7 @@ func TestShareDownloadRaces(t *testing.T) {
 		alice.Upload("/home/alice/folder", "data.txt", []byte(text))
 		check := func(t *testing.T, replies []*apptest.Reply, bodies, others int) {
 			t.Helper()
-			count := statuses(t, replies)
+			count := countStatuses(t, replies)
 			if count[200] != bodies || count[others] != len(replies)-bodies {
 				t.Errorf("answers %v", count)
 			}
@@ -220,29 +220,29 @@ func TestShareDownloadRaces(t *testing.T) {
 			}
 		}
 		for range 3 {
-			share := handOut(alice, file)
-			address := voucher(visitor, share)
-			check(t, atOnce(t, visitor, 50, func(c *apptest.Client, _ int) *apptest.Reply { return c.Get(address) }), 1, 401)
-			downloads(t, visitor, share, 1)
+			share := shareEntry(alice, file)
+			address := shareDownload(visitor, share)
+			check(t, runConcurrently(t, visitor, 50, func(c *apptest.Client, _ int) *apptest.Reply { return c.Get(address) }), 1, 401)
+			checkDownloadCount(t, visitor, share, 1)
 		}
 		for _, limit := range []int{1, 7} {
-			share := handOut(alice, file, m{"maxDownloads": limit})
+			share := shareEntry(alice, file, m{"maxDownloads": limit})
 			var addresses []string
 			for range 50 {
-				addresses = append(addresses, voucher(visitor, share))
+				addresses = append(addresses, shareDownload(visitor, share))
 			}
-			check(t, atOnce(t, visitor, 50, func(c *apptest.Client, i int) *apptest.Reply { return c.Get(addresses[i]) }), limit, 410)
-			downloads(t, visitor, share, int64(limit))
+			check(t, runConcurrently(t, visitor, 50, func(c *apptest.Client, i int) *apptest.Reply { return c.Get(addresses[i]) }), limit, 410)
+			checkDownloadCount(t, visitor, share, int64(limit))
 		}
-		share := handOut(alice, folder, m{"maxDownloads": 1})
-		one, two := voucher(visitor, share), voucher(visitor, share)
-		check(t, atOnce(t, visitor, 2, func(c *apptest.Client, i int) *apptest.Reply { return c.Get([]string{one, two}[i]) }), 1, 410)
-		downloads(t, visitor, share, 1)
+		share := shareEntry(alice, folder, m{"maxDownloads": 1})
+		one, two := shareDownload(visitor, share), shareDownload(visitor, share)
+		check(t, runConcurrently(t, visitor, 2, func(c *apptest.Client, i int) *apptest.Reply { return c.Get([]string{one, two}[i]) }), 1, 410)
+		checkDownloadCount(t, visitor, share, 1)
 	})
 }
 
 // Abuse case C86: whatever ends a share ends the tokens that are out, and so does what takes the right from its creator.
-func TestShareTokensEnd(t *testing.T) {
+func TestShareTokensEndWithShare(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
@@ -291,40 +291,40 @@ func TestShareTokensEnd(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				owner := l.User(t, who)
 				file := owner.Upload("/home/"+who, "data.txt", []byte(text))
-				share := handOut(owner, file)
-				address := voucher(visitor.In(t), share)
+				share := shareEntry(owner, file)
+				address := shareDownload(visitor.In(t), share)
 				etag := visitor.In(t).Head(address).OK(200).Header.Get("ETag")
 				c.act(t, owner, who, file, share)
 				for _, header := range [][]string{nil, {"Range", "bytes=0-3"}, {"If-None-Match", etag}} {
 					r := visitor.In(t).Get(address, header...).Fails(c.status, c.code)
-					headerIs(t, r, "ETag", "")
-					headerIs(t, r, "Content-Disposition", "")
-					status(t, "HEAD", visitor.In(t).Head(address, header...), c.status, "")
+					wantHeader(t, r, "ETag", "")
+					wantHeader(t, r, "Content-Disposition", "")
+					wantStatus(t, "HEAD", visitor.In(t).Head(address, header...), c.status, "")
 				}
 				if c.undo != nil {
 					c.undo(t, owner, who, file, share)
-					bodyIs(t, visitor.In(t).Get(address).OK(200), text)
+					wantBody(t, visitor.In(t).Get(address).OK(200), text)
 				}
 			})
 		}
 		t.Run("a password given elsewhere", func(t *testing.T) { // what the cookie unlocked proves counts for no share
 			folder := mkdir(admin.In(t), "/public", "given")
 			file := admin.In(t).Upload("/public/given", "a.txt", []byte(text))
-			address := voucher(visitor.In(t), handOut(admin.In(t), file))
-			guard(admin.In(t), folder, "open sesame")
+			address := shareDownload(visitor.In(t), shareEntry(admin.In(t), file))
+			setAccessPassword(admin.In(t), folder, "open sesame")
 			guest := l.Client(t)
 			unlock(guest, "/public/given", "open sesame").OK(200)
-			bodyIs(t, guest.Get("/public/given/a.txt").OK(200), text)
+			wantBody(t, guest.Get("/public/given/a.txt").OK(200), text)
 			guest.Get(address).Fails(403, "PASSWORD_REQUIRED")
-			status(t, "HEAD", guest.Head(address), 403, "")
+			wantStatus(t, "HEAD", guest.Head(address), 403, "")
 		})
 		t.Run("renamed and moved", func(t *testing.T) { // it goes on with the file
 			owner := l.User(t, "mover")
 			file := owner.Upload("/home/mover", "data.txt", []byte(text))
-			address := voucher(visitor.In(t), handOut(owner, file))
+			address := shareDownload(visitor.In(t), shareEntry(owner, file))
 			mkdir(owner, "/home/mover", "there")
 			owner.Post("/api/files/"+file+"/move", m{"targetPath": "/home/mover/there", "newName": "other.txt"}).OK(200)
-			headerIs(t, visitor.In(t).Get(address).OK(200), "Content-Disposition", `attachment; filename="other.txt"`)
+			wantHeader(t, visitor.In(t).Get(address).OK(200), "Content-Disposition", `attachment; filename="other.txt"`)
 		})
 	})
 }
@@ -332,6 +332,6 @@ func TestShareTokensEnd(t *testing.T) {
 // setStatus changes the status of an account as its administration does.
 func setStatus(t *testing.T, l *apptest.Larder, name, to string) {
 	t.Helper()
-	change(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $2", to, name)
-	change(t, l, "UPDATE versions SET value = value + 1 WHERE name = 'config'")
+	execAndRaiseVersion(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $2", to, name)
+	execAndRaiseVersion(t, l, "UPDATE versions SET value = value + 1 WHERE name = 'config'")
 }

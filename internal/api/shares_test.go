@@ -13,8 +13,8 @@ import (
 
 var shareID = regexp.MustCompile(`^[A-Za-z0-9]{12}$`)
 
-// newShare shares a file and returns the share's id.
-func newShare(c *apptest.Client, file string, more ...m) string {
+// shareFile shares a file and returns the share's id.
+func shareFile(c *apptest.Client, file string, more ...m) string {
 	body := m{"fileId": file}
 	for _, fields := range more {
 		for name, value := range fields {
@@ -24,12 +24,12 @@ func newShare(c *apptest.Client, file string, more ...m) string {
 	return c.Post("/api/shares/", body).OK(201).Text("share.id")
 }
 
-// seen visits a share.
-func seen(c *apptest.Client, id string) *apptest.Reply { return c.Get("/api/shares/" + id) }
+// visitShare visits a share.
+func visitShare(c *apptest.Client, id string) *apptest.Reply { return c.Get("/api/shares/" + id) }
 
-func idOfUser(c *apptest.Client) string { return c.Get("/api/auth/me").OK(200).Text("user.id") }
+func callerID(c *apptest.Client) string { return c.Get("/api/auth/me").OK(200).Text("user.id") }
 
-var visitedFields = []string{
+var shareFields = []string{
 	"id", "title", "creatorName", "file", "allowPreview", "allowDownload", "expiresAt", "requiresPassword", "viewCount", "maxViews", "downloadCount", "maxDownloads",
 }
 
@@ -40,8 +40,8 @@ func TestShare(t *testing.T) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		file := alice.Upload("/home/alice", "cat.png", []byte("meow"))
 		made := alice.Post("/api/shares/", m{"fileId": file}).OK(201)
-		fields(t, "data", object(t, made.Body)["data"], "share")
-		fields(t, "share", made.Value("share"), "id", "url", "expiresAt", "createdAt", "passwordProtected", "allowPreview", "allowDownload")
+		wantFields(t, "data", parseObject(t, made.Body)["data"], "share")
+		wantFields(t, "share", made.Value("share"), "id", "url", "expiresAt", "createdAt", "passwordProtected", "allowPreview", "allowDownload")
 		id := made.Text("share.id")
 		if !shareID.MatchString(id) {
 			t.Errorf("the id is %s", id)
@@ -50,47 +50,47 @@ func TestShare(t *testing.T) {
 		for field, want := range (m{
 			"url": "http://larder.test/share/" + id, "expiresAt": nil, "createdAt": now, "passwordProtected": false, "allowPreview": true, "allowDownload": true,
 		}) {
-			equal(t, field, made.Value("share."+field), want)
+			wantJSON(t, field, made.Value("share."+field), want)
 		}
 
-		first := seen(visitor, id).OK(200)
-		fields(t, "data of the visit", object(t, first.Body)["data"], "share")
-		fields(t, "the visited share", first.Value("share"), visitedFields...)
-		equal(t, "share", first.Value("share"), m{
+		first := visitShare(visitor, id).OK(200)
+		wantFields(t, "data of the visit", parseObject(t, first.Body)["data"], "share")
+		wantFields(t, "the visited share", first.Value("share"), shareFields...)
+		wantJSON(t, "share", first.Value("share"), m{
 			"id": id, "title": "cat.png", "creatorName": "alice", "file": m{"id": file, "name": "cat.png", "path": "/", "type": "file", "size": 4, "mimeType": "image/png"},
 			"allowPreview": true, "allowDownload": true, "expiresAt": nil, "requiresPassword": false, "viewCount": 1, "maxViews": nil, "downloadCount": 0, "maxDownloads": nil,
 		})
-		equal(t, "the second view", seen(visitor, id).OK(200).Value("share.viewCount"), 2)
-		status(t, "HEAD", visitor.Head("/api/shares/"+id), 200, "")
+		wantJSON(t, "the second view", visitShare(visitor, id).OK(200).Value("share.viewCount"), 2)
+		wantStatus(t, "HEAD", visitor.Head("/api/shares/"+id), 200, "")
 		for what, c := range map[string]*apptest.Client{
 			"a stale cookie": withCookie(l.Client(t), "auth_token", "junk"), "the creator": alice, "a key": alice.Key(m{}),
 		} {
-			status(t, what, seen(c, id), 200, "")
+			wantStatus(t, what, visitShare(c, id), 200, "")
 		}
-		equal(t, "views, HEAD not among them", seen(visitor, id).OK(200).Value("share.viewCount"), 6)
+		wantJSON(t, "views, HEAD not among them", visitShare(visitor, id).OK(200).Value("share.viewCount"), 6)
 
 		full := alice.Post("/api/shares", m{
 			"fileId": file, "title": "  <b>Cat</b> ", "expiresIn": 60, "maxViews": 2, "maxDownloads": 7, "allowPreview": false, "allowDownload": false,
 		}).OK(201)
-		equal(t, "expiresAt", full.Value("share.expiresAt"), now+60000)
-		view := seen(visitor, full.Text("share.id")).OK(200)
+		wantJSON(t, "expiresAt", full.Value("share.expiresAt"), now+60000)
+		view := visitShare(visitor, full.Text("share.id")).OK(200)
 		for field, want := range (m{
 			"title": "  <b>Cat</b> ", "expiresAt": now + 60000, "maxViews": 2, "maxDownloads": 7, "allowPreview": false, "allowDownload": false, "viewCount": 1,
 		}) {
-			equal(t, field, view.Value("share."+field), want)
+			wantJSON(t, field, view.Value("share."+field), want)
 		}
 		for _, blank := range []string{"", "  ", "\u3000"} {
-			unnamed := newShare(alice, file, m{"title": blank})
-			equal(t, "a blank title", seen(visitor, unnamed).OK(200).Value("share.title"), "cat.png")
+			unnamed := shareFile(alice, file, m{"title": blank})
+			wantJSON(t, "a blank title", visitShare(visitor, unnamed).OK(200).Value("share.title"), "cat.png")
 			alice.Patch("/api/shares/"+unnamed, m{"title": "Cat"}).OK(200)
-			equal(t, "a title made blank", alice.Patch("/api/shares/"+unnamed, m{"title": blank}).OK(200).Value("share.title"), "cat.png")
+			wantJSON(t, "a title made blank", alice.Patch("/api/shares/"+unnamed, m{"title": blank}).OK(200).Value("share.title"), "cat.png")
 		}
-		status(t, "no such share", seen(visitor, "abcdefghijkl"), 404, "NOT_FOUND")
-		status(t, "a long id", seen(visitor, strings.Repeat("a", 5000)), 404, "NOT_FOUND")
+		wantStatus(t, "no such share", visitShare(visitor, "abcdefghijkl"), 404, "NOT_FOUND")
+		wantStatus(t, "a long id", visitShare(visitor, strings.Repeat("a", 5000)), 404, "NOT_FOUND")
 
 		folder := mkdir(alice, "/home/alice", "trip")
-		view = seen(visitor, newShare(alice, folder)).OK(200)
-		equal(t, "a folder", view.Value("share.file"), m{"id": folder, "name": "trip", "path": "/", "type": "folder", "size": 0})
+		view = visitShare(visitor, shareFile(alice, folder)).OK(200)
+		wantJSON(t, "a folder", view.Value("share.file"), m{"id": folder, "name": "trip", "path": "/", "type": "folder", "size": 0})
 	})
 }
 
@@ -145,12 +145,12 @@ func TestShareRefuses(t *testing.T) {
 			body[name] = value
 		}
 		code := map[int]string{400: "VALIDATION_ERROR", 404: "NOT_FOUND"}[row.status]
-		status(t, row.name, alice.Post("/api/shares/", body), row.status, code)
+		wantStatus(t, row.name, alice.Post("/api/shares/", body), row.status, code)
 	}
-	status(t, "somebody else's file", bob.Post("/api/shares/", m{"fileId": file}), 403, "FORBIDDEN")
-	status(t, "a visitor", l.Client(t).Post("/api/shares/", m{"fileId": file}), 401, "UNAUTHORIZED")
-	status(t, "a key", alice.Key(m{}).Post("/api/shares/", m{"fileId": file}), 401, "UNAUTHORIZED")
-	equal(t, "what bob has", bob.Get("/api/shares/").OK(200).Value("items"), []string{})
+	wantStatus(t, "somebody else's file", bob.Post("/api/shares/", m{"fileId": file}), 403, "FORBIDDEN")
+	wantStatus(t, "a visitor", l.Client(t).Post("/api/shares/", m{"fileId": file}), 401, "UNAUTHORIZED")
+	wantStatus(t, "a key", alice.Key(m{}).Post("/api/shares/", m{"fileId": file}), 401, "UNAUTHORIZED")
+	wantJSON(t, "what bob has", bob.Get("/api/shares/").OK(200).Value("items"), []string{})
 }
 
 // The status of a share (specification: Share status), and in which order its ends are told.
@@ -160,66 +160,66 @@ func TestShareEnds(t *testing.T) {
 		alice, admin, visitor := l.User(t, "alice"), l.Admin(t), l.Client(t)
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
 		t.Run("expired", func(t *testing.T) {
-			id := newShare(alice, file, m{"expiresIn": 60, "maxViews": 1})
-			seen(visitor, id).OK(200)
+			id := shareFile(alice, file, m{"expiresIn": 60, "maxViews": 1})
+			visitShare(visitor, id).OK(200)
 			l.Clock.Advance(time.Minute - time.Millisecond)
-			status(t, "the limit", seen(visitor, id), 410, "SHARE_LIMIT_REACHED")
-			status(t, "the limit, by HEAD", visitor.Head("/api/shares/"+id), 410, "")
+			wantStatus(t, "the limit", visitShare(visitor, id), 410, "SHARE_LIMIT_REACHED")
+			wantStatus(t, "the limit, by HEAD", visitor.Head("/api/shares/"+id), 410, "")
 			l.Clock.Advance(time.Millisecond)
-			status(t, "both", seen(visitor, id), 410, "SHARE_EXPIRED")
-			status(t, "verify", visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}), 410, "SHARE_EXPIRED")
+			wantStatus(t, "both", visitShare(visitor, id), 410, "SHARE_EXPIRED")
+			wantStatus(t, "verify", visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}), 410, "SHARE_EXPIRED")
 			alice.Delete("/api/shares/" + id).OK(200)
-			status(t, "all three", seen(visitor, id), 410, "SHARE_REVOKED")
+			wantStatus(t, "all three", visitShare(visitor, id), 410, "SHARE_REVOKED")
 		})
 		t.Run("revoked", func(t *testing.T) {
-			id := newShare(alice, file)
-			status(t, "by another user", l.User(t, "bob").Delete("/api/shares/"+id), 404, "NOT_FOUND")
-			status(t, "by an administrator, as if it were theirs", admin.Delete("/api/shares/"+id), 404, "NOT_FOUND")
-			seen(visitor, id).OK(200)
+			id := shareFile(alice, file)
+			wantStatus(t, "by another user", l.User(t, "bob").Delete("/api/shares/"+id), 404, "NOT_FOUND")
+			wantStatus(t, "by an administrator, as if it were theirs", admin.Delete("/api/shares/"+id), 404, "NOT_FOUND")
+			visitShare(visitor, id).OK(200)
 			for range 2 {
-				equal(t, "data", object(t, alice.Delete("/api/shares/"+id).OK(200).Body)["data"], nil)
+				wantJSON(t, "data", parseObject(t, alice.Delete("/api/shares/"+id).OK(200).Body)["data"], nil)
 			}
-			status(t, "a view", seen(visitor, id), 410, "SHARE_REVOKED")
-			status(t, "verify", visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}), 410, "SHARE_REVOKED")
-			status(t, "no such share", alice.Delete("/api/shares/abcdefghijkl"), 404, "NOT_FOUND")
+			wantStatus(t, "a view", visitShare(visitor, id), 410, "SHARE_REVOKED")
+			wantStatus(t, "verify", visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}), 410, "SHARE_REVOKED")
+			wantStatus(t, "no such share", alice.Delete("/api/shares/abcdefghijkl"), 404, "NOT_FOUND")
 		})
 		t.Run("renamed, moved, deleted", func(t *testing.T) {
 			file := alice.Upload("/home/alice", "b.txt", []byte("x"))
-			id := newShare(alice, file)
+			id := shareFile(alice, file)
 			alice.Put("/api/files/"+file, m{"name": "c.txt"}).OK(200)
 			mkdir(alice, "/home/alice", "deep")
 			alice.Post("/api/files/"+file+"/move", m{"targetPath": "/home/alice/deep"}).OK(200)
-			view := seen(visitor, id).OK(200)
-			equal(t, "name", view.Value("share.file.name"), "c.txt")
-			equal(t, "path", view.Value("share.file.path"), "/") // abuse case C39
+			view := visitShare(visitor, id).OK(200)
+			wantJSON(t, "name", view.Value("share.file.name"), "c.txt")
+			wantJSON(t, "path", view.Value("share.file.path"), "/") // abuse case C39
 			alice.Delete("/api/files/" + file).OK(200)
-			status(t, "deleted", seen(visitor, id), 404, "NOT_FOUND")
-			status(t, "deleted, and changed", alice.Patch("/api/shares/"+id, m{"title": "x"}), 404, "NOT_FOUND")
+			wantStatus(t, "deleted", visitShare(visitor, id), 404, "NOT_FOUND")
+			wantStatus(t, "deleted, and changed", alice.Patch("/api/shares/"+id, m{"title": "x"}), 404, "NOT_FOUND")
 			l.Sweep()
 			l.Sweep()
-			equal(t, "what is kept of it", count(t, l, "SELECT COUNT(*) FROM shares WHERE id = $1", id), 0)
+			wantJSON(t, "what is kept of it", queryCount(t, l, "SELECT COUNT(*) FROM shares WHERE id = $1", id), 0)
 		})
 		for _, what := range []string{"disabled", "banned"} {
 			t.Run("creator "+what, func(t *testing.T) { // abuse case C86
 				name := "eve" + what[:3]
 				eve := l.User(t, name)
-				id := newShare(eve, eve.Upload("/home/"+name, "a.txt", []byte("x")))
-				seen(visitor, id).OK(200)
-				change(t, l, "UPDATE users SET status = $1 WHERE username = $2", what, name)
-				status(t, "a view", seen(visitor, id), 410, "SHARE_REVOKED")
-				change(t, l, "UPDATE users SET status = 'active' WHERE username = $1", name)
-				seen(visitor, id).OK(200)
+				id := shareFile(eve, eve.Upload("/home/"+name, "a.txt", []byte("x")))
+				visitShare(visitor, id).OK(200)
+				execAndRaiseVersion(t, l, "UPDATE users SET status = $1 WHERE username = $2", what, name)
+				wantStatus(t, "a view", visitShare(visitor, id), 410, "SHARE_REVOKED")
+				execAndRaiseVersion(t, l, "UPDATE users SET status = 'active' WHERE username = $1", name)
+				visitShare(visitor, id).OK(200)
 			})
 		}
 		t.Run("right lost", func(t *testing.T) {
-			id := newShare(alice, file)
+			id := shareFile(alice, file)
 			for _, permission := range []string{"share", "read"} {
-				rule := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "userId": idOfUser(alice), "permissions": []string{permission}})
-				status(t, "without "+permission, seen(visitor, id), 410, "SHARE_REVOKED")
-				status(t, "a new one without "+permission, alice.Post("/api/shares/", m{"fileId": file}), 403, "FORBIDDEN")
-				status(t, "changed without "+permission, alice.Patch("/api/shares/"+id, m{"title": "x"}), 403, "FORBIDDEN")
+				rule := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "userId": callerID(alice), "permissions": []string{permission}})
+				wantStatus(t, "without "+permission, visitShare(visitor, id), 410, "SHARE_REVOKED")
+				wantStatus(t, "a new one without "+permission, alice.Post("/api/shares/", m{"fileId": file}), 403, "FORBIDDEN")
+				wantStatus(t, "changed without "+permission, alice.Patch("/api/shares/"+id, m{"title": "x"}), 403, "FORBIDDEN")
 				admin.Delete("/api/admin/rules/" + rule).OK(200)
-				seen(visitor, id).OK(200)
+				visitShare(visitor, id).OK(200)
 			}
 		})
 	})
@@ -231,36 +231,36 @@ func TestShareWithoutDownload(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
 		file := admin.Upload("/uploads", "a.png", []byte("x"))
-		me := idOfUser(alice)
+		me := callerID(alice)
 		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me, "permissions": []string{"read", "share"}})
 		made := alice.Post("/api/shares/", m{"fileId": file, "allowDownload": true, "allowPreview": true}).OK(201)
-		equal(t, "allowDownload", made.Value("share.allowDownload"), false)
-		equal(t, "allowPreview", made.Value("share.allowPreview"), false)
+		wantJSON(t, "allowDownload", made.Value("share.allowDownload"), false)
+		wantJSON(t, "allowPreview", made.Value("share.allowPreview"), false)
 		id := made.Text("share.id")
-		equal(t, "allowDownload, asked for again", alice.Patch("/api/shares/"+id, m{"allowDownload": true}).OK(200).Value("share.allowDownload"), false)
+		wantJSON(t, "allowDownload, asked for again", alice.Patch("/api/shares/"+id, m{"allowDownload": true}).OK(200).Value("share.allowDownload"), false)
 
 		more := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me, "permissions": []string{"download"}})
-		both := newShare(alice, file)
-		equal(t, "with the right", seen(visitor, both).OK(200).Value("share.allowDownload"), true)
+		both := shareFile(alice, file)
+		wantJSON(t, "with the right", visitShare(visitor, both).OK(200).Value("share.allowDownload"), true)
 		admin.Delete("/api/admin/rules/" + more).OK(200)
-		view := seen(visitor, both).OK(200)
-		equal(t, "the right lost: allowDownload", view.Value("share.allowDownload"), false)
-		equal(t, "the right lost: allowPreview", view.Value("share.allowPreview"), false)
+		view := visitShare(visitor, both).OK(200)
+		wantJSON(t, "the right lost: allowDownload", view.Value("share.allowDownload"), false)
+		wantJSON(t, "the right lost: allowPreview", view.Value("share.allowPreview"), false)
 	})
 }
 
 // Rules with addresses are about the visitor's: whoever shares takes nobody where they could not go from there.
-func TestShareByAddress(t *testing.T) {
+func TestShareChecksVisitorsAddress(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		file := admin.Upload("/uploads", "a.png", []byte("x"))
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": idOfUser(alice), "permissions": []string{"read", "share", "download"}, "allowedIps": []string{"127.0.0.0/8", "192.0.2.0/24"}})
-		id := newShare(alice, file)
+		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice), "permissions": []string{"read", "share", "download"}, "allowedIps": []string{"127.0.0.0/8", "192.0.2.0/24"}})
+		id := shareFile(alice, file)
 		from := func(ip string) *apptest.Reply { return l.Client(t).Get("/api/shares/"+id, "X-Forwarded-For", ip) }
-		status(t, "from inside", from("192.0.2.7"), 200, "")
-		status(t, "from outside", from("198.51.100.7"), 410, "SHARE_REVOKED")
-		status(t, "from inside again", from("192.0.2.7"), 200, "")
+		wantStatus(t, "from inside", from("192.0.2.7"), 200, "")
+		wantStatus(t, "from outside", from("198.51.100.7"), 410, "SHARE_REVOKED")
+		wantStatus(t, "from inside again", from("192.0.2.7"), 200, "")
 	}, apptest.TrustLoopback)
 }
 
@@ -269,42 +269,42 @@ func TestChangeShare(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
-		id := newShare(alice, alice.Upload("/home/alice", "a.txt", []byte("x")), m{"title": "mine", "expiresIn": 60, "maxViews": 1})
+		id := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")), m{"title": "mine", "expiresIn": 60, "maxViews": 1})
 		patch := func(body m) *apptest.Reply { return alice.Patch("/api/shares/"+id, body) }
 		listed := alice.Get("/api/shares/").OK(200).Value("items.0")
-		equal(t, "an empty change", patch(m{}).OK(200).Value("share"), listed)
-		seen(visitor, id).OK(200)
-		status(t, "viewed", seen(visitor, id), 410, "SHARE_LIMIT_REACHED")
-		equal(t, "maxViews", patch(m{"maxViews": 2}).OK(200).Value("share.maxViews"), 2)
-		equal(t, "viewed once more", seen(visitor, id).OK(200).Value("share.viewCount"), 2)
-		status(t, "viewed twice", seen(visitor, id), 410, "SHARE_LIMIT_REACHED")
+		wantJSON(t, "an empty change", patch(m{}).OK(200).Value("share"), listed)
+		visitShare(visitor, id).OK(200)
+		wantStatus(t, "viewed", visitShare(visitor, id), 410, "SHARE_LIMIT_REACHED")
+		wantJSON(t, "maxViews", patch(m{"maxViews": 2}).OK(200).Value("share.maxViews"), 2)
+		wantJSON(t, "viewed once more", visitShare(visitor, id).OK(200).Value("share.viewCount"), 2)
+		wantStatus(t, "viewed twice", visitShare(visitor, id), 410, "SHARE_LIMIT_REACHED")
 		l.Clock.Advance(2 * time.Minute)
-		status(t, "expired", seen(visitor, id), 410, "SHARE_EXPIRED")
-		equal(t, "limits off", patch(m{"maxViews": nil, "maxDownloads": 3}).OK(200).Value("share.status"), "expired")
-		status(t, "still expired", seen(visitor, id), 410, "SHARE_EXPIRED")
+		wantStatus(t, "expired", visitShare(visitor, id), 410, "SHARE_EXPIRED")
+		wantJSON(t, "limits off", patch(m{"maxViews": nil, "maxDownloads": 3}).OK(200).Value("share.status"), "expired")
+		wantStatus(t, "still expired", visitShare(visitor, id), 410, "SHARE_EXPIRED")
 		again := patch(m{"expiresIn": 60, "title": nil, "allowPreview": false}).OK(200)
-		equal(t, "status", again.Value("share.status"), "active")
-		equal(t, "expiresAt", again.Value("share.expiresAt"), l.Clock.Now().UnixMilli()+60000)
-		view := seen(visitor, id).OK(200)
+		wantJSON(t, "status", again.Value("share.status"), "active")
+		wantJSON(t, "expiresAt", again.Value("share.expiresAt"), l.Clock.Now().UnixMilli()+60000)
+		view := visitShare(visitor, id).OK(200)
 		for field, want := range (m{"title": "a.txt", "maxViews": nil, "maxDownloads": 3, "allowPreview": false, "allowDownload": true, "viewCount": 3}) {
-			equal(t, field, view.Value("share."+field), want)
+			wantJSON(t, field, view.Value("share."+field), want)
 		}
-		equal(t, "no end", patch(m{"expiresIn": nil}).OK(200).Value("share.expiresAt"), nil)
+		wantJSON(t, "no end", patch(m{"expiresIn": nil}).OK(200).Value("share.expiresAt"), nil)
 		for what, body := range map[string]m{
 			"an empty password": {"password": ""}, "129 characters": {"password": strings.Repeat("x", 129)}, "expiresIn 59": {"expiresIn": 59}, "expiresIn 0": {"expiresIn": 0},
 			"more than a year": {"expiresIn": 31536001}, "maxViews 0": {"maxViews": 0}, "maxDownloads -1": {"maxDownloads": -1}, "maxViews 1000000001": {"maxViews": 1000000001},
 			"201 characters": {"title": strings.Repeat("x", 201)}, "a line break": {"title": "a\nb"},
 		} {
-			status(t, what, patch(body), 400, "VALIDATION_ERROR")
+			wantStatus(t, what, patch(body), 400, "VALIDATION_ERROR")
 		}
 		for what, body := range map[string]m{"a year": {"expiresIn": 31536000}, "200 characters": {"title": strings.Repeat("x", 200)}, "maxViews 1000000000": {"maxViews": 1000000000}} {
-			status(t, what, patch(body), 200, "")
+			wantStatus(t, what, patch(body), 200, "")
 		}
-		status(t, "somebody else's", l.User(t, "bob").Patch("/api/shares/"+id, m{"title": "bob's"}), 404, "NOT_FOUND")
-		status(t, "an administrator", l.Admin(t).Patch("/api/shares/"+id, m{"title": "the admin's"}), 404, "NOT_FOUND")
+		wantStatus(t, "somebody else's", l.User(t, "bob").Patch("/api/shares/"+id, m{"title": "bob's"}), 404, "NOT_FOUND")
+		wantStatus(t, "an administrator", l.Admin(t).Patch("/api/shares/"+id, m{"title": "the admin's"}), 404, "NOT_FOUND")
 		alice.Delete("/api/shares/" + id).OK(200)
-		status(t, "a revoked one", patch(m{"expiresIn": 3600}), 409, "OPERATION_FAILED")
-		status(t, "revoked for good", seen(visitor, id), 410, "SHARE_REVOKED")
+		wantStatus(t, "a revoked one", patch(m{"expiresIn": 3600}), 409, "OPERATION_FAILED")
+		wantStatus(t, "revoked for good", visitShare(visitor, id), 410, "SHARE_REVOKED")
 	})
 }
 
@@ -314,9 +314,9 @@ func TestShareRaces(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
-		id := newShare(alice, file, m{"maxViews": 3})
-		replies := atOnce(t, visitor, 50, func(c *apptest.Client, _ int) *apptest.Reply { return seen(c, id) })
-		got := statuses(t, replies)
+		id := shareFile(alice, file, m{"maxViews": 3})
+		replies := runConcurrently(t, visitor, 50, func(c *apptest.Client, _ int) *apptest.Reply { return visitShare(c, id) })
+		got := countStatuses(t, replies)
 		if got[200] != 3 || got[410] != 47 {
 			t.Errorf("with maxViews 3: %v", got)
 		}
@@ -326,18 +326,18 @@ func TestShareRaces(t *testing.T) {
 				counts[fmt.Sprint(r.Value("share.viewCount"))] = true
 			}
 		}
-		equal(t, "the counts that were told", counts, map[string]bool{"1": true, "2": true, "3": true})
-		equal(t, "viewCount", alice.Get("/api/shares/").OK(200).Value("items.0.viewCount"), 3)
+		wantJSON(t, "the counts that were told", counts, map[string]bool{"1": true, "2": true, "3": true})
+		wantJSON(t, "viewCount", alice.Get("/api/shares/").OK(200).Value("items.0.viewCount"), 3)
 
-		id = newShare(alice, file)
-		replies = atOnce(t, visitor, 40, func(c *apptest.Client, i int) *apptest.Reply {
+		id = shareFile(alice, file)
+		replies = runConcurrently(t, visitor, 40, func(c *apptest.Client, i int) *apptest.Reply {
 			if i == 20 {
 				return alice.In(t).Delete("/api/shares/" + id)
 			}
-			return seen(c, id)
+			return visitShare(c, id)
 		})
-		views := statuses(t, replies)[200] - 1
-		equal(t, "viewCount after a revocation", count(t, l, "SELECT view_count FROM shares WHERE id = $1", id), views)
-		status(t, "afterwards", seen(visitor, id), 410, "SHARE_REVOKED")
+		views := countStatuses(t, replies)[200] - 1
+		wantJSON(t, "viewCount after a revocation", queryCount(t, l, "SELECT view_count FROM shares WHERE id = $1", id), views)
+		wantStatus(t, "afterwards", visitShare(visitor, id), 410, "SHARE_REVOKED")
 	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 }

@@ -19,27 +19,27 @@ func TestPublicSettings(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		for range 2 {
 			reply := l.Client(t).Get("/api/public/settings").OK(200)
-			fields(t, "data", object(t, reply.Body)["data"], "siteTitle", "siteLogo", "siteFavicon", "allowGuestAccess", "allowRegistration", "requireEmailVerification")
-			equal(t, "data", object(t, reply.Body)["data"], M{
+			wantFields(t, "data", parseObject(t, reply.Body)["data"], "siteTitle", "siteLogo", "siteFavicon", "allowGuestAccess", "allowRegistration", "requireEmailVerification")
+			wantJSON(t, "data", parseObject(t, reply.Body)["data"], M{
 				"siteTitle": "Larder", "siteLogo": "", "siteFavicon": "", "allowGuestAccess": true, "allowRegistration": false, "requireEmailVerification": false,
 			})
 		}
 	})
 	registration := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.AllowRegistration = true })
-	equal(t, "allowRegistration as configured", registration.Client(t).Get("/api/public/settings").OK(200).Value("allowRegistration"), true)
+	wantJSON(t, "allowRegistration as configured", registration.Client(t).Get("/api/public/settings").OK(200).Value("allowRegistration"), true)
 }
 
 func TestPublicFeatures(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.CaptchaProvider = "turnstile" })
 	reply := l.Client(t).Get("/api/public/features").OK(200)
-	equal(t, "data", object(t, reply.Body)["data"], M{
+	wantJSON(t, "data", parseObject(t, reply.Body)["data"], M{
 		"enableCaptcha": false, "captchaProvider": "turnstile", "captchaSiteKey": "", "inviteRequired": false, "emailEnabled": false, "freeMode": true,
 	})
 }
 
 // Addresses are made of the configured base, whatever the request says. Abuse case C47.
-func TestForeignHostNamesCountForNothing(t *testing.T) {
+func TestForeignHostHeadersAreIgnored(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.TrustLoopback)
 	admin := l.Admin(t)
@@ -103,7 +103,7 @@ func TestMalformedHTTP(t *testing.T) {
 	}
 	admin := l.Admin(t)
 	for _, path := range []string{"/api/files?path=%zz", "/api/files?path=%ff", "/api/files?path=%00", "/api/files?path=/&page=%zz", "/api/admin/rules?limit=%00"} {
-		status(t, path, admin.Get(path), 400, "VALIDATION_ERROR")
+		wantStatus(t, path, admin.Get(path), 400, "VALIDATION_ERROR")
 	}
 	for _, path := range []string{"/api/files/%00", "/api/files/%ff", "/api/files/jobs/%00", "/api/admin/rules/%ff%00", "/api/keys/%ff", "/api/files/upload/raw/%00", "/api/gateway/download/%00", "/api/i/%ff.png"} {
 		for _, method := range []string{"GET", "PUT", "DELETE", "PATCH"} {

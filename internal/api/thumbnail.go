@@ -125,7 +125,7 @@ func (c *call) serveThumbnail(content files.Content, size string, m manner) erro
 
 func noThumbnail() error { return fault.New(fault.NotFound, "There is no thumbnail of this file.") }
 
-// made is a thumbnail as a source of bytes.
+// countRegistrationRows is a thumbnail as a source of bytes.
 type made struct{ thumb.Thumbnail }
 
 // Check implements source.

@@ -18,10 +18,10 @@ import (
 // photo is a picture that a camera turned by a quarter, and marked with where it was.
 var photo = thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(800, 600)), thumbtest.EXIF(binary.BigEndian, 6))
 
-func thumbOf(id, size string) string { return "/api/files/" + id + "/thumbnail?size=" + size }
+func thumbnailPath(id, size string) string { return "/api/files/" + id + "/thumbnail?size=" + size }
 
-// measured decodes a thumbnail.
-func measured(t *testing.T, r *apptest.Reply) image.Point {
+// thumbnailSize decodes a thumbnail.
+func thumbnailSize(t *testing.T, r *apptest.Reply) image.Point {
 	t.Helper()
 	decoded, _, err := thumbtest.Decode(r.OK(200).Body)
 	if err != nil {
@@ -40,8 +40,8 @@ func TestThumbnail(t *testing.T) {
 			for size, want := range map[string]image.Point{
 				"160": image.Pt(120, 160), "320": image.Pt(240, 320), "640": image.Pt(480, 640), "1280": image.Pt(600, 800), "2048": image.Pt(600, 800),
 			} {
-				r := alice.In(t).Get(thumbOf(id, size))
-				if got := measured(t, r); got != want {
+				r := alice.In(t).Get(thumbnailPath(id, size))
+				if got := thumbnailSize(t, r); got != want {
 					t.Errorf("%s: %v, want %v", size, got, want)
 				}
 				if bytes.Contains(r.Body, []byte(thumbtest.Place)) {
@@ -51,102 +51,102 @@ func TestThumbnail(t *testing.T) {
 			for _, query := range []string{"", "?size=", "?size=0", "?size=161", "?size=0160", "?size=-160", "?size=160px", "?size=1e2", "?size=4096", "?Size=160", "?size=160.0"} {
 				for _, of := range []string{id, "none"} {
 					r := alice.In(t).Get("/api/files/"+of+"/thumbnail"+query).Fails(400, "VALIDATION_ERROR")
-					headerIs(t, r, "ETag", "")
+					wantHeader(t, r, "ETag", "")
 				}
 			}
 		})
 		t.Run("headers", func(t *testing.T) {
-			r := alice.In(t).Get(thumbOf(id, "160")).OK(200)
+			r := alice.In(t).Get(thumbnailPath(id, "160")).OK(200)
 			for name, want := range map[string]string{
 				"Content-Type": "image/jpeg", "Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff", "Content-Disposition": `inline; filename="photo.of-it.jpg"`,
 				"Content-Security-Policy": "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'", "Content-Length": fmt.Sprint(len(r.Body)),
 				"Access-Control-Allow-Origin": "", "Last-Modified": "", "Cross-Origin-Resource-Policy": "",
 			} {
-				headerIs(t, r, name, want)
+				wantHeader(t, r, name, want)
 			}
 			glass := alice.In(t).Upload("/home/alice", "glass.png", thumbtest.PNG(thumbtest.Glass(300, 200)))
-			headerIs(t, alice.In(t).Get(thumbOf(glass, "160")).OK(200), "Content-Type", "image/png")
-			status(t, "a worker", alice.In(t).Get(thumbOf(id, "160"), "Service-Worker", "script"), 403, "FORBIDDEN")
-			alice.In(t).Post(thumbOf(id, "160"), m{}).Fails(405, "METHOD_NOT_ALLOWED")
+			wantHeader(t, alice.In(t).Get(thumbnailPath(glass, "160")).OK(200), "Content-Type", "image/png")
+			wantStatus(t, "a worker", alice.In(t).Get(thumbnailPath(id, "160"), "Service-Worker", "script"), 403, "FORBIDDEN")
+			alice.In(t).Post(thumbnailPath(id, "160"), m{}).Fails(405, "METHOD_NOT_ALLOWED")
 		})
 		t.Run("HEAD", func(t *testing.T) {
 			fresh := alice.In(t).Upload("/home/alice", "head.jpeg", photo)
-			head := alice.In(t).Head(thumbOf(fresh, "160")).OK(200)
-			r := alice.In(t).Get(thumbOf(fresh, "160")).OK(200)
+			head := alice.In(t).Head(thumbnailPath(fresh, "160")).OK(200)
+			r := alice.In(t).Get(thumbnailPath(fresh, "160")).OK(200)
 			for _, name := range []string{"Content-Type", "Content-Length", "ETag", "Cache-Control", "Content-Disposition"} {
-				headerIs(t, head, name, r.Header.Get(name))
+				wantHeader(t, head, name, r.Header.Get(name))
 			}
-			alice.In(t).Head(thumbOf("none", "160")).Fails(404, "NOT_FOUND")
+			alice.In(t).Head(thumbnailPath("none", "160")).Fails(404, "NOT_FOUND")
 		})
 		t.Run("validators", func(t *testing.T) {
-			etag := alice.In(t).Get(thumbOf(id, "160")).OK(200).Header.Get("ETag")
+			etag := alice.In(t).Get(thumbnailPath(id, "160")).OK(200).Header.Get("ETag")
 			for _, value := range []string{etag, "W/" + etag, `"x", ` + etag, "*"} {
-				r := alice.In(t).Get(thumbOf(id, "160"), "If-None-Match", value)
-				status(t, "If-None-Match: "+value, r, 304, "")
-				headerIs(t, r, "Cache-Control", "private, no-cache")
+				r := alice.In(t).Get(thumbnailPath(id, "160"), "If-None-Match", value)
+				wantStatus(t, "If-None-Match: "+value, r, 304, "")
+				wantHeader(t, r, "Cache-Control", "private, no-cache")
 			}
-			alice.In(t).Get(thumbOf(id, "320"), "If-None-Match", etag).OK(200)
+			alice.In(t).Get(thumbnailPath(id, "320"), "If-None-Match", etag).OK(200)
 			alice.In(t).Upload("/home/alice", "photo.of-it.jpeg", thumbtest.PNG(thumbtest.Quarters(320, 320)), m{"conflict": "replace"})
-			if got := measured(t, alice.In(t).Get(thumbOf(id, "160"), "If-None-Match", etag)); got != image.Pt(160, 160) {
+			if got := thumbnailSize(t, alice.In(t).Get(thumbnailPath(id, "160"), "If-None-Match", etag)); got != image.Pt(160, 160) {
 				t.Errorf("of what was replaced: %v", got)
 			}
 		})
 		t.Run("none", func(t *testing.T) {
 			for name, content := range map[string][]byte{
 				"text.png": []byte("just words\n"), "empty.png": nil, "half.jpg": photo[:len(photo)/2], "huge.png": thumbtest.HugePNG(60000, 60000), "huge.gif": thumbtest.HugeGIF(60000, 60000),
-				"drawing.svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="10" height="10"/></svg>`), "video.mp4": []byte(heads["video/mp4"] + "xxxx"),
+				"drawing.svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="10" height="10"/></svg>`), "video.mp4": []byte(fileHeads["video/mp4"] + "xxxx"),
 				"page.png": []byte("<!DOCTYPE html><script>alert(1)</script>"), "paper.pdf": []byte("%PDF-1.7\n"), "noise.jpg": []byte("\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01noise"),
 			} {
 				id := alice.In(t).Upload("/home/alice/none", name, content)
 				for _, header := range [][]string{nil, {"If-None-Match", "*"}, {"Range", "bytes=0-3"}} {
-					r := alice.In(t).Get(thumbOf(id, "160"), header...)
-					status(t, name, r, 404, "NOT_FOUND")
-					headerIs(t, r, "ETag", "")
-					headerIs(t, r, "Content-Disposition", "")
+					r := alice.In(t).Get(thumbnailPath(id, "160"), header...)
+					wantStatus(t, name, r, 404, "NOT_FOUND")
+					wantHeader(t, r, "ETag", "")
+					wantHeader(t, r, "Content-Disposition", "")
 				}
-				status(t, "HEAD of "+name, alice.In(t).Head(thumbOf(id, "160")), 404, "")
+				wantStatus(t, "HEAD of "+name, alice.In(t).Head(thumbnailPath(id, "160")), 404, "")
 			}
 			folder := mkdir(alice.In(t), "/home/alice", "folder")
-			alice.In(t).Get(thumbOf(folder, "160")).Fails(404, "NOT_FOUND")
-			alice.In(t).Get(thumbOf("none", "160")).Fails(404, "NOT_FOUND")
+			alice.In(t).Get(thumbnailPath(folder, "160")).Fails(404, "NOT_FOUND")
+			alice.In(t).Get(thumbnailPath("none", "160")).Fails(404, "NOT_FOUND")
 		})
 	})
 }
 
 // A thumbnail is for whoever may download the file, at each request; visitors are told nothing of what is not for them.
-func TestThumbnailsAreJudged(t *testing.T) {
+func TestThumbnailPermissions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob, visitor := l.Admin(t), l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
 		id := alice.Upload("/home/alice", "photo.jpeg", photo)
 		open := admin.Upload("/public", "photo.jpeg", photo)
-		etag := alice.Get(thumbOf(id, "160")).OK(200).Header.Get("ETag")
-		bob.Get(thumbOf(id, "160")).Fails(403, "FORBIDDEN")
-		bob.Get(thumbOf(id, "160"), "If-None-Match", "*").Fails(403, "FORBIDDEN")
-		visitor.Get(thumbOf(id, "160")).Fails(401, "UNAUTHORIZED")
-		visitor.Get(thumbOf("none", "160")).Fails(401, "UNAUTHORIZED")
-		if got := measured(t, visitor.Get(thumbOf(open, "160"))); got != image.Pt(120, 160) {
+		etag := alice.Get(thumbnailPath(id, "160")).OK(200).Header.Get("ETag")
+		bob.Get(thumbnailPath(id, "160")).Fails(403, "FORBIDDEN")
+		bob.Get(thumbnailPath(id, "160"), "If-None-Match", "*").Fails(403, "FORBIDDEN")
+		visitor.Get(thumbnailPath(id, "160")).Fails(401, "UNAUTHORIZED")
+		visitor.Get(thumbnailPath("none", "160")).Fails(401, "UNAUTHORIZED")
+		if got := thumbnailSize(t, visitor.Get(thumbnailPath(open, "160"))); got != image.Pt(120, 160) {
 			t.Errorf("%v", got)
 		}
 		ended := l.Client(t)
 		ended.Cookies["auth_token"] = "none"
-		measured(t, ended.Get(thumbOf(open, "160")))
-		ended.Get(thumbOf(id, "160")).Fails(401, "INVALID_TOKEN")
-		measured(t, admin.Get(thumbOf(id, "160")))
-		measured(t, alice.Key(m{"permissions": []string{"read"}, "uploadPath": "/home/alice"}).Get(thumbOf(id, "160")))
-		alice.Key(m{"permissions": []string{"write"}, "uploadPath": "/home/alice"}).Get(thumbOf(id, "160")).Fails(403, "FORBIDDEN")
-		alice.Key(m{"protocols": []string{"webdav"}}).Get(thumbOf(id, "160")).Fails(403, "FORBIDDEN")
+		thumbnailSize(t, ended.Get(thumbnailPath(open, "160")))
+		ended.Get(thumbnailPath(id, "160")).Fails(401, "INVALID_TOKEN")
+		thumbnailSize(t, admin.Get(thumbnailPath(id, "160")))
+		thumbnailSize(t, alice.Key(m{"permissions": []string{"read"}, "uploadPath": "/home/alice"}).Get(thumbnailPath(id, "160")))
+		alice.Key(m{"permissions": []string{"write"}, "uploadPath": "/home/alice"}).Get(thumbnailPath(id, "160")).Fails(403, "FORBIDDEN")
+		alice.Key(m{"protocols": []string{"webdav"}}).Get(thumbnailPath(id, "160")).Fails(403, "FORBIDDEN")
 
 		deny := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
 		for range len(l.Apps) {
-			alice.Get(thumbOf(id, "160"), "If-None-Match", etag).Fails(403, "FORBIDDEN")
+			alice.Get(thumbnailPath(id, "160"), "If-None-Match", etag).Fails(403, "FORBIDDEN")
 		}
 		admin.Delete("/api/admin/rules/" + deny).OK(200)
-		measured(t, alice.Get(thumbOf(id, "160")))
+		thumbnailSize(t, alice.Get(thumbnailPath(id, "160")))
 		alice.Delete("/api/files/" + id).OK(200)
-		alice.Get(thumbOf(id, "160"), "If-None-Match", etag).Fails(404, "NOT_FOUND")
+		alice.Get(thumbnailPath(id, "160"), "If-None-Match", etag).Fails(404, "NOT_FOUND")
 
-		for _, entry := range logs(t, l, admin, "") {
+		for _, entry := range accessLogs(t, l, admin, "") {
 			if entry.Action == "download" || entry.Action == "preview" {
 				t.Errorf("in the access log: %v", entry)
 			}
@@ -164,25 +164,25 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 		clients := map[string]*apptest.Client{"ann": ann, "bob": l.User(t, "bob"), "admin": admin, "visitor": l.Client(t), "key": ann.Key(m{"uploadPath": "/home/ann"})}
 		id := ann.Upload("/home/ann/a/b", "photo.jpeg", photo)
 		link := ann.Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url") + "/thumbnail?size=160"
-		share := handOut(ann, id)
+		share := shareEntry(ann, id)
 		doors := map[string]struct {
 			address string
 			status  int
 			code    string
 		}{
-			"file": {thumbOf(id, "160"), 403, "PASSWORD_REQUIRED"}, "link": {link, 404, "NOT_FOUND"}, "share": {"/api/shares/" + share + "/thumbnail?size=160", 401, "INVALID_PASSWORD"},
+			"file": {thumbnailPath(id, "160"), 403, "PASSWORD_REQUIRED"}, "link": {link, 404, "NOT_FOUND"}, "share": {"/api/shares/" + share + "/thumbnail?size=160", 401, "INVALID_PASSWORD"},
 		}
 		etags := []string{"*"}
 		for name, d := range doors {
 			for range len(l.Apps) {
 				r := clients["visitor"].Get(d.address)
-				if got := measured(t, r); got != image.Pt(120, 160) {
+				if got := thumbnailSize(t, r); got != image.Pt(120, 160) {
 					t.Errorf("%s: %v", name, got)
 				}
 				etags = append(etags, r.Header.Get("ETag"))
 			}
 		}
-		for protected, at := range map[string]string{"file": id, "folder": idOf(ann, "/home/ann/a", "b"), "two above": idOf(ann, "/home/ann", "a")} {
+		for protected, at := range map[string]string{"file": id, "folder": entryIDOf(ann, "/home/ann/a", "b"), "two above": entryIDOf(ann, "/home/ann", "a")} {
 			ann.Put("/api/files/"+at, m{"accessPassword": "open sesame"}).OK(200)
 			for name, d := range doors {
 				for who, client := range clients {
@@ -195,9 +195,9 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 								if method == "HEAD" {
 									r, code = client.In(t).Head(d.address, header...), ""
 								}
-								status(t, method+": "+what, r, d.status, code)
+								wantStatus(t, method+": "+what, r, d.status, code)
 								for _, told := range []string{"ETag", "Last-Modified", "Content-Range", "Accept-Ranges", "Content-Disposition"} {
-									headerIs(t, r, told, "")
+									wantHeader(t, r, told, "")
 								}
 							}
 						}
@@ -206,11 +206,11 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 			}
 			ann.Put("/api/files/"+at, m{"accessPassword": nil}).OK(200)
 		}
-		ann.Put("/api/files/"+idOf(ann, "/home/ann/a", "b"), m{"accessPassword": "open sesame"}).OK(200)
+		ann.Put("/api/files/"+entryIDOf(ann, "/home/ann/a", "b"), m{"accessPassword": "open sesame"}).OK(200)
 		bob := clients["bob"]
-		bob.Get(thumbOf(id, "160")).Fails(403, "PASSWORD_REQUIRED")
+		bob.Get(thumbnailPath(id, "160")).Fails(403, "PASSWORD_REQUIRED")
 		bob.Post("/api/public/unlock", m{"path": "/home/ann/a/b", "password": "open sesame"}).OK(200)
-		measured(t, bob.Get(thumbOf(id, "160")))
+		thumbnailSize(t, bob.Get(thumbnailPath(id, "160")))
 	})
 }
 
@@ -222,36 +222,36 @@ func TestShareThumbnail(t *testing.T) {
 		at := func(share, file string) string { return "/api/shares/" + share + "/thumbnail?size=320" + file }
 		id := alice.Upload("/home/alice/album", "photo.jpeg", photo)
 		other := alice.Upload("/home/alice", "other.jpeg", photo)
-		share := handOut(alice, id, m{"maxViews": 1, "maxDownloads": 1})
+		share := shareEntry(alice, id, m{"maxViews": 1, "maxDownloads": 1})
 		for range 3 {
 			r := visitor.Get(at(share, ""))
-			if got := measured(t, r); got != image.Pt(240, 320) {
+			if got := thumbnailSize(t, r); got != image.Pt(240, 320) {
 				t.Errorf("%v", got)
 			}
-			headerIs(t, r, "Cache-Control", "private, no-cache")
-			headerIs(t, r, "Access-Control-Allow-Origin", "")
+			wantHeader(t, r, "Cache-Control", "private, no-cache")
+			wantHeader(t, r, "Access-Control-Allow-Origin", "")
 		}
 		if seen := visitor.Get("/api/shares/" + share).OK(200); seen.Int("share.viewCount") != 1 || seen.Int("share.downloadCount") != 0 {
 			t.Errorf("thumbnails count: %s", seen.Body)
 		}
 		visitor.Get("/api/shares/"+share+"/thumbnail").Fails(400, "VALIDATION_ERROR")
-		album := handOut(alice, idOf(alice, "/home/alice", "album"))
-		measured(t, visitor.Get(at(album, "&file="+id)))
+		album := shareEntry(alice, entryIDOf(alice, "/home/alice", "album"))
+		thumbnailSize(t, visitor.Get(at(album, "&file="+id)))
 		visitor.Get(at(album, "")).Fails(403, "FORBIDDEN")
 		visitor.Get(at(album, "&file="+other)).Fails(404, "NOT_FOUND")
 		visitor.Get(at(share, "&file="+other)).Fails(404, "NOT_FOUND")
-		visitor.Get(at(handOut(alice, id, m{"allowPreview": false}), "")).Fails(403, "FORBIDDEN")
-		shut := handOut(alice, id, m{"password": "of the share"})
+		visitor.Get(at(shareEntry(alice, id, m{"allowPreview": false}), "")).Fails(403, "FORBIDDEN")
+		shut := shareEntry(alice, id, m{"password": "of the share"})
 		visitor.Get(at(shut, "")).Fails(401, "INVALID_PASSWORD")
-		giveToShare(visitor, shut, "of the share")
-		measured(t, visitor.Get(at(shut, "")))
+		unlockShare(visitor, shut, "of the share")
+		thumbnailSize(t, visitor.Get(at(shut, "")))
 		for what, content := range map[string]string{"text": "words\n", "a page": "<!DOCTYPE html><p>"} {
 			file := alice.Upload("/home/alice", "x.png", []byte(content), m{"conflict": "rename"})
-			status(t, what, visitor.Get(at(handOut(alice, file), "")), 404, "NOT_FOUND")
+			wantStatus(t, what, visitor.Get(at(shareEntry(alice, file), "")), 404, "NOT_FOUND")
 		}
 		said := alice.Upload("/home/alice", "says.html", photo, m{"mimeType": "text/html"}) // its preview is none either
-		status(t, "a picture that says it is a page", visitor.Get(at(handOut(alice, said), "")), 404, "NOT_FOUND")
-		gone := handOut(alice, id)
+		wantStatus(t, "a picture that says it is a page", visitor.Get(at(shareEntry(alice, said), "")), 404, "NOT_FOUND")
+		gone := shareEntry(alice, id)
 		alice.Delete("/api/shares/" + gone).OK(200)
 		visitor.Get(at(gone, "")).Fails(410, "SHARE_EXPIRED")
 		visitor.Get(at("none", "")).Fails(404, "NOT_FOUND")
@@ -267,12 +267,12 @@ func TestLinkThumbnail(t *testing.T) {
 		link := alice.Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
 		for _, address := range []string{link, strings.TrimSuffix(link, ".jpeg"), strings.TrimSuffix(link, ".jpeg") + ".webp"} {
 			r := visitor.Get(address + "/thumbnail?size=640")
-			if got := measured(t, r); got != image.Pt(480, 640) {
+			if got := thumbnailSize(t, r); got != image.Pt(480, 640) {
 				t.Errorf("%s: %v", address, got)
 			}
-			headerIs(t, r, "Cache-Control", "private, no-cache")
-			headerIs(t, r, "Cross-Origin-Resource-Policy", "cross-origin")
-			headerIs(t, r, "Access-Control-Allow-Origin", "*")
+			wantHeader(t, r, "Cache-Control", "private, no-cache")
+			wantHeader(t, r, "Cross-Origin-Resource-Policy", "cross-origin")
+			wantHeader(t, r, "Access-Control-Allow-Origin", "*")
 		}
 		visitor.Get(link+"/thumbnail").Fails(400, "VALIDATION_ERROR")
 		visitor.Get("/api/i/none/thumbnail?size=640").Fails(404, "NOT_FOUND")
@@ -285,7 +285,7 @@ func TestLinkThumbnail(t *testing.T) {
 }
 
 // A hundred requests at once make one thumbnail, and all get it.
-func TestThumbnailsAtOnce(t *testing.T) {
+func TestConcurrentThumbnailRequests(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	alice := l.User(t, "alice")
@@ -294,7 +294,7 @@ func TestThumbnailsAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range replies {
 		c := alice.Fork()
-		group.Go(func() { replies[i] = c.Get(thumbOf(id, "320")) })
+		group.Go(func() { replies[i] = c.Get(thumbnailPath(id, "320")) })
 	}
 	group.Wait()
 	for _, r := range replies {
@@ -305,15 +305,15 @@ func TestThumbnailsAtOnce(t *testing.T) {
 }
 
 // Deleting a file takes its thumbnails away as well; copies of it keep theirs.
-func TestThumbnailsOfTheDeletedGo(t *testing.T) {
+func TestThumbnailsAreDeletedWithFile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		id := alice.Upload("/home/alice", "photo.jpeg", photo)
 		kept := alice.Upload("/home/alice", "kept.jpeg", photo)
 		for range 2 * len(l.Apps) {
-			measured(t, alice.Get(thumbOf(id, "160")))
-			measured(t, alice.Get(thumbOf(kept, "160")))
+			thumbnailSize(t, alice.Get(thumbnailPath(id, "160")))
+			thumbnailSize(t, alice.Get(thumbnailPath(kept, "160")))
 		}
 		contents := func() int { return len(l.Thumbnails(t)) }
 		if got := contents(); got != 2 {
@@ -325,7 +325,7 @@ func TestThumbnailsOfTheDeletedGo(t *testing.T) {
 		if got := contents(); got != 1 {
 			t.Errorf("%d thumbnails are left", got)
 		}
-		measured(t, alice.Get(thumbOf(kept, "160")))
+		thumbnailSize(t, alice.Get(thumbnailPath(kept, "160")))
 	})
 }
 
@@ -341,21 +341,21 @@ func TestThumbnailSetting(t *testing.T) {
 			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.Thumbnails = setting })
 			alice := l.User(t, "alice")
 			for name, content := range map[string][]byte{"a.heic": thumbtest.HEIC, "a.avif": thumbtest.AVIF} {
-				r := alice.In(t).Get(thumbOf(alice.In(t).Upload("/home/alice", name, content), "160"))
+				r := alice.In(t).Get(thumbnailPath(alice.In(t).Upload("/home/alice", name, content), "160"))
 				if want == "" {
-					status(t, name, r, 404, "NOT_FOUND")
+					wantStatus(t, name, r, 404, "NOT_FOUND")
 					continue
 				}
-				if got := measured(t, r); got != image.Pt(64, 48) {
+				if got := thumbnailSize(t, r); got != image.Pt(64, 48) {
 					t.Errorf("%s: %v", name, got)
 				}
-				headerIs(t, r, "Content-Type", want)
-				headerIs(t, r, "Content-Disposition", `inline; filename="a.webp"`)
+				wantHeader(t, r, "Content-Type", want)
+				wantHeader(t, r, "Content-Disposition", `inline; filename="a.webp"`)
 			}
-			r := alice.In(t).Get(thumbOf(alice.In(t).Upload("/home/alice", "photo.jpeg", photo), "160"))
+			r := alice.In(t).Get(thumbnailPath(alice.In(t).Upload("/home/alice", "photo.jpeg", photo), "160"))
 			if setting == config.ThumbnailsOff {
 				r.Fails(404, "NOT_FOUND")
-			} else if got := measured(t, r); got != image.Pt(120, 160) {
+			} else if got := thumbnailSize(t, r); got != image.Pt(120, 160) {
 				t.Errorf("%v", got)
 			}
 		})

@@ -27,7 +27,7 @@ func shellPolicy(t *testing.T, r *apptest.Reply) (directives map[string]string, 
 }
 
 // The page of the web UI is at every address below /app and at the root, and nothing that anybody stored runs in it.
-func TestShell(t *testing.T) {
+func TestShellPage(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	visitor := l.Client(t)
@@ -37,16 +37,16 @@ func TestShell(t *testing.T) {
 		for name, want := range map[string]string{
 			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "RateLimit-Limit": "",
 		} {
-			headerIs(t, r, name, want)
+			wantHeader(t, r, name, want)
 		}
 		policy, nonce := shellPolicy(t, r)
 		for name, want := range map[string]string{
 			"default-src": "'self'", "script-src": "", "style-src": "'self'", "img-src": "'self' blob: data: https:", "media-src": "'self' blob: https:",
 			"connect-src": "'self' https:", "frame-src": "'self'", "object-src": "'none'", "base-uri": "'none'", "form-action": "'self'", "frame-ancestors": "'none'",
 		} {
-			equal(t, path+" "+name, policy[name], want)
+			wantJSON(t, path+" "+name, policy[name], want)
 		}
-		bodyIs(t, r, `<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="`+nonce+`" src="/app/assets/index-0a1b.js"></script></html>`)
+		wantBody(t, r, `<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="`+nonce+`" src="/app/assets/index-0a1b.js"></script></html>`)
 		nonces[nonce] = true
 	}
 	if len(nonces) != 6 {
@@ -58,7 +58,7 @@ func TestShell(t *testing.T) {
 	}
 	for _, path := range []string{"/app/files", "/app/assets/index-0a1b.js"} {
 		for _, method := range []string{"POST", "PUT", "DELETE", "PROPFIND"} {
-			headerIs(t, visitor.Do(apptest.Request{Method: method, Path: path}).Fails(405, "METHOD_NOT_ALLOWED"), "Allow", "GET, HEAD")
+			wantHeader(t, visitor.Do(apptest.Request{Method: method, Path: path}).Fails(405, "METHOD_NOT_ALLOWED"), "Allow", "GET, HEAD")
 		}
 	}
 }
@@ -76,12 +76,12 @@ func TestShellAssets(t *testing.T) {
 		{"index-2c3d.css", "br, gzip", "body{}", "", "text/css; charset=utf-8"},
 	} {
 		r := visitor.Get("/app/assets/"+c.path, "Accept-Encoding", c.accept).OK(200)
-		bodyIs(t, r, c.body)
+		wantBody(t, r, c.body)
 		for name, want := range map[string]string{
 			"Content-Encoding": c.encoding, "Content-Type": c.media, "Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding",
 			"X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin", "RateLimit-Limit": "",
 		} {
-			headerIs(t, r, name, want)
+			wantHeader(t, r, name, want)
 		}
 	}
 	for _, path := range []string{"none.js", "", "index-0a1b.js.br", "..%2findex.html", "../index.html", "index-0a1b.js/", "%69ndex-0a1b.js"} {
@@ -90,7 +90,7 @@ func TestShellAssets(t *testing.T) {
 }
 
 // The page's policy names origins beyond its own only while something on the page needs them.
-func TestShellPolicyNamesWhatIsNeeded(t *testing.T) {
+func TestShellPolicyAllowsOnlyNeededOrigins(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, func(cfg *config.Config) {
 		cfg.CaptchaProvider, cfg.CaptchaVerifyURL, cfg.CaptchaSecret = "turnstile", "http://127.0.0.1:1/siteverify", "secret"
@@ -102,12 +102,12 @@ func TestShellPolicyNamesWhatIsNeeded(t *testing.T) {
 		return directives
 	}
 	const captcha = " https://challenges.cloudflare.com"
-	equal(t, "scripts without the bot check", policy()["script-src"], "")
+	wantJSON(t, "scripts without the bot check", policy()["script-src"], "")
 	l.ChangeSettings(t, func(s *site.Settings) { s.EnableCaptcha = true })
-	equal(t, "scripts with it", policy()["script-src"], captcha)
-	equal(t, "frames with it", policy()["frame-src"], "'self'"+captcha)
+	wantJSON(t, "scripts with it", policy()["script-src"], captcha)
+	wantJSON(t, "frames with it", policy()["frame-src"], "'self'"+captcha)
 	l.ChangeSettings(t, func(s *site.Settings) { s.EnableCaptcha = false })
-	equal(t, "scripts after it", policy()["script-src"], "")
+	wantJSON(t, "scripts after it", policy()["script-src"], "")
 
 	provider := func(name string, more m) {
 		body := m{"name": name, "type": "store_b", "endpoint": "http://127.0.0.1:9", "bucket": name, "accessKeyId": "a", "secretAccessKey": "b"}
@@ -118,12 +118,12 @@ func TestShellPolicyNamesWhatIsNeeded(t *testing.T) {
 	}
 	provider("inner", nil) // for the service alone
 	provider("sealed", m{"uploadDomain": "https://up.example.org"})
-	equal(t, "without a plain store", policy()["connect-src"], "'self' https:")
+	wantJSON(t, "without a plain store", policy()["connect-src"], "'self' https:")
 	provider("domain", m{"uploadDomain": "http://up.example.org:9000", "publicDomain": "http://cdn.example.org/files"})
 	provider("redirect", m{"redirect": true})
 	const plain = " http://127.0.0.1:9 http://cdn.example.org http://up.example.org:9000"
-	equal(t, "connections to plain stores", policy()["connect-src"], "'self' https:"+plain)
-	equal(t, "pictures from plain stores", policy()["img-src"], "'self' blob: data: https:"+plain)
-	equal(t, "media from plain stores", policy()["media-src"], "'self' blob: https:"+plain)
-	equal(t, "scripts from plain stores", policy()["script-src"], "")
+	wantJSON(t, "connections to plain stores", policy()["connect-src"], "'self' https:"+plain)
+	wantJSON(t, "pictures from plain stores", policy()["img-src"], "'self' blob: data: https:"+plain)
+	wantJSON(t, "media from plain stores", policy()["media-src"], "'self' blob: https:"+plain)
+	wantJSON(t, "scripts from plain stores", policy()["script-src"], "")
 }

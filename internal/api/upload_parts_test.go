@@ -14,8 +14,8 @@ import (
 
 const partLength = 8 << 20
 
-// content is 8 MiB of noise and 5 bytes: two parts. Tests share it, since making and sending it takes its time.
-var content = sync.OnceValue(func() []byte {
+// twoPartContent is 8 MiB of noise and 5 bytes: two parts. Tests share it, since making and sending it takes its time.
+var twoPartContent = sync.OnceValue(func() []byte {
 	b := make([]byte, partLength+5)
 	state := uint64(1)
 	for i := range b {
@@ -25,15 +25,15 @@ var content = sync.OnceValue(func() []byte {
 	return b
 })
 
-const inPartsAt = "/api/files/upload/multipart/"
+const multipartPath = "/api/files/upload/multipart/"
 
 func putPart(c *apptest.Client, id string, number, body any) *apptest.Reply {
-	return c.Put(fmt.Sprint(inPartsAt, id, "/part/", number), body)
+	return c.Put(fmt.Sprint(multipartPath, id, "/part/", number), body)
 }
 
-// twoParts begins a session for content.
-func twoParts(c *apptest.Client, dir, name string, extra ...m) string {
-	return session(c, dir, name, len(content()), append(extra, m{"partCount": 2})...)
+// newTwoPartSession begins a session for content.
+func newTwoPartSession(c *apptest.Client, dir, name string, extra ...m) string {
+	return newUploadSession(c, dir, name, len(twoPartContent()), append(extra, m{"partCount": 2})...)
 }
 
 func TestMultipartSession(t *testing.T) {
@@ -43,9 +43,9 @@ func TestMultipartSession(t *testing.T) {
 		const home = "/home/alice"
 		t.Run("answers", func(t *testing.T) {
 			alice := alice.In(t)
-			r := begin(alice, home, "a.bin", len(content()), m{"partCount": 2000}).OK(200)
+			r := postUploadSession(alice, home, "a.bin", len(twoPartContent()), m{"partCount": 2000}).OK(200)
 			id := r.Text("sessionId")
-			if r.Text("uploadUrl") != apptest.BaseURL+inPartsAt+id+"/part/" || r.Text("uploadMode") != "worker" || r.Int("totalParts") != 2 || r.Int("expiresIn") != 3600 {
+			if r.Text("uploadUrl") != apptest.BaseURL+multipartPath+id+"/part/" || r.Text("uploadMode") != "worker" || r.Int("totalParts") != 2 || r.Int("expiresIn") != 3600 {
 				t.Errorf("got %s", r.Body)
 			}
 			for _, want := range []string{`"uploadId":null`, `"parts":[]`} {
@@ -53,32 +53,32 @@ func TestMultipartSession(t *testing.T) {
 					t.Errorf("no %s in %s", want, r.Body)
 				}
 			}
-			last := alice.Put(r.Text("uploadUrl")+"2", content()[partLength:]).OK(200)
+			last := alice.Put(r.Text("uploadUrl")+"2", twoPartContent()[partLength:]).OK(200)
 			if last.Int("partNumber") != 2 || last.Text("etag") == "" {
 				t.Errorf("part answers %s", last.Body)
 			}
-			parts := alice.Get(inPartsAt + id + "/parts").OK(200)
+			parts := alice.Get(multipartPath + id + "/parts").OK(200)
 			want := fmt.Sprintf(`"data":{"sessionId":%q,"totalParts":2,"completedCount":1,"parts":[{"partNumber":2,"etag":%q}],"missingParts":[1],"presignedParts":[],"uploadMode":"worker"}`, id, last.Text("etag"))
 			if !bytes.Contains(parts.Body, []byte(want)) {
 				t.Errorf("parts answers %s\nwant %s", parts.Body, want)
 			}
 			alice.Post("/api/files/upload-complete", m{"sessionId": id}).Fails(422, "OPERATION_FAILED")
-			putPart(alice, id, 1, content()[:partLength]).OK(200)
-			parts = alice.Get(inPartsAt + id + "/parts").OK(200)
+			putPart(alice, id, 1, twoPartContent()[:partLength]).OK(200)
+			parts = alice.Get(multipartPath + id + "/parts").OK(200)
 			if parts.Int("completedCount") != 2 || !bytes.Contains(parts.Body, []byte(`"missingParts":[]`)) {
 				t.Errorf("parts answers %s", parts.Body)
 			}
 			// What the client says of its parts does not matter.
 			done := alice.Post("/api/files/upload-complete", m{"sessionId": id, "etag": "forged", "parts": []m{{"partNumber": 2, "etag": "x"}, {"partNumber": 2, "etag": "y"}}}).OK(200)
-			hasFields(t, done, "file", "id", "name", "path", "size", "createdAt")
-			if got := alice.Get(home + "/a.bin").OK(200); !bytes.Equal(got.Body, content()) {
+			wantFieldsOf(t, done, "file", "id", "name", "path", "size", "createdAt")
+			if got := alice.Get(home + "/a.bin").OK(200); !bytes.Equal(got.Body, twoPartContent()) {
 				t.Errorf("%d other bytes", len(got.Body))
 			}
 			again := alice.Post("/api/files/upload-complete", m{"sessionId": id}).OK(200)
 			if again.Value("alreadyCompleted") != true || again.Text("file.id") != done.Text("file.id") {
 				t.Errorf("again: %s", again.Body)
 			}
-			uses(t, alice, int64(len(content())), 1)
+			wantUsed(t, alice, int64(len(twoPartContent())), 1)
 		})
 		t.Run("what switches it on", func(t *testing.T) {
 			alice := alice.In(t)
@@ -87,16 +87,16 @@ func TestMultipartSession(t *testing.T) {
 				count any
 				parts string
 			}{{100 << 20, nil, "null"}, {100<<20 + 1, nil, "13"}, {10, 2, "1"}, {10, 1, "null"}, {0, 2, "null"}, {partLength, 7, "1"}, {partLength + 1, 2, "2"}} {
-				r := begin(alice, home, "s", c.size, m{"partCount": c.count}).OK(200)
+				r := postUploadSession(alice, home, "s", c.size, m{"partCount": c.count}).OK(200)
 				if !bytes.Contains(r.Body, []byte(`"totalParts":`+c.parts+`,`)) {
 					t.Errorf("%d bytes, partCount %v: %s", c.size, c.count, r.Body)
 				}
-				abort(alice, r.Text("sessionId")).OK(200)
+				abortUpload(alice, r.Text("sessionId")).OK(200)
 			}
 		})
 		t.Run("numbers and lengths", func(t *testing.T) { // abuse cases C94, C100
 			alice := alice.In(t)
-			id := twoParts(alice, home, "n")
+			id := newTwoPartSession(alice, home, "n")
 			for _, number := range []string{"0", "-1", "3", "10001", "01", "1e0", "+1", "%2B1", "%201", "1.0", "0x1", "one", "99999999999999999999", "1%00"} {
 				putPart(alice, id, number, "12345").Fails(400, "VALIDATION_ERROR")
 			}
@@ -104,43 +104,43 @@ func TestMultipartSession(t *testing.T) {
 				putPart(alice, id, 2, body).Fails(422, "OPERATION_FAILED")
 				putPart(alice, id, 2, io.MultiReader(strings.NewReader(body))).Fails(422, "OPERATION_FAILED") // chunked
 			}
-			putPart(alice, id, 1, content()[:partLength-1]).Fails(422, "OPERATION_FAILED")
-			putPart(alice, id, 1, io.MultiReader(bytes.NewReader(content()[:partLength-1]))).Fails(422, "OPERATION_FAILED")
-			putPart(alice, id, 1, io.MultiReader(bytes.NewReader(content()[:partLength+1]))).Fails(422, "OPERATION_FAILED")
-			alice.Do(apptest.Request{Method: "PUT", Path: inPartsAt + id + "/part/2", Body: io.MultiReader(strings.NewReader("123")), Length: 5}) // cut off
-			if parts := alice.Get(inPartsAt + id + "/parts").OK(200); parts.Int("completedCount") != 0 {
+			putPart(alice, id, 1, twoPartContent()[:partLength-1]).Fails(422, "OPERATION_FAILED")
+			putPart(alice, id, 1, io.MultiReader(bytes.NewReader(twoPartContent()[:partLength-1]))).Fails(422, "OPERATION_FAILED")
+			putPart(alice, id, 1, io.MultiReader(bytes.NewReader(twoPartContent()[:partLength+1]))).Fails(422, "OPERATION_FAILED")
+			alice.Do(apptest.Request{Method: "PUT", Path: multipartPath + id + "/part/2", Body: io.MultiReader(strings.NewReader("123")), Length: 5}) // cut off
+			if parts := alice.Get(multipartPath + id + "/parts").OK(200); parts.Int("completedCount") != 0 {
 				t.Errorf("kept: %s", parts.Body)
 			}
 			putPart(alice, id, 2, io.MultiReader(strings.NewReader("12345"))).OK(200)
-			abort(alice, id).OK(200)
+			abortUpload(alice, id).OK(200)
 		})
 		t.Run("states", func(t *testing.T) {
 			alice := alice.In(t)
-			id := session(alice, home, "f", 5, m{"partCount": 2})
+			id := newUploadSession(alice, home, "f", 5, m{"partCount": 2})
 			putRaw(alice, id, "12345").Fails(409, "OPERATION_FAILED")
 			for _, c := range []*apptest.Client{bob.In(t), l.Admin(t)} { // abuse case C36
 				putPart(c, id, 1, "12345").Fails(404, "NOT_FOUND")
-				c.Get(inPartsAt+id+"/parts").Fails(404, "NOT_FOUND")
-				c.Post(inPartsAt+id+"/renew", nil).Fails(404, "NOT_FOUND")
-				abort(c, id).Fails(404, "NOT_FOUND")
+				c.Get(multipartPath+id+"/parts").Fails(404, "NOT_FOUND")
+				c.Post(multipartPath+id+"/renew", nil).Fails(404, "NOT_FOUND")
+				abortUpload(c, id).Fails(404, "NOT_FOUND")
 			}
 			putPart(alice, id, 1, "12345").OK(200)
-			abort(alice, id).OK(200)
-			abort(alice, id).OK(200)
+			abortUpload(alice, id).OK(200)
+			abortUpload(alice, id).OK(200)
 			putPart(alice, id, 1, "12345").Fails(409, "OPERATION_FAILED")
-			alice.Get(inPartsAt+id+"/parts").Fails(409, "OPERATION_FAILED")
-			alice.Post(inPartsAt+id+"/renew", nil).Fails(409, "OPERATION_FAILED")
-			single := session(alice, home, "f", 5)
+			alice.Get(multipartPath+id+"/parts").Fails(409, "OPERATION_FAILED")
+			alice.Post(multipartPath+id+"/renew", nil).Fails(409, "OPERATION_FAILED")
+			single := newUploadSession(alice, home, "f", 5)
 			putPart(alice, single, 1, "12345").Fails(409, "OPERATION_FAILED")
-			alice.Get(inPartsAt+single+"/parts").Fails(409, "OPERATION_FAILED")
-			alice.Post(inPartsAt+single+"/renew", nil).Fails(409, "OPERATION_FAILED")
-			abort(alice, single).OK(200)
+			alice.Get(multipartPath+single+"/parts").Fails(409, "OPERATION_FAILED")
+			alice.Post(multipartPath+single+"/renew", nil).Fails(409, "OPERATION_FAILED")
+			abortUpload(alice, single).OK(200)
 		})
 		t.Run("lists", func(t *testing.T) {
 			carol := l.User(t, "carol")
 			key, reader := carol.Key(m{"uploadPath": "/home/carol"}), carol.Key(m{"permissions": []string{"read"}, "name": "reader"})
-			mine := session(carol, "/home/carol", "mine", 5, m{"partCount": 2, "idempotencyKey": "k"})
-			theirs := session(key, "/home/carol", "the key's", 7)
+			mine := newUploadSession(carol, "/home/carol", "mine", 5, m{"partCount": 2, "idempotencyKey": "k"})
+			theirs := newUploadSession(key, "/home/carol", "the key's", 7)
 			putPart(carol, mine, 1, "12345").OK(200)
 			item := func(id, name string, size int, more string) string {
 				now := l.Clock.Now().UnixMilli()
@@ -175,30 +175,30 @@ func TestMultipartSession(t *testing.T) {
 }
 
 // What a day brings: renewals, an end, parts that are kept, and somebody who goes on with them.
-func TestMultipartSessionOverADay(t *testing.T) {
+func TestMultipartSessionExpiryAndResume(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		alice := l.User(t, "alice", m{"maxStorage": len(content()) + 10})
+		alice := l.User(t, "alice", m{"maxStorage": len(twoPartContent()) + 10})
 		const home = "/home/alice"
 		key := m{"idempotencyKey": "big"}
-		id := twoParts(alice, home, "big", key)
-		putPart(alice, id, 1, content()[:partLength]).OK(200)
+		id := newTwoPartSession(alice, home, "big", key)
+		putPart(alice, id, 1, twoPartContent()[:partLength]).OK(200)
 		l.Clock.Advance(30 * time.Minute)
-		r := alice.Post(inPartsAt+id+"/renew", nil).OK(200)
+		r := alice.Post(multipartPath+id+"/renew", nil).OK(200)
 		if r.Text("sessionId") != id || r.Int("expiresAt") != l.Clock.Now().Add(time.Hour).UnixMilli() || r.Int("expiresIn") != 3600 || r.Int("totalParts") != 2 ||
-			r.Text("uploadUrl") != apptest.BaseURL+inPartsAt+id+"/part/" {
+			r.Text("uploadUrl") != apptest.BaseURL+multipartPath+id+"/part/" {
 			t.Errorf("renewal answers %s", r.Body)
 		}
 		l.Clock.Advance(time.Hour - time.Millisecond)
 		l.Sweep()
-		if twoParts(alice, home, "big", key) != id {
+		if newTwoPartSession(alice, home, "big", key) != id {
 			t.Error("the pending session was not resumed")
 		}
 		l.Clock.Advance(time.Millisecond)
 		for range 2 {
-			putPart(alice, id, 2, content()[partLength:]).Fails(410, "UPLOAD_SESSION_EXPIRED")
-			alice.Get(inPartsAt+id+"/parts").Fails(410, "UPLOAD_SESSION_EXPIRED")
-			alice.Post(inPartsAt+id+"/renew", nil).Fails(410, "UPLOAD_SESSION_EXPIRED")
+			putPart(alice, id, 2, twoPartContent()[partLength:]).Fails(410, "UPLOAD_SESSION_EXPIRED")
+			alice.Get(multipartPath+id+"/parts").Fails(410, "UPLOAD_SESSION_EXPIRED")
+			alice.Post(multipartPath+id+"/renew", nil).Fails(410, "UPLOAD_SESSION_EXPIRED")
 			alice.Post("/api/files/upload-complete", m{"sessionId": id}).Fails(410, "UPLOAD_SESSION_EXPIRED")
 			l.Sweep()
 		}
@@ -206,23 +206,23 @@ func TestMultipartSessionOverADay(t *testing.T) {
 		if !bytes.Contains(kept.Body, []byte(fmt.Sprintf(`"receivedBytes":%d`, partLength))) || !bytes.Contains(kept.Body, []byte(fmt.Sprintf(`"keptUntil":%d`, l.Clock.Now().Add(24*time.Hour).UnixMilli()))) {
 			t.Errorf("kept: %s", kept.Body)
 		}
-		begin(alice, home, "other", 16).Fails(413, "QUOTA_EXCEEDED") // all but 15 bytes are kept
+		postUploadSession(alice, home, "other", 16).Fails(413, "QUOTA_EXCEEDED") // all but 15 bytes are kept
 		l.Clock.Advance(20 * time.Hour)
 		l.Sweep()
 		alice = l.SignIn(t, "alice", "password of alice")
-		begin(alice, home, "big", 6, key).Fails(400, "VALIDATION_ERROR")
-		next := twoParts(alice, home, "big", key)
+		postUploadSession(alice, home, "big", 6, key).Fails(400, "VALIDATION_ERROR")
+		next := newTwoPartSession(alice, home, "big", key)
 		if next == id {
 			t.Error("the session of yesterday was resumed")
 		}
-		if parts := alice.Get(inPartsAt + next + "/parts").OK(200); !bytes.Contains(parts.Body, []byte(`"missingParts":[2]`)) {
+		if parts := alice.Get(multipartPath + next + "/parts").OK(200); !bytes.Contains(parts.Body, []byte(`"missingParts":[2]`)) {
 			t.Errorf("parts: %s", parts.Body)
 		}
-		putPart(alice, next, 2, content()[partLength:]).OK(200)
+		putPart(alice, next, 2, twoPartContent()[partLength:]).OK(200)
 		alice.Post("/api/files/upload-complete", m{"sessionId": next}).OK(200)
-		if got := alice.Get(home + "/big").OK(200); !bytes.Equal(got.Body, content()) {
+		if got := alice.Get(home + "/big").OK(200); !bytes.Equal(got.Body, twoPartContent()) {
 			t.Errorf("%d other bytes", len(got.Body))
 		}
-		uses(t, alice, int64(len(content())), 1)
+		wantUsed(t, alice, int64(len(twoPartContent())), 1)
 	})
 }

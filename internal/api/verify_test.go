@@ -12,26 +12,26 @@ import (
 	"larder/internal/site"
 )
 
-// giveLink has a token verify a user's address until then.
-func giveLink(t *testing.T, l *apptest.Larder, username, token string, end time.Time) {
+// setVerificationToken has a token verify a user's address until then.
+func setVerificationToken(t *testing.T, l *apptest.Larder, username, token string, end time.Time) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(token))
-	change(t, l, `
+	execAndRaiseVersion(t, l, `
 		INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at)
 		SELECT CAST($1 AS TEXT), id, 'verify', email_fold, CAST($3 AS BIGINT), 0 FROM users WHERE username = $2`,
 		hex.EncodeToString(sum[:]), username, end.UnixMilli())
 }
 
-// verifies has the site ask for verified addresses, and returns where its mails go.
-func verifies(t *testing.T, l *apptest.Larder) *apptest.Mailbox {
+// requireVerifiedEmail has the site ask for verified addresses, and returns where its mails go.
+func requireVerifiedEmail(t *testing.T, l *apptest.Larder) *apptest.Mailbox {
 	t.Helper()
 	box := l.Mailbox(t)
 	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration, s.RequireEmailVerification = true, true })
 	return box
 }
 
-// linkIn returns the address of the link in a mail, and its token.
-func linkIn(t *testing.T, m apptest.Mail) (address, token string) {
+// linkInMail returns the address of the link in a mail, and its token.
+func linkInMail(t *testing.T, m apptest.Mail) (address, token string) {
 	t.Helper()
 	const before = apptest.BaseURL + "/api/auth/verify-email?token="
 	_, rest, found := strings.Cut(m.Text, before)
@@ -44,42 +44,42 @@ func linkIn(t *testing.T, m apptest.Mail) (address, token string) {
 
 func isVerified(t *testing.T, l *apptest.Larder, username string) bool {
 	t.Helper()
-	return count(t, l, "SELECT COUNT(*) FROM users WHERE username = $1 AND email_verified", username) == 1
+	return queryCount(t, l, "SELECT COUNT(*) FROM users WHERE username = $1 AND email_verified", username) == 1
 }
 
-// forJobs waits until nothing waits to be mailed.
-func forJobs(t *testing.T, l *apptest.Larder) {
+// waitForMailJobs waits until nothing waits to be mailed.
+func waitForMailJobs(t *testing.T, l *apptest.Larder) {
 	t.Helper()
-	until(t, "the mails are sent", func() bool {
-		return count(t, l, "SELECT COUNT(*) FROM jobs WHERE type IN ('verify-mail', 'resend-mail') AND status IN ('pending', 'running')") == 0
+	waitUntil(t, "the mails are sent", func() bool {
+		return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type IN ('verify-mail', 'resend-mail') AND status IN ('pending', 'running')") == 0
 	})
 }
 
 func TestVerificationLink(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		box := verifies(t, l)
-		reply := signUp(l.Client(t), "Ann", nil).OK(201)
-		equal(t, "emailVerified", reply.Value("user.emailVerified"), false)
-		link, token := linkIn(t, box.Next("ann@example.org"))
-		if n := count(t, l, "SELECT COUNT(*) FROM mailed_tokens WHERE hash = $1", token); n != 0 {
+		box := requireVerifiedEmail(t, l)
+		reply := register(l.Client(t), "Ann", nil).OK(201)
+		wantJSON(t, "emailVerified", reply.Value("user.emailVerified"), false)
+		link, token := linkInMail(t, box.Next("ann@example.org"))
+		if n := queryCount(t, l, "SELECT COUNT(*) FROM mailed_tokens WHERE hash = $1", token); n != 0 {
 			t.Error("the token itself is stored")
 		}
 
 		// told to the right password alone
-		status(t, "a wrong password", login(l.Client(t), "Ann", "not it"), 401, "INVALID_CREDENTIALS")
-		status(t, "before", login(l.Client(t), "Ann", "password of Ann"), 403, "EMAIL_NOT_VERIFIED")
+		wantStatus(t, "a wrong password", postLogin(l.Client(t), "Ann", "not it"), 401, "INVALID_CREDENTIALS")
+		wantStatus(t, "before", postLogin(l.Client(t), "Ann", "password of Ann"), 403, "EMAIL_NOT_VERIFIED")
 
 		visitor := l.Client(t)
 		for _, path := range []string{"/api/auth/verify-email", "/api/auth/verify"} { // abuse case C44
-			status(t, "HEAD", visitor.Head(path+"?token="+token), 200, "")
-			status(t, "HEAD, wrong", visitor.Head(path+"?token="+strings.Repeat("x", 43)), 400, "")
+			wantStatus(t, "HEAD", visitor.Head(path+"?token="+token), 200, "")
+			wantStatus(t, "HEAD, wrong", visitor.Head(path+"?token="+strings.Repeat("x", 43)), 400, "")
 		}
 		if isVerified(t, l, "Ann") {
 			t.Fatal("HEAD verifies")
 		}
-		status(t, "POST", visitor.Post("/api/auth/verify-email?token="+token, nil), 405, "METHOD_NOT_ALLOWED")
-		status(t, "still", login(l.Client(t), "Ann", "password of Ann"), 403, "EMAIL_NOT_VERIFIED")
+		wantStatus(t, "POST", visitor.Post("/api/auth/verify-email?token="+token, nil), 405, "METHOD_NOT_ALLOWED")
+		wantStatus(t, "still", postLogin(l.Client(t), "Ann", "password of Ann"), 403, "EMAIL_NOT_VERIFIED")
 
 		for i, path := range []string{link, "/api/auth/verify?token=" + token, link} { // as often as one likes
 			page := visitor.Get(path).OK(200)
@@ -103,18 +103,18 @@ func TestVerificationLink(t *testing.T) {
 				t.Error("not verified")
 			}
 		}
-		status(t, "me", visitor.Get("/api/auth/me"), 401, "UNAUTHORIZED")
+		wantStatus(t, "me", visitor.Get("/api/auth/me"), 401, "UNAUTHORIZED")
 		ann := l.SignIn(t, "Ann", "password of Ann")
-		equal(t, "emailVerified", ann.Get("/api/auth/me").OK(200).Value("user.emailVerified"), true)
+		wantJSON(t, "emailVerified", ann.Get("/api/auth/me").OK(200).Value("user.emailVerified"), true)
 
 		l.Clock.Advance(24*time.Hour - time.Millisecond)
-		status(t, "a millisecond before its end", visitor.Get(link), 200, "")
+		wantStatus(t, "a millisecond before its end", visitor.Get(link), 200, "")
 		l.Sweep()
-		status(t, "swept a millisecond before its end", visitor.Get(link), 200, "")
+		wantStatus(t, "swept a millisecond before its end", visitor.Get(link), 200, "")
 		l.Clock.Advance(time.Millisecond)
-		status(t, "at its end", visitor.Get(link), 400, "VALIDATION_ERROR")
+		wantStatus(t, "at its end", visitor.Get(link), 400, "VALIDATION_ERROR")
 		l.Sweep()
-		if n := count(t, l, "SELECT COUNT(*) FROM mailed_tokens"); n != 0 {
+		if n := queryCount(t, l, "SELECT COUNT(*) FROM mailed_tokens"); n != 0 {
 			t.Errorf("%d tokens are left", n)
 		}
 		if strings.Contains(l.Log.String(), token) {
@@ -130,41 +130,41 @@ func TestBadVerificationLinks(t *testing.T) {
 		names := map[string]string{}
 		for i, name := range []string{"expired", "moved", "disabled", "other_kind", "respelled"} {
 			l.User(t, name)
-			change(t, l, "UPDATE users SET email_verified = FALSE WHERE username = $1", name)
+			execAndRaiseVersion(t, l, "UPDATE users SET email_verified = FALSE WHERE username = $1", name)
 			names[name] = strings.Repeat(fmt.Sprint(i), 43)
 			end := l.Clock.Now().Add(time.Hour)
 			if name == "expired" {
 				end = l.Clock.Now()
 			}
-			giveLink(t, l, name, names[name], end)
+			setVerificationToken(t, l, name, names[name], end)
 		}
-		change(t, l, "UPDATE users SET email = 'new@example.org', email_fold = 'new@example.org' WHERE username = 'moved'")
-		change(t, l, "UPDATE users SET status = 'disabled' WHERE username = 'disabled'")
-		change(t, l, "UPDATE mailed_tokens SET purpose = 'reset' WHERE user_id = (SELECT id FROM users WHERE username = 'other_kind')") // abuse case C40
+		execAndRaiseVersion(t, l, "UPDATE users SET email = 'new@example.org', email_fold = 'new@example.org' WHERE username = 'moved'")
+		execAndRaiseVersion(t, l, "UPDATE users SET status = 'disabled' WHERE username = 'disabled'")
+		execAndRaiseVersion(t, l, "UPDATE mailed_tokens SET purpose = 'reset' WHERE user_id = (SELECT id FROM users WHERE username = 'other_kind')") // abuse case C40
 		session := l.User(t, "signed_in").Cookies["auth_token"]
 		for name, token := range map[string]string{
 			"none": "", "unknown": strings.Repeat("u", 43), "short": "abc", "long": strings.Repeat("l", 44), "a megabyte": strings.Repeat("l", 50000), "NUL": "%00" + strings.Repeat("n", 42), "not UTF-8": "%ff" + strings.Repeat("n", 42),
 			"expired": names["expired"], "of another address": names["moved"], "of a disabled account": names["disabled"], "of another kind": names["other_kind"],
-			"its hash": hashOf(names["respelled"]), "a session": session,
+			"its hash": tokenHash(names["respelled"]), "a session": session,
 		} {
 			for _, path := range []string{"/api/auth/verify-email?token=", "/api/auth/verify?token="} {
 				for _, accept := range []string{"", "*/*", "application/json, text/html", "application/xhtml+xml"} {
-					status(t, name, visitor.Get(path+token, "Accept", accept), 400, "VALIDATION_ERROR")
+					wantStatus(t, name, visitor.Get(path+token, "Accept", accept), 400, "VALIDATION_ERROR")
 				}
 				page := visitor.Get(path+token, "Accept", "text/html,application/xhtml+xml;q=0.9")
-				status(t, name+" in a browser", page, 400, "")
+				wantStatus(t, name+" in a browser", page, 400, "")
 				if page.Header.Get("Content-Type") != "text/html; charset=utf-8" || page.Header.Get("Cache-Control") != "private, no-store" ||
 					!strings.Contains(string(page.Body), "This link does not work") || !strings.Contains(string(page.Body), "此链接无效") {
 					t.Errorf("%s in a browser: %v %s", name, page.Header, page.Body)
 				}
 			}
 		}
-		status(t, "no query", visitor.Get("/api/auth/verify-email"), 400, "VALIDATION_ERROR")
-		if n := count(t, l, "SELECT COUNT(*) FROM users WHERE NOT email_verified"); n != 5 {
+		wantStatus(t, "no query", visitor.Get("/api/auth/verify-email"), 400, "VALIDATION_ERROR")
+		if n := queryCount(t, l, "SELECT COUNT(*) FROM users WHERE NOT email_verified"); n != 5 {
 			t.Errorf("%d are unverified, want 5", n)
 		}
 		// the same address in other letters is the same address
-		change(t, l, "UPDATE users SET email = 'ReSpelled@Example.org' WHERE username = 'respelled'")
+		execAndRaiseVersion(t, l, "UPDATE users SET email = 'ReSpelled@Example.org' WHERE username = 'respelled'")
 		visitor.Get("/api/auth/verify?token=" + names["respelled"]).OK(200)
 		if !isVerified(t, l, "respelled") {
 			t.Error("not verified")
@@ -172,12 +172,12 @@ func TestBadVerificationLinks(t *testing.T) {
 		// and no verification link is good for anything else
 		alien := l.Client(t)
 		alien.Cookies["auth_token"] = names["respelled"]
-		status(t, "as a session", alien.Get("/api/auth/me"), 401, "INVALID_TOKEN")
-		status(t, "at the gateway", visitor.Get("/api/gateway/download/"+names["respelled"]), 401, "INVALID_TOKEN")
+		wantStatus(t, "as a session", alien.Get("/api/auth/me"), 401, "INVALID_TOKEN")
+		wantStatus(t, "at the gateway", visitor.Get("/api/gateway/download/"+names["respelled"]), 401, "INVALID_TOKEN")
 	})
 }
 
-func hashOf(token string) string {
+func tokenHash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])[:43]
 }
@@ -188,7 +188,7 @@ func TestVerificationPageIsEscapedAndInBothLanguages(t *testing.T) {
 	l := apptest.Start(t, "sqlite")
 	l.ChangeSettings(t, func(s *site.Settings) { s.SiteTitle = `"><script>alert(1)</script>&` })
 	l.User(t, "lee")
-	giveLink(t, l, "lee", strings.Repeat("a", 43), l.Clock.Now().Add(time.Hour))
+	setVerificationToken(t, l, "lee", strings.Repeat("a", 43), l.Clock.Now().Add(time.Hour))
 	page := func(token, language string) string {
 		return string(l.Client(t).Get("/api/auth/verify?token="+token, "Accept", "text/html", "Accept-Language", language).Body)
 	}
@@ -197,7 +197,7 @@ func TestVerificationPageIsEscapedAndInBothLanguages(t *testing.T) {
 		{good, "zh-CN", "en-US", "en"}, {good, "en", "zh-CN", "zh-CN"}, // the account's language
 		{bad, "zh", "en-US", "zh-CN"}, {bad, "en-GB,zh;q=0.9", "zh-CN", "en"}, {bad, "", "zh-CN", "en"},
 	} {
-		change(t, l, "UPDATE users SET locale = $1 WHERE username = 'lee'", test.locale)
+		execAndRaiseVersion(t, l, "UPDATE users SET locale = $1 WHERE username = 'lee'", test.locale)
 		text := page(test.token, test.language)
 		if !strings.Contains(text, `<html lang="`+test.first+`">`) || strings.Count(text, "<section") != 2 {
 			t.Errorf("%v: %s", test, text)
@@ -215,53 +215,53 @@ func TestResendVerification(t *testing.T) {
 		resend := func(email string) string {
 			t.Helper()
 			reply := l.Client(t).Post(path, M{"email": email}).OK(200)
-			fields(t, "data", object(t, reply.Body)["data"], "message")
+			wantFields(t, "data", parseObject(t, reply.Body)["data"], "message")
 			return reply.Text("message")
 		}
 		l.User(t, "verified")
 		l.User(t, "disabled")
-		change(t, l, "UPDATE users SET email_verified = FALSE, status = 'disabled' WHERE username = 'disabled'")
+		execAndRaiseVersion(t, l, "UPDATE users SET email_verified = FALSE, status = 'disabled' WHERE username = 'disabled'")
 		first := resend("nobody@example.org") // while mails are off, too
-		if n := count(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail'"); n != 0 {
+		if n := queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail'"); n != 0 {
 			t.Errorf("%d jobs that nobody can do", n)
 		}
-		box := verifies(t, l)
-		signUp(l.Client(t), "Ann", nil).OK(201)
-		_, one := linkIn(t, box.Next("ann@example.org"))
+		box := requireVerifiedEmail(t, l)
+		register(l.Client(t), "Ann", nil).OK(201)
+		_, one := linkInMail(t, box.Next("ann@example.org"))
 		for _, email := range []string{"nobody@example.org", "verified@example.org", "disabled@example.org", "ANN@example.org", "ann@example.org", "ann@example.org", "ann@example.org"} {
 			if got := resend(email); got != first {
 				t.Errorf("%s is told %q, others %q", email, got, first)
 			}
-			forJobs(t, l)
+			waitForMailJobs(t, l)
 		}
-		_, two := linkIn(t, box.Next("ann@example.org"))
-		_, three := linkIn(t, box.Next("ann@example.org"))
+		_, two := linkInMail(t, box.Next("ann@example.org"))
+		_, three := linkInMail(t, box.Next("ann@example.org"))
 		if one == two || two == three || box.Len() != 0 {
 			t.Errorf("%d mails are left: three in 15 minutes are the most", box.Len())
 		}
 		l.Clock.Advance(15*time.Minute - time.Millisecond)
 		resend("ann@example.org")
-		forJobs(t, l)
+		waitForMailJobs(t, l)
 		if box.Len() != 0 {
 			t.Error("a fourth mail within 15 minutes")
 		}
 		l.Clock.Advance(time.Millisecond)
 		resend("ann@example.org")
-		forJobs(t, l)
-		_, four := linkIn(t, box.Next("ann@example.org"))
+		waitForMailJobs(t, l)
+		_, four := linkInMail(t, box.Next("ann@example.org"))
 		for _, token := range []string{one, four} { // one voids no other
-			status(t, "any of them", l.Client(t).Get("/api/auth/verify?token="+token), 200, "")
+			wantStatus(t, "any of them", l.Client(t).Get("/api/auth/verify?token="+token), 200, "")
 		}
 		l.Clock.Advance(time.Hour)
 		resend("ann@example.org") // verified by now
-		forJobs(t, l)
+		waitForMailJobs(t, l)
 		if box.Len() != 0 {
 			t.Error("a mail to who is verified")
 		}
 		for name, body := range map[string]M{"no address": {"email": "ann"}, "nothing": {}, "null": {"email": nil}, "a number": {"email": 1}, "too long": {"email": strings.Repeat("a", 251) + "@b.c"}} {
-			status(t, name, l.Client(t).Post(path, body), 400, "VALIDATION_ERROR")
+			wantStatus(t, name, l.Client(t).Post(path, body), 400, "VALIDATION_ERROR")
 		}
-		status(t, "from across sites", l.Client(t).Post(path, M{"email": "ann@example.org"}, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+		wantStatus(t, "from across sites", l.Client(t).Post(path, M{"email": "ann@example.org"}, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
 	})
 }
 
@@ -269,30 +269,30 @@ func TestResendVerification(t *testing.T) {
 func TestResendVerificationInParallel(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		box := verifies(t, l)
+		box := requireVerifiedEmail(t, l)
 		port := box.Port
-		signUp(l.Client(t), "ann", nil).OK(201)
-		forJobs(t, l)
+		register(l.Client(t), "ann", nil).OK(201)
+		waitForMailJobs(t, l)
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = 1 })
-		statuses(t, atOnce(t, l.Client(t), 20, func(c *apptest.Client, i int) *apptest.Reply {
+		countStatuses(t, runConcurrently(t, l.Client(t), 20, func(c *apptest.Client, i int) *apptest.Reply {
 			return c.Post("/api/auth/resend-verification", M{"email": []string{"ann@example.org", "Ann@Example.ORG"}[i%2]})
 		}))
 		tried := func(times int) (waiting int, all bool) {
-			waiting = count(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail'")
-			return waiting, waiting == count(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail' AND status = 'pending' AND attempts = $1", times)
+			waiting = queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail'")
+			return waiting, waiting == queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail' AND status = 'pending' AND attempts = $1", times)
 		}
-		until(t, "all were tried", func() bool { _, all := tried(1); return all })
+		waitUntil(t, "all were tried", func() bool { _, all := tried(1); return all })
 		l.Clock.Advance(time.Minute)
-		until(t, "one waits", func() bool { waiting, all := tried(2); return waiting == 1 && all })
+		waitUntil(t, "one waits", func() bool { waiting, all := tried(2); return waiting == 1 && all })
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = port })
 		l.Clock.Advance(time.Minute)
-		forJobs(t, l)
+		waitForMailJobs(t, l)
 		if box.Len() != 2 {
 			t.Errorf("%d mails, the first included", box.Len())
 		}
 		for range 3 {
 			l.Client(t).Post("/api/auth/resend-verification", M{"email": "ann@example.org"}).OK(200)
-			forJobs(t, l)
+			waitForMailJobs(t, l)
 		}
 		if box.Len() != 3 {
 			t.Errorf("%d mails", box.Len())
@@ -301,22 +301,22 @@ func TestResendVerificationInParallel(t *testing.T) {
 }
 
 // A mail server that is down for a while costs nobody their three mails.
-func TestVerificationMailIsTriedAgain(t *testing.T) {
+func TestVerificationMailIsRetried(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		box := verifies(t, l)
+		box := requireVerifiedEmail(t, l)
 		port := box.Port
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = 1 })
-		signUp(l.Client(t), "ann", nil).OK(201)
+		register(l.Client(t), "ann", nil).OK(201)
 		for try := range 4 {
-			until(t, "a try has failed", func() bool {
-				return count(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'verify-mail' AND status = 'pending' AND attempts = $1", try+1) == 1
+			waitUntil(t, "a try has failed", func() bool {
+				return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'verify-mail' AND status = 'pending' AND attempts = $1", try+1) == 1
 			})
 			l.Clock.Advance(time.Minute)
 		}
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = port })
 		l.Clock.Advance(10 * time.Minute)
-		link, _ := linkIn(t, box.Next("ann@example.org"))
+		link, _ := linkInMail(t, box.Next("ann@example.org"))
 		l.Client(t).Get(link).OK(200)
 	})
 }

@@ -106,7 +106,7 @@ const (
 	zipRetry       = 10 * time.Second // the end of a zip is not known
 )
 
-// byAddress is the beginning of the source's name for callers without an account.
+// addresses is the beginning of the source's name for callers without an account.
 const byAddress = "ip:"
 
 // acquireZip takes a place among the zips for who, an account or an address, until release is called. Fault: RateLimited.

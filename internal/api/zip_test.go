@@ -19,11 +19,11 @@ import (
 	"larder/internal/fault"
 )
 
-// unzipped reads an answer as an archive: `name=content` and `name/`, sorted.
-func unzipped(t *testing.T, r *apptest.Reply) []string {
+// unzip reads an answer as an archive: `name=content` and `name/`, sorted.
+func unzip(t *testing.T, r *apptest.Reply) []string {
 	t.Helper()
 	r.OK(200)
-	headerIs(t, r, "Content-Type", "application/zip")
+	wantHeader(t, r, "Content-Type", "application/zip")
 	archive, err := zip.NewReader(bytes.NewReader(r.Body), int64(len(r.Body)))
 	if err != nil {
 		t.Fatalf("%d bytes: %v", len(r.Body), err)
@@ -48,7 +48,7 @@ func unzipped(t *testing.T, r *apptest.Reply) []string {
 	return found
 }
 
-func zipOf(c *apptest.Client, ids ...string) *apptest.Reply {
+func getZip(c *apptest.Client, ids ...string) *apptest.Reply {
 	return c.Get("/api/files/zip?ids=" + strings.Join(ids, ","))
 }
 
@@ -76,15 +76,15 @@ func TestZip(t *testing.T) {
 		one, two := alice.Upload("/home/alice", "cat.jpg", []byte("1")), alice.Upload("/home/alice/other", "cat.jpg", []byte("2"))
 
 		t.Run("answer", func(t *testing.T) {
-			r := zipOf(alice.In(t), folder)
-			same(t, "a folder", unzipped(t, r), all...)
-			headerIs(t, r, "Content-Disposition", `attachment; filename="Urlaub 2026 _.zip"; filename*=UTF-8''Urlaub%202026%20%F0%9F%A6%80.zip`)
-			headerIs(t, r, "Cache-Control", "private, no-store")
-			headerIs(t, r, "X-Content-Type-Options", "nosniff")
-			headerIs(t, r, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
-			headerIs(t, r, "Accept-Ranges", "none")
-			headerIs(t, r, "Access-Control-Allow-Origin", "")
-			headerIs(t, r, "ETag", "")
+			r := getZip(alice.In(t), folder)
+			wantStrings(t, "a folder", unzip(t, r), all...)
+			wantHeader(t, r, "Content-Disposition", `attachment; filename="Urlaub 2026 _.zip"; filename*=UTF-8''Urlaub%202026%20%F0%9F%A6%80.zip`)
+			wantHeader(t, r, "Cache-Control", "private, no-store")
+			wantHeader(t, r, "X-Content-Type-Options", "nosniff")
+			wantHeader(t, r, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+			wantHeader(t, r, "Accept-Ranges", "none")
+			wantHeader(t, r, "Access-Control-Allow-Origin", "")
+			wantHeader(t, r, "ETag", "")
 			if r.Header.Get("RateLimit-Limit") != "200000" { // as other bytes: 20 times the setting
 				t.Errorf("RateLimit-Limit: %s", r.Header.Get("RateLimit-Limit"))
 			}
@@ -99,15 +99,15 @@ func TestZip(t *testing.T) {
 			}
 			head := alice.In(t).Head("/api/files/zip?ids=" + folder).OK(200)
 			for _, name := range []string{"Content-Type", "Content-Disposition", "Cache-Control", "Accept-Ranges", "Content-Security-Policy", "X-Content-Type-Options"} {
-				headerIs(t, head, name, r.Header.Get(name))
+				wantHeader(t, head, name, r.Header.Get(name))
 			}
-			headerIs(t, head, "Content-Length", "")
+			wantHeader(t, head, "Content-Length", "")
 			if len(head.Body) != 0 {
 				t.Error("HEAD with a body")
 			}
 			part := alice.In(t).Get("/api/files/zip?ids="+folder, "Range", "bytes=0-3")
-			same(t, "no ranges", unzipped(t, part), all...)
-			same(t, "a navigation", unzipped(t, alice.In(t).Get("/api/files/zip?ids="+folder, "Sec-Fetch-Dest", "document", "Accept", "text/html")), all...)
+			wantStrings(t, "no ranges", unzip(t, part), all...)
+			wantStrings(t, "a navigation", unzip(t, alice.In(t).Get("/api/files/zip?ids="+folder, "Sec-Fetch-Dest", "document", "Accept", "text/html")), all...)
 		})
 		t.Run("several", func(t *testing.T) {
 			alice := alice.In(t)
@@ -117,18 +117,18 @@ func TestZip(t *testing.T) {
 				want = append(want, "Urlaub 2026 🦀/"+e)
 			}
 			slices.Sort(want)
-			same(t, "two files of one name and a folder", unzipped(t, r), want...)
-			headerIs(t, r, "Content-Disposition", `attachment; filename="files.zip"`)
-			r = zipOf(alice, one)
-			same(t, "a file", unzipped(t, r), "cat.jpg=1")
-			headerIs(t, r, "Content-Disposition", `attachment; filename="cat.jpg.zip"`)
-			same(t, "a foreign one and one that is not there", unzipped(t, zipOf(alice, foreign, one, "none")), "cat.jpg=1")
-			same(t, "an administrator", unzipped(t, zipOf(admin.In(t), foreign, one)), "b.txt=b", "cat.jpg=1")
+			wantStrings(t, "two files of one name and a folder", unzip(t, r), want...)
+			wantHeader(t, r, "Content-Disposition", `attachment; filename="files.zip"`)
+			r = getZip(alice, one)
+			wantStrings(t, "a file", unzip(t, r), "cat.jpg=1")
+			wantHeader(t, r, "Content-Disposition", `attachment; filename="cat.jpg.zip"`)
+			wantStrings(t, "a foreign one and one that is not there", unzip(t, getZip(alice, foreign, one, "none")), "cat.jpg=1")
+			wantStrings(t, "an administrator", unzip(t, getZip(admin.In(t), foreign, one)), "b.txt=b", "cat.jpg=1")
 		})
 		t.Run("nothing left", func(t *testing.T) {
 			for _, c := range []*apptest.Client{alice.In(t), alice.In(t).Key(m{})} {
-				zipOf(c, foreign).Fails(404, "NOT_FOUND")
-				zipOf(c, "none", foreign).Fails(404, "NOT_FOUND")
+				getZip(c, foreign).Fails(404, "NOT_FOUND")
+				getZip(c, "none", foreign).Fails(404, "NOT_FOUND")
 				c.Head("/api/files/zip?ids="+foreign).Fails(404, "NOT_FOUND")
 			}
 		})
@@ -139,19 +139,19 @@ func TestZip(t *testing.T) {
 				ids[i] = fmt.Sprint("none-", i)
 			}
 			hundred := append(slices.Clone(ids), one)
-			same(t, "100", unzipped(t, zipOf(alice, hundred...)), "cat.jpg=1")
-			same(t, "100 and duplicates", unzipped(t, zipOf(alice, append(hundred, hundred...)...)), "cat.jpg=1")
-			zipOf(alice, append(hundred, two)...).Fails(400, "VALIDATION_ERROR")
+			wantStrings(t, "100", unzip(t, getZip(alice, hundred...)), "cat.jpg=1")
+			wantStrings(t, "100 and duplicates", unzip(t, getZip(alice, append(hundred, hundred...)...)), "cat.jpg=1")
+			getZip(alice, append(hundred, two)...).Fails(400, "VALIDATION_ERROR")
 			for _, query := range []string{"", "?ids=", "?ids=,", "?ids=&ids=,,", "?id=" + one, "?ids=%ff", "?ids=" + one + "%00", "?ids=%zz"} {
 				alice.Get("/api/files/zip"+query).Fails(400, "VALIDATION_ERROR")
 			}
 			alice.Delete("/api/files/zip").Fails(405, "METHOD_NOT_ALLOWED")
 		})
 		t.Run("who", func(t *testing.T) {
-			zipOf(l.Client(t), folder).Fails(401, "UNAUTHORIZED")
-			same(t, "a key", unzipped(t, zipOf(alice.In(t).Key(m{"permissions": []string{"read"}}), folder)), all...)
-			zipOf(alice.In(t).Key(m{"permissions": []string{"write"}}), folder).Fails(403, "FORBIDDEN")
-			zipOf(alice.In(t).Key(m{"uploadPath": "/uploads", "rootOnly": true}), folder).Fails(404, "NOT_FOUND")
+			getZip(l.Client(t), folder).Fails(401, "UNAUTHORIZED")
+			wantStrings(t, "a key", unzip(t, getZip(alice.In(t).Key(m{"permissions": []string{"read"}}), folder)), all...)
+			getZip(alice.In(t).Key(m{"permissions": []string{"write"}}), folder).Fails(403, "FORBIDDEN")
+			getZip(alice.In(t).Key(m{"uploadPath": "/uploads", "rootOnly": true}), folder).Fails(404, "NOT_FOUND")
 			for _, dest := range []string{"script", "style", "worker"} { // abuse case C68
 				alice.In(t).Get("/api/files/zip?ids="+folder, "Sec-Fetch-Dest", dest, "Sec-Fetch-Site", "same-origin").Fails(403, "FORBIDDEN")
 			}
@@ -161,28 +161,28 @@ func TestZip(t *testing.T) {
 				addRule(admin.In(t), m{"pathPattern": "/home/alice/*/*.jpg", "effect": "deny", "role": "user", "permissions": []string{"download"}}),
 				addRule(admin.In(t), m{"pathPattern": "/home/alice/*/空/**", "effect": "deny", "role": "user", "permissions": []string{"read", "write"}}),
 			}
-			same(t, "by rules", unzipped(t, zipOf(alice.In(t), folder)), "a.txt=a", "deep/", "deep/deeper/", "deep/deeper/🦀.txt=crab", "empty.txt=")
+			wantStrings(t, "by rules", unzip(t, getZip(alice.In(t), folder)), "a.txt=a", "deep/", "deep/deeper/", "deep/deeper/🦀.txt=crab", "empty.txt=")
 			for _, rule := range rules {
 				admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			}
-			deep := listing(alice.In(t), "/home/alice/Urlaub 2026 🦀/deep").OK(200).Text("folder.id")
-			guard(admin, deep, "open sesame")
-			same(t, "behind a password", unzipped(t, zipOf(alice.In(t), folder)), "a.txt=a", "empty.txt=", "照片.jpg=photo", "空/")
-			zipOf(alice.In(t), deep).Fails(404, "NOT_FOUND")
-			guard(admin, deep, nil)
+			deep := listFolder(alice.In(t), "/home/alice/Urlaub 2026 🦀/deep").OK(200).Text("folder.id")
+			setAccessPassword(admin, deep, "open sesame")
+			wantStrings(t, "behind a password", unzip(t, getZip(alice.In(t), folder)), "a.txt=a", "empty.txt=", "照片.jpg=photo", "空/")
+			getZip(alice.In(t), deep).Fails(404, "NOT_FOUND")
+			setAccessPassword(admin, deep, nil)
 		})
 		t.Run("a mount below", func(t *testing.T) {
 			root := mkdir(admin.In(t), "/public", "with a mount")
 			store := admin.In(t).Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 			addMount(admin.In(t), store, "/public/with a mount/on the way/there")
 			admin.In(t).Upload("/public/with a mount/on the way/there", "m.txt", []byte("mounted"))
-			same(t, "a mount", unzipped(t, zipOf(alice.In(t), root)), "on the way/", "on the way/there/", "on the way/there/m.txt=mounted")
+			wantStrings(t, "a mount", unzip(t, getZip(alice.In(t), root)), "on the way/", "on the way/there/", "on the way/there/m.txt=mounted")
 		})
 	})
 }
 
 // A folder's single-use address gives a zip of it.
-func TestGatewayOfAFolder(t *testing.T) {
+func TestGatewayServesFolderAsZip(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob, visitor := l.Admin(t), l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
@@ -195,41 +195,41 @@ func TestGatewayOfAFolder(t *testing.T) {
 		address := r.Text("url")
 		for range 2 { // HEAD does not use it up
 			head := visitor.Head(address).OK(200)
-			headerIs(t, head, "Content-Type", "application/zip")
-			headerIs(t, head, "Accept-Ranges", "none")
+			wantHeader(t, head, "Content-Type", "application/zip")
+			wantHeader(t, head, "Accept-Ranges", "none")
 		}
 		r = visitor.Get(address, "Range", "bytes=0-3", "If-None-Match", "*")
-		same(t, "the folder", unzipped(t, r), all...)
-		headerIs(t, r, "Content-Disposition", `attachment; filename="Urlaub 2026 _.zip"; filename*=UTF-8''Urlaub%202026%20%F0%9F%A6%80.zip`)
-		headerIs(t, r, "Cache-Control", "private, no-store")
+		wantStrings(t, "the folder", unzip(t, r), all...)
+		wantHeader(t, r, "Content-Disposition", `attachment; filename="Urlaub 2026 _.zip"; filename*=UTF-8''Urlaub%202026%20%F0%9F%A6%80.zip`)
+		wantHeader(t, r, "Cache-Control", "private, no-store")
 		visitor.Get(address).Fails(401, "INVALID_TOKEN")
 		visitor.Head(address).Fails(401, "INVALID_TOKEN")
-		same(t, "of a key", unzipped(t, visitor.Get(ticket(alice.Key(m{"permissions": []string{"read"}}), folder))), all...)
+		wantStrings(t, "of a key", unzip(t, visitor.Get(downloadURL(alice.Key(m{"permissions": []string{"read"}}), folder))), all...)
 
 		bob.Get("/api/files/"+folder+"/download").Fails(403, "FORBIDDEN")
 		for _, header := range [][]string{nil, {"Accept", "application/json"}, {"Accept", "*/*"}, {"Accept", "text/html"}, {"Accept", "image/*"}, {"Sec-Fetch-Dest", "image"}} {
 			visitor.Get("/api/files/"+folder+"/download", header...).Fails(401, "UNAUTHORIZED")
 		}
 		alice.Get("/api/files/"+folder+"/download", "Sec-Fetch-Dest", "image").Fails(404, "NOT_FOUND") // nothing of it can be shown
-		guard(admin, folder, "open sesame")
+		setAccessPassword(admin, folder, "open sesame")
 		for _, c := range []*apptest.Client{alice, admin, alice.Key(m{})} {
 			c.Get("/api/files/"+folder+"/download").Fails(403, "PASSWORD_REQUIRED")
 		}
-		guard(admin, folder, nil)
+		setAccessPassword(admin, folder, nil)
 
 		t.Run("fifty at once", func(t *testing.T) { // abuse case C84
-			address := ticket(alice.In(t), folder)
-			replies := atOnce(t, visitor.In(t), 50, func(c *apptest.Client, _ int) *apptest.Reply { return c.Get(address) })
+			address := downloadURL(alice.In(t), folder)
+			replies := runConcurrently(t, visitor.In(t), 50, func(c *apptest.Client, _ int) *apptest.Reply { return c.Get(address) })
 			bodies := 0
 			for _, r := range replies {
 				switch {
 				case r.Status == 200:
-					same(t, "the winner", unzipped(t, r), all...)
+					wantStrings(t, "the winner", unzip(t, r), all...)
 					bodies++
 				case r.Status == 429: // no more than two at a time begin
 				default:
 					r.Fails(401, "INVALID_TOKEN")
-					headerIs(t, r, "Content-Disposition", "")
+					wantHeader(t, r, "Content-Disposition", "")
 				}
 			}
 			if bodies != 1 {
@@ -237,33 +237,33 @@ func TestGatewayOfAFolder(t *testing.T) {
 			}
 		})
 		t.Run("judged when it is redeemed", func(t *testing.T) { // abuse cases C31, C86
-			address := ticket(alice.In(t), folder)
+			address := downloadURL(alice.In(t), folder)
 			rule := addRule(admin.In(t), m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			visitor.In(t).Head(address).Fails(401, "INVALID_TOKEN")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			rule = addRule(admin.In(t), m{"pathPattern": "/home/alice/*/*.txt", "effect": "deny", "role": "user", "permissions": []string{"download"}})
-			same(t, "denied meanwhile", unzipped(t, visitor.In(t).Get(address)), "deep/", "deep/deeper/", "deep/deeper/🦀.txt=crab", "照片.jpg=photo", "空/")
+			wantStrings(t, "denied meanwhile", unzip(t, visitor.In(t).Get(address)), "deep/", "deep/deeper/", "deep/deeper/🦀.txt=crab", "照片.jpg=photo", "空/")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 
 			key := alice.In(t).Key(m{})
-			address = ticket(key, folder)
+			address = downloadURL(key, folder)
 			token, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
 			alice.In(t).Delete("/api/keys/" + token).OK(200)
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 
-			address = ticket(alice.In(t), folder)
-			guard(admin, folder, "open sesame")
+			address = downloadURL(alice.In(t), folder)
+			setAccessPassword(admin, folder, "open sesame")
 			visitor.In(t).Get(address).Fails(403, "PASSWORD_REQUIRED")
-			guard(admin, folder, nil)
-			change(t, l, "UPDATE users SET status = 'disabled' WHERE username = 'alice'")
-			change(t, l, "UPDATE versions SET value = value + 1 WHERE name = 'config'")
+			setAccessPassword(admin, folder, nil)
+			execAndRaiseVersion(t, l, "UPDATE users SET status = 'disabled' WHERE username = 'alice'")
+			execAndRaiseVersion(t, l, "UPDATE versions SET value = value + 1 WHERE name = 'config'")
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
-			change(t, l, "UPDATE users SET status = 'active' WHERE username = 'alice'")
-			change(t, l, "UPDATE versions SET value = value + 1 WHERE name = 'config'")
-			same(t, "it was not used up", unzipped(t, visitor.In(t).Get(address)), all...)
+			execAndRaiseVersion(t, l, "UPDATE users SET status = 'active' WHERE username = 'alice'")
+			execAndRaiseVersion(t, l, "UPDATE versions SET value = value + 1 WHERE name = 'config'")
+			wantStrings(t, "it was not used up", unzip(t, visitor.In(t).Get(address)), all...)
 
-			address = ticket(alice.In(t), folder)
+			address = downloadURL(alice.In(t), folder)
 			alice.In(t).Delete("/api/files/" + folder).OK(200)
 			visitor.In(t).Get(address).Fails(404, "NOT_FOUND")
 		})
@@ -278,9 +278,9 @@ func TestZipOfADamagedStore(t *testing.T) {
 		folder := mkdir(alice, "/home/alice", "f")
 		damage := func(name string, fn func(file string) error) {
 			t.Helper()
-			before := objectsIn(t, l, "default")
+			before := bucketObjects(t, l, "default")
 			alice.Upload("/home/alice/f", name, []byte("content of "+name))
-			for _, object := range objectsIn(t, l, "default") {
+			for _, object := range bucketObjects(t, l, "default") {
 				if !slices.Contains(before, object) {
 					if err := fn(filepath.Join(l.Apps[0].Config.ObjectDir, "default", object)); err != nil {
 						t.Fatal(err)
@@ -290,13 +290,13 @@ func TestZipOfADamagedStore(t *testing.T) {
 		}
 		damage("b", os.Remove)
 		alone := alice.Upload("/home/alice", "alone", []byte("x"))
-		address := ticket(alice, folder)
-		zipOf(alice, folder).Fails(500, "INTERNAL_ERROR")
+		address := downloadURL(alice, folder)
+		getZip(alice, folder).Fails(500, "INTERNAL_ERROR")
 		l.Client(t).Get(address).Fails(500, "INTERNAL_ERROR")
 		l.Client(t).Head(address).OK(200) // a store that fails costs nobody a token
 
 		alice.Upload("/home/alice/f", "a", bytes.Repeat([]byte("x"), 100_000))
-		for _, r := range []*apptest.Reply{zipOf(alice, folder), l.Client(t).Get(address), zipOf(alice, alone, folder)} {
+		for _, r := range []*apptest.Reply{getZip(alice, folder), l.Client(t).Get(address), getZip(alice, alone, folder)} {
 			if r.Status != 200 || r.Err == nil {
 				t.Errorf("status %d and %d bytes, %v", r.Status, len(r.Body), r.Err)
 			}
@@ -308,27 +308,27 @@ func TestZipOfADamagedStore(t *testing.T) {
 		if log := l.Log.String(); !strings.Contains(log, "a zip was broken off") || strings.Contains(log, strings.TrimPrefix(address, apptest.BaseURL+"/api/gateway/download/")) {
 			t.Error("the log says nothing of it, or too much")
 		}
-		same(t, "and leaves room for the next", unzipped(t, zipOf(alice, alone)), "alone=x")
+		wantStrings(t, "and leaves room for the next", unzip(t, getZip(alice, alone)), "alone=x")
 
 		damaged := mkdir(alice, "/home/alice", "g")
 		alice.Upload("/home/alice/g", "a", []byte("x"))
 		id := alice.Upload("/home/alice/g", "b", []byte("right"))
-		change(t, l, "UPDATE objects SET sha256 = $1 WHERE id = (SELECT object_id FROM entries WHERE id = $2)", strings.Repeat("0", 64), id)
-		if r := zipOf(alice, damaged); r.Status != 200 || r.Err == nil {
+		execAndRaiseVersion(t, l, "UPDATE objects SET sha256 = $1 WHERE id = (SELECT object_id FROM entries WHERE id = $2)", strings.Repeat("0", 64), id)
+		if r := getZip(alice, damaged); r.Status != 200 || r.Err == nil {
 			t.Errorf("bytes that are not those that were stored: %d, %v", r.Status, r.Err)
 		}
 	})
 }
 
-// begun sends a request for something large and returns it when its body has begun.
-func begun(t *testing.T, l *apptest.Larder, c *apptest.Client, path string) (status int, stop func()) {
+// startDownload sends a request for something large and returns it when its body has begun.
+func startDownload(t *testing.T, l *apptest.Larder, c *apptest.Client, path string) (status int, stop func()) {
 	t.Helper()
-	response := streamed(t, l, c, path)
+	response := openStream(t, l, c, path)
 	return response.StatusCode, func() { _ = response.Body.Close() }
 }
 
-// streamed sends a request and leaves its body to be read.
-func streamed(t *testing.T, l *apptest.Larder, c *apptest.Client, path string) *http.Response {
+// openStream sends a request and leaves its body to be read.
+func openStream(t *testing.T, l *apptest.Larder, c *apptest.Client, path string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequest("GET", "http://"+l.Apps[0].Addr().String()+strings.TrimPrefix(path, apptest.BaseURL), nil)
 	if err != nil {
@@ -354,7 +354,7 @@ func streamed(t *testing.T, l *apptest.Larder, c *apptest.Client, path string) *
 }
 
 // Two at a time for an account, however they are asked for, and a client that goes away frees its place.
-func TestZipsAtATime(t *testing.T) {
+func TestZipLimitPerAccount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
@@ -365,31 +365,31 @@ func TestZipsAtATime(t *testing.T) {
 		}
 		small, other := alice.Upload("/home/alice", "small", []byte("x")), bob.Upload("/home/bob", "small", []byte("x"))
 		path, key := "/api/files/zip?ids="+folder, alice.Key(m{})
-		third, redeem := ticket(alice, small), ticket(alice, folder)
-		thirdFolder := ticket(alice, folder)
+		third, redeem := downloadURL(alice, small), downloadURL(alice, folder)
+		thirdFolder := downloadURL(alice, folder)
 
-		status, stop := begun(t, l, alice, path)
+		status, stop := startDownload(t, l, alice, path)
 		if status != 200 {
 			t.Fatal(status)
 		}
-		if status, _ := begun(t, l, l.Client(t), redeem); status != 200 { // with a token of alice's
+		if status, _ := startDownload(t, l, l.Client(t), redeem); status != 200 { // with a token of alice's
 			t.Fatal(status)
 		}
 		for _, c := range []*apptest.Client{alice, key} {
-			r := zipOf(c, small).Fails(429, "RATE_LIMIT_EXCEEDED")
+			r := getZip(c, small).Fails(429, "RATE_LIMIT_EXCEEDED")
 			if after := r.Header.Get("Retry-After"); after == "" || after == "0" {
 				t.Errorf("Retry-After %q", after)
 			}
 			c.Head(path).OK(200) // sends nothing
 		}
 		l.Client(t).Get(thirdFolder).Fails(429, "RATE_LIMIT_EXCEEDED") // which uses nothing up
-		bodyIs(t, l.Client(t).Get(third).OK(200), "x")                 // no zip
-		same(t, "somebody else", unzipped(t, zipOf(bob, other)), "small=x")
+		wantBody(t, l.Client(t).Get(third).OK(200), "x")               // no zip
+		wantStrings(t, "somebody else", unzip(t, getZip(bob, other)), "small=x")
 
 		stop()
 		deadline := time.After(20 * time.Second)
 		for {
-			r := zipOf(alice, small)
+			r := getZip(alice, small)
 			if r.Status == 200 {
 				break
 			}
@@ -411,9 +411,9 @@ func TestZipsAtATime(t *testing.T) {
 }
 
 // There is a bound on all zips of a process, too.
-func TestZipsInAll(t *testing.T) {
+func TestZipLimitPerProcess(t *testing.T) {
 	t.Parallel()
-	enter := api.Zips()
+	enter := api.NewZipLimit()
 	var leave []func()
 	for i := range 32 {
 		l, err := enter(fmt.Sprint("user:", i/2))
@@ -435,10 +435,10 @@ func TestZipsInAll(t *testing.T) {
 }
 
 // Visitors have half of the places at most, so that no number of addresses takes all of them from the accounts.
-func TestZipsOfVisitors(t *testing.T) {
+func TestZipLimitForVisitors(t *testing.T) {
 	t.Parallel()
-	enter := api.Zips()
-	let := func(who string, in bool) (leave func()) {
+	enter := api.NewZipLimit()
+	wantAcquire := func(who string, in bool) (leave func()) {
 		t.Helper()
 		leave, err := enter(who)
 		if in != (err == nil) || !in && !fault.Is(err, fault.RateLimited) {
@@ -448,25 +448,25 @@ func TestZipsOfVisitors(t *testing.T) {
 	}
 	var leave []func()
 	for i := range 16 {
-		leave = append(leave, let(fmt.Sprint("ip:", i), true))
+		leave = append(leave, wantAcquire(fmt.Sprint("ip:", i), true))
 	}
-	let("ip:the seventeenth", false)
+	wantAcquire("ip:the seventeenth", false)
 	for i := range 16 {
-		let(fmt.Sprint("user:", i), true)
+		wantAcquire(fmt.Sprint("user:", i), true)
 	}
-	let("user:the seventeenth", false)
-	let("ip:new", false)
+	wantAcquire("user:the seventeenth", false)
+	wantAcquire("ip:new", false)
 	leave[0]()
-	let("ip:new", true)
-	let("ip:newer", false)
+	wantAcquire("ip:new", true)
+	wantAcquire("ip:newer", false)
 	leave[1]()
-	let("user:new", true) // whoever comes first
+	wantAcquire("user:new", true) // whoever comes first
 	leave[2]()
-	let("ip:newer", true)
+	wantAcquire("ip:newer", true)
 
-	enter = api.Zips() // accounts may have all of them
+	enter = api.NewZipLimit() // accounts may have all of them
 	for i := range 32 {
-		let(fmt.Sprint("user:", i), true)
+		wantAcquire(fmt.Sprint("user:", i), true)
 	}
-	let("ip:new", false)
+	wantAcquire("ip:new", false)
 }

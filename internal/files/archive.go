@@ -115,7 +115,7 @@ type walk struct {
 	bytes int64
 }
 
-// next returns the next entry. That there is none is no error, so that no end of a stream is ever taken for the end of the archive.
+// nextEntry returns the next entry. That there is none is no error, so that no end of a stream is ever taken for the end of the archive.
 func (w *walk) next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
 	for !there {
 		c, more, err := w.candidate(ctx)
@@ -174,7 +174,7 @@ func (w *walk) descend(ctx context.Context, c candidate) (ArchiveEntry, bool, er
 	return ArchiveEntry{Name: c.name, Modified: at.modified}, c.name != "", nil
 }
 
-// file judges a file and opens it.
+// mustUpload judges a file and opens it.
 func (w *walk) file(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
 	if w.dry {
 		return ArchiveEntry{}, true, w.count(c.size)
@@ -225,7 +225,7 @@ func (w *walk) content(ctx context.Context, c candidate) (Content, string, error
 	return content, sum, err
 }
 
-// count adds a file to what is in the archive. Fault: TooLarge.
+// countRows adds a file to what is in the archive. Fault: TooLarge.
 func (w *walk) count(size int64) error {
 	w.files++
 	w.bytes += size

@@ -17,10 +17,10 @@ import (
 	"larder/internal/zipstream"
 )
 
-// manyFiles puts so many files of one content into a folder, at once.
-func (h *house) manyFiles(folder string, count int) {
+// addManyFiles puts so many files of one content into a folder, at once.
+func (h *fixture) addManyFiles(folder string, count int) {
 	h.t.Helper()
-	first := h.file(h.ann, "/home/ann/shared", "x")
+	first := h.mustUpload(h.ann, "/home/ann/shared", "x")
 	h.write(func(tx *db.Tx) error {
 		_, err := tx.Exec(fmt.Sprintf(`
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
@@ -32,8 +32,8 @@ func (h *house) manyFiles(folder string, count int) {
 	})
 }
 
-// zipped writes a whole archive to a file and returns what is in it, and how much the heap grew on the way at most.
-func (h *house) zipped(archive *files.Archive) (names map[string]bool, grown int64) {
+// writeZip writes a whole archive to a file and returns what is in it, and how much the heap grew on the way at most.
+func (h *fixture) writeZip(archive *files.Archive) (names map[string]bool, grown int64) {
 	h.t.Helper()
 	dir := h.t.TempDir()
 	open := func() (*os.File, error) { return os.CreateTemp(dir, "") }
@@ -80,10 +80,10 @@ func (h *house) zipped(archive *files.Archive) (names map[string]bool, grown int
 
 // More files than the old directory of an archive can number, in memory that stays flat. It is of one engine: what it measures is not the database.
 func TestArchiveOfManyFiles(t *testing.T) {
-	h := newHouse(t, dbtest.Open(t, "sqlite"))
-	folder := h.folder(h.ann, "/home/ann/many")
-	h.manyFiles(folder.ID, 66_000)
-	names, grown := h.zipped(h.archive(h.ann, folder.ID))
+	h := newFixture(t, dbtest.Open(t, "sqlite"))
+	folder := h.createFolder(h.ann, "/home/ann/many")
+	h.addManyFiles(folder.ID, 66_000)
+	names, grown := h.writeZip(h.mustArchive(h.ann, folder.ID))
 	if len(names) != 66_000 || !names["Photo 1"] || !names["Photo 66000"] || grown > 8<<20 {
 		t.Errorf("%d entries, the heap grew by %d bytes", len(names), grown)
 	}
@@ -93,8 +93,8 @@ func TestArchiveOfManyFiles(t *testing.T) {
 func TestArchivePages(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		folder := h.folder(h.ann, "/home/ann/many")
+		h := newFixture(t, d)
+		folder := h.createFolder(h.ann, "/home/ann/many")
 		last := 0
 		for _, count := range []int{255, 256, 257, 512, 513} {
 			h.write(func(tx *db.Tx) error {
@@ -106,12 +106,12 @@ func TestArchivePages(t *testing.T) {
 				_, err := tx.Exec("DELETE FROM entries WHERE parent_id = $1 AND kind = 1", folder.ID)
 				return err
 			})
-			h.manyFiles(folder.ID, count)
+			h.addManyFiles(folder.ID, count)
 			h.write(func(tx *db.Tx) error {
 				_, err := tx.Exec("DELETE FROM entries WHERE name = 'shared'")
 				return err
 			})
-			got := h.rest(h.archive(h.ann, folder.ID))
+			got := h.remainingEntries(h.mustArchive(h.ann, folder.ID))
 			slices.Sort(got)
 			if len(got) != 2*count || len(slices.Compact(got)) != 2*count {
 				t.Errorf("%d files and folders: %d entries", count, len(got))
@@ -124,13 +124,13 @@ func TestArchivePages(t *testing.T) {
 func BenchmarkArchive(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
-			h := newHouse(b, dbtest.Open(b, engine))
-			folder := h.folder(h.ann, "/home/ann/many")
-			h.manyFiles(folder.ID, 20_000)
+			h := newFixture(b, dbtest.Open(b, engine))
+			folder := h.createFolder(h.ann, "/home/ann/many")
+			h.addManyFiles(folder.ID, 20_000)
 			var archive *files.Archive
 			for b.Loop() {
 				if archive == nil {
-					archive = h.archive(h.ann, folder.ID)
+					archive = h.mustArchive(h.ann, folder.ID)
 				}
 				e, there, err := archive.Next(b.Context())
 				h.must(err)

@@ -19,21 +19,21 @@ import (
 	"larder/internal/files"
 )
 
-// always has the same actor ask for an archive, whatever the config.
-func always(a access.Actor) func(context.Context, int64) (access.Actor, error) {
+// fixedActor has the same actor ask for an archive, whatever the config.
+func fixedActor(a access.Actor) func(context.Context, int64) (access.Actor, error) {
 	return func(context.Context, int64) (access.Actor, error) { return a, nil }
 }
 
-// archive begins one, and fails the test when that is refused.
-func (h *house) archive(a access.Actor, ids ...string) *files.Archive {
+// mustArchive begins one, and fails the test when that is refused.
+func (h *fixture) mustArchive(a access.Actor, ids ...string) *files.Archive {
 	h.t.Helper()
-	archive, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, Who: always(a)})
+	archive, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, Who: fixedActor(a)})
 	h.must(err)
 	return archive
 }
 
-// next returns the next entry as `name=content`, or `name/`; "" at the end.
-func (h *house) next(archive *files.Archive) string {
+// nextEntry returns the next entry as `name=content`, or `name/`; "" at the end.
+func (h *fixture) nextEntry(archive *files.Archive) string {
 	h.t.Helper()
 	e, there, err := archive.Next(h.t.Context())
 	h.must(err)
@@ -49,48 +49,48 @@ func (h *house) next(archive *files.Archive) string {
 	return e.Name + "=" + string(content)
 }
 
-func (h *house) rest(archive *files.Archive) []string {
+func (h *fixture) remainingEntries(archive *files.Archive) []string {
 	h.t.Helper()
 	all := []string{}
-	for e := h.next(archive); e != ""; e = h.next(archive) {
+	for e := h.nextEntry(archive); e != ""; e = h.nextEntry(archive) {
 		all = append(all, e)
 	}
 	return all
 }
 
-// holds compares what is in an archive with what is wanted, which is in the order of the walk: files by name, then folders by name, then mounts.
-func (h *house) holds(what string, archive *files.Archive, want ...string) {
+// checkArchive compares what is in an archive with what is wanted, which is in the order of the walk: files by name, then folders by name, then mounts.
+func (h *fixture) checkArchive(what string, archive *files.Archive, want ...string) {
 	h.t.Helper()
-	if got := h.rest(archive); !slices.Equal(got, want) {
+	if got := h.remainingEntries(archive); !slices.Equal(got, want) {
 		h.t.Errorf("%s:\n got %q\nwant %q", what, got, want)
 	}
 }
 
-func (h *house) refused(what string, a access.Actor, ids ...string) {
+func (h *fixture) checkArchiveRefused(what string, a access.Actor, ids ...string) {
 	h.t.Helper()
-	_, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, Who: always(a)})
+	_, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, Who: fixedActor(a)})
 	h.wantFault(what, err, fault.NotFound)
 }
 
 func TestArchiveOfFolders(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		trip := h.folder(h.ann, "/home/ann/trip")
-		h.file(h.ann, "/home/ann/trip/b.txt", "b")
-		h.file(h.ann, "/home/ann/trip/A.txt", "a")
-		h.file(h.ann, "/home/ann/trip/空.txt", "")
-		h.folder(h.ann, "/home/ann/trip/empty")
-		h.folder(h.ann, "/home/ann/trip/照片")
-		h.folder(h.ann, "/home/ann/trip/照片/🦀")
-		h.file(h.ann, "/home/ann/trip/照片/🦀/deep.txt", "deep")
-		other := h.folder(h.ann, "/home/ann/other")
-		h.folder(h.ann, "/home/ann/other/trip")
-		same := h.folder(h.ann, "/home/ann/other/trip/trip")
-		h.file(h.ann, "/home/ann/other/trip/trip/c.txt", "c")
-		one, two := h.file(h.ann, "/home/ann/cat.jpg", "1"), h.file(h.ann, "/home/ann/other/cat.jpg", "2")
-		three := h.file(h.ann, "/home/ann/cat (1).jpg", "3")
-		foreign := h.file(h.bob, "/home/bob/x.txt", "of bob")
+		h := newFixture(t, d)
+		trip := h.createFolder(h.ann, "/home/ann/trip")
+		h.mustUpload(h.ann, "/home/ann/trip/b.txt", "b")
+		h.mustUpload(h.ann, "/home/ann/trip/A.txt", "a")
+		h.mustUpload(h.ann, "/home/ann/trip/空.txt", "")
+		h.createFolder(h.ann, "/home/ann/trip/empty")
+		h.createFolder(h.ann, "/home/ann/trip/照片")
+		h.createFolder(h.ann, "/home/ann/trip/照片/🦀")
+		h.mustUpload(h.ann, "/home/ann/trip/照片/🦀/deep.txt", "deep")
+		other := h.createFolder(h.ann, "/home/ann/other")
+		h.createFolder(h.ann, "/home/ann/other/trip")
+		same := h.createFolder(h.ann, "/home/ann/other/trip/trip")
+		h.mustUpload(h.ann, "/home/ann/other/trip/trip/c.txt", "c")
+		one, two := h.mustUpload(h.ann, "/home/ann/cat.jpg", "1"), h.mustUpload(h.ann, "/home/ann/other/cat.jpg", "2")
+		three := h.mustUpload(h.ann, "/home/ann/cat (1).jpg", "3")
+		foreign := h.mustUpload(h.bob, "/home/bob/x.txt", "of bob")
 		all := []string{"A.txt=a", "b.txt=b", "空.txt=", "empty/", "照片/", "照片/🦀/", "照片/🦀/deep.txt=deep"}
 		below := func(name string) (under []string) {
 			under = []string{name + "/"}
@@ -100,111 +100,111 @@ func TestArchiveOfFolders(t *testing.T) {
 			return under
 		}
 
-		a := h.archive(h.ann, trip.ID)
+		a := h.mustArchive(h.ann, trip.ID)
 		if a.Title() != "trip" {
 			t.Errorf("title %q", a.Title())
 		}
-		h.holds("a folder alone", a, all...)
-		a = h.archive(h.ann, trip.ID, same.ID)
+		h.checkArchive("a folder alone", a, all...)
+		a = h.mustArchive(h.ann, trip.ID, same.ID)
 		if a.Title() != "" {
 			t.Errorf("title %q", a.Title())
 		}
-		h.holds("two of one name", a, append(below("trip"), "trip (1)/", "trip (1)/c.txt=c")...)
-		h.holds("files of one name", h.archive(h.ann, one.ID, three.ID, two.ID), "cat.jpg=1", "cat (1).jpg=3", "cat (2).jpg=2")
-		h.holds("a number that is given", h.archive(h.ann, one.ID, two.ID, three.ID), "cat.jpg=1", "cat (1).jpg=2", "cat (1) (1).jpg=3")
-		a = h.archive(h.ann, foreign.ID, trip.ID, "none", "", "path:/home")
+		h.checkArchive("two of one name", a, append(below("trip"), "trip (1)/", "trip (1)/c.txt=c")...)
+		h.checkArchive("files of one name", h.mustArchive(h.ann, one.ID, three.ID, two.ID), "cat.jpg=1", "cat (1).jpg=3", "cat (2).jpg=2")
+		h.checkArchive("a number that is given", h.mustArchive(h.ann, one.ID, two.ID, three.ID), "cat.jpg=1", "cat (1).jpg=2", "cat (1) (1).jpg=3")
+		a = h.mustArchive(h.ann, foreign.ID, trip.ID, "none", "", "path:/home")
 		if a.Title() != "trip" {
 			t.Errorf("title %q", a.Title())
 		}
-		h.holds("what is foreign or not there is left out", a, below("trip")...)
-		a = h.archive(h.ann, one.ID)
+		h.checkArchive("what is foreign or not there is left out", a, below("trip")...)
+		a = h.mustArchive(h.ann, one.ID)
 		if a.Title() != "cat.jpg" {
 			t.Errorf("title %q", a.Title())
 		}
-		h.holds("a file alone", a, "cat.jpg=1")
-		h.holds("an empty folder", h.archive(h.ann, h.folder(h.ann, "/home/ann/void").ID))
-		h.refused("foreign", h.ann, foreign.ID)
-		h.refused("a foreign folder", h.bob, trip.ID, other.ID)
-		h.refused("nothing", h.ann)
-		h.refused("a visitor", h.visitor, trip.ID, one.ID)
+		h.checkArchive("a file alone", a, "cat.jpg=1")
+		h.checkArchive("an empty folder", h.mustArchive(h.ann, h.createFolder(h.ann, "/home/ann/void").ID))
+		h.checkArchiveRefused("foreign", h.ann, foreign.ID)
+		h.checkArchiveRefused("a foreign folder", h.bob, trip.ID, other.ID)
+		h.checkArchiveRefused("nothing", h.ann)
+		h.checkArchiveRefused("a visitor", h.visitor, trip.ID, one.ID)
 
-		a = h.archive(h.admin, h.root)
+		a = h.mustArchive(h.admin, h.root)
 		if a.Title() != "Files" {
 			t.Errorf("title of the root %q", a.Title())
 		}
-		if got := h.rest(a); !slices.Contains(got, "home/bob/x.txt=of bob") || !slices.Contains(got, "home/ann/trip/照片/🦀/deep.txt=deep") || slices.Contains(got, "/") {
+		if got := h.remainingEntries(a); !slices.Contains(got, "home/bob/x.txt=of bob") || !slices.Contains(got, "home/ann/trip/照片/🦀/deep.txt=deep") || slices.Contains(got, "/") {
 			t.Errorf("the root: %q", got)
 		}
-		if got := h.rest(h.archive(h.admin, h.root, one.ID)); got[0] != "Files/" || !slices.Contains(got, "Files/home/bob/x.txt=of bob") {
+		if got := h.remainingEntries(h.mustArchive(h.admin, h.root, one.ID)); got[0] != "Files/" || !slices.Contains(got, "Files/home/bob/x.txt=of bob") {
 			t.Errorf("the root beside another: %q", got)
 		}
 	})
 }
 
 // Each is judged as listings and downloads judge it: what does not show is not told by its name either.
-func TestArchiveLeavesOut(t *testing.T) {
+func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		album := h.folder(h.admin, "/public/album")
-		h.file(h.admin, "/public/album/a.txt", "a")
-		h.file(h.admin, "/public/album/b.key", "b")
-		h.file(h.admin, "/public/album/hidden.txt", "h")
+		h := newFixture(t, d)
+		album := h.createFolder(h.admin, "/public/album")
+		h.mustUpload(h.admin, "/public/album/a.txt", "a")
+		h.mustUpload(h.admin, "/public/album/b.key", "b")
+		h.mustUpload(h.admin, "/public/album/hidden.txt", "h")
 		for _, name := range []string{"denied", "denied/but", "listed", "protected", "protected/deeper", "from afar"} {
-			h.folder(h.admin, "/public/album/"+name)
-			h.file(h.admin, "/public/album/"+name+"/x.txt", "x")
+			h.createFolder(h.admin, "/public/album/"+name)
+			h.mustUpload(h.admin, "/public/album/"+name+"/x.txt", "x")
 		}
 		deny := func(pattern string, p access.Permission, more ...func(*access.Rule)) {
 			r := access.Rule{Pattern: pattern, Effect: access.Deny, Role: access.User, Permissions: access.Set(p), Priority: 1}
 			for _, change := range more {
 				change(&r)
 			}
-			h.rule(r)
+			h.addRule(r)
 		}
 		deny("/public/album/*.key", access.Download)
 		deny("/public/album/hidden.txt", access.Read) // its bytes may be had by whoever knows its name
 		deny("/public/album/denied/**", access.Read)
 		deny("/public/album/listed/**", access.Download)
-		protected := h.names(h.admin, files.ListQuery{Path: path("/public/album"), Search: "protected"})
+		protected := h.listNames(h.admin, files.ListQuery{Path: mustParsePath("/public/album"), Search: "protected"})
 		if len(protected) != 1 {
 			t.Fatal(protected)
 		}
-		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: path("/public/album/protected"), Page: 1, Limit: 9})
+		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/public/album/protected"), Page: 1, Limit: 9})
 		h.must(err)
 		lock := l.Folder.ID
-		h.protect(lock)
+		h.protectEntry(lock)
 
-		h.holds("what a user gets", h.archive(h.ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x", "listed/")
+		h.checkArchive("what a user gets", h.mustArchive(h.ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x", "listed/")
 		ann := h.ann
 		ann.Unlocked = []string{lock}
 		opened := []string{"a.txt=a", "from afar/", "from afar/x.txt=x", "listed/", "protected/", "protected/x.txt=x", "protected/deeper/", "protected/deeper/x.txt=x"}
-		h.holds("with the password", h.archive(ann, album.ID), opened...)
+		h.checkArchive("with the password", h.mustArchive(ann, album.ID), opened...)
 		ann.Unlocked = []string{"another"}
-		h.holds("with another", h.archive(ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x", "listed/")
+		h.checkArchive("with another", h.mustArchive(ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x", "listed/")
 		// Bytes behind a password ask everybody for it, administrators and the owner too, and keys can't give it.
 		everything := []string{"a.txt=a", "b.key=b", "hidden.txt=h", "denied/", "denied/x.txt=x", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/", "listed/x.txt=x"}
-		h.holds("the owner", h.archive(h.admin, album.ID), everything...)
-		h.refused("the folder itself", h.admin, lock)
+		h.checkArchive("the owner", h.mustArchive(h.admin, album.ID), everything...)
+		h.checkArchiveRefused("the folder itself", h.admin, lock)
 		key := h.admin
 		key.Key, key.Unlocked = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Download)}, []string{lock}
-		h.holds("a key", h.archive(key, album.ID), everything...)
+		h.checkArchive("a key", h.mustArchive(key, album.ID), everything...)
 
-		h.rule(access.Rule{Pattern: "/public/album/denied/but/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read | access.Download), Priority: 2})
-		h.holds("a folder on the way to what is allowed", h.archive(h.ann, album.ID),
+		h.addRule(access.Rule{Pattern: "/public/album/denied/but/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read | access.Download), Priority: 2})
+		h.checkArchive("a folder on the way to what is allowed", h.mustArchive(h.ann, album.ID),
 			"a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/")
 		afar := netip.MustParsePrefix("198.51.100.0/24")
-		h.rule(access.Rule{Pattern: "/public/album/from afar/**", Effect: access.Deny, Role: access.User, Priority: 3, AllowedIPs: []netip.Prefix{afar}})
-		h.holds("from another address", h.archive(h.ann, album.ID), "a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "listed/")
+		h.addRule(access.Rule{Pattern: "/public/album/from afar/**", Effect: access.Deny, Role: access.User, Priority: 3, AllowedIPs: []netip.Prefix{afar}})
+		h.checkArchive("from another address", h.mustArchive(h.ann, album.ID), "a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "listed/")
 		away := h.ann
 		away.IP = afar.Addr()
-		h.holds("from the address", h.archive(away, album.ID),
+		h.checkArchive("from the address", h.mustArchive(away, album.ID),
 			"a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/")
 
 		// A rule with a password, which is named as the one that was given.
-		rule := h.rule(access.Rule{Pattern: "/uploads/vip/**", Effect: access.Allow, Role: access.User, RequirePassword: true, Priority: 5})
-		vip := h.folder(h.admin, "/uploads/vip")
-		h.file(h.admin, "/uploads/vip/v.txt", "v")
-		h.holds("without the rule's password", h.archive(h.ann, vip.ID)) // /uploads is there for everybody to write, and so lists, but just their own
+		rule := h.addRule(access.Rule{Pattern: "/uploads/vip/**", Effect: access.Allow, Role: access.User, RequirePassword: true, Priority: 5})
+		vip := h.createFolder(h.admin, "/uploads/vip")
+		h.mustUpload(h.admin, "/uploads/vip/v.txt", "v")
+		h.checkArchive("without the rule's password", h.mustArchive(h.ann, vip.ID)) // /uploads is there for everybody to write, and so lists, but just their own
 		all, err := h.rules.All(t.Context())
 		h.must(err)
 		for _, r := range all {
@@ -215,77 +215,77 @@ func TestArchiveLeavesOut(t *testing.T) {
 				}
 			}
 		}
-		h.holds("with the rule's password", h.archive(ann, vip.ID), "v.txt=v")
+		h.checkArchive("with the rule's password", h.mustArchive(ann, vip.ID), "v.txt=v")
 	})
 }
 
 // What a mount shows is in the archive in the place of what lies under it, and so are virtual folders on the way to one.
-func TestArchiveTakesMountsAlong(t *testing.T) {
+func TestArchiveIncludesMounts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		photos := h.folder(h.admin, "/photos")
+		h := newFixture(t, d)
+		photos := h.createFolder(h.admin, "/photos")
 		for _, name := range []string{"2026", "2026/old", "real"} {
-			h.folder(h.admin, "/photos/"+name)
+			h.createFolder(h.admin, "/photos/"+name)
 		}
-		h.file(h.admin, "/photos/2026/shadowed.jpg", "x")
-		h.file(h.admin, "/photos/note.txt", "a file that a mount hides")
-		h.file(h.admin, "/photos/outer.jpg", "outer")
-		h.file(h.admin, "/photos/real/r.jpg", "r")
-		h.mounted("/photos/2026", 0)
-		h.mounted("/photos/note.txt", 0)
-		h.mounted("/photos/hidden", -1) // the mount at the root covers it
-		h.mounted("/photos/real/inner", 0)
-		h.mounted("/photos/virtual/far/off", 0)
-		h.folder(h.admin, "/photos/2026/sub")
-		h.file(h.admin, "/photos/2026/sub/sun.jpg", "sun")
-		h.file(h.admin, "/photos/note.txt/n.txt", "n")
-		h.file(h.admin, "/photos/real/inner/i.txt", "i")
-		h.file(h.admin, "/photos/virtual/far/off/v.txt", "v")
-		h.holds("all of it", h.archive(h.admin, photos.ID), "outer.jpg=outer", "real/", "real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
+		h.mustUpload(h.admin, "/photos/2026/shadowed.jpg", "x")
+		h.mustUpload(h.admin, "/photos/note.txt", "a file that a mount hides")
+		h.mustUpload(h.admin, "/photos/outer.jpg", "outer")
+		h.mustUpload(h.admin, "/photos/real/r.jpg", "r")
+		h.addMountOn("/photos/2026", 0)
+		h.addMountOn("/photos/note.txt", 0)
+		h.addMountOn("/photos/hidden", -1) // the mount at the root covers it
+		h.addMountOn("/photos/real/inner", 0)
+		h.addMountOn("/photos/virtual/far/off", 0)
+		h.createFolder(h.admin, "/photos/2026/sub")
+		h.mustUpload(h.admin, "/photos/2026/sub/sun.jpg", "sun")
+		h.mustUpload(h.admin, "/photos/note.txt/n.txt", "n")
+		h.mustUpload(h.admin, "/photos/real/inner/i.txt", "i")
+		h.mustUpload(h.admin, "/photos/virtual/far/off/v.txt", "v")
+		h.checkArchive("all of it", h.mustArchive(h.admin, photos.ID), "outer.jpg=outer", "real/", "real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
 			"2026/", "2026/sub/", "2026/sub/sun.jpg=sun", "note.txt/", "note.txt/n.txt=n", "virtual/", "virtual/far/", "virtual/far/off/", "virtual/far/off/v.txt=v")
 
-		counted, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{photos.ID}, Who: always(h.admin), MaxFiles: 6})
+		counted, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{photos.ID}, Who: fixedActor(h.admin), MaxFiles: 6})
 		h.must(err)
-		if got := h.next(counted); got != "outer.jpg=outer" { // what lies under a mount is not counted either
+		if got := h.nextEntry(counted); got != "outer.jpg=outer" { // what lies under a mount is not counted either
 			t.Errorf("got %q", got)
 		}
 
-		h.rule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read | access.Download)})
-		h.rule(access.Rule{Pattern: "/**", MountID: "mount of /photos/2026", Effect: access.Deny, Role: access.User, Priority: 1})
-		h.rule(access.Rule{Pattern: "/photos/virtual/**", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read), Priority: 1})
-		h.holds("by the rules of each mount", h.archive(h.ann, photos.ID), "outer.jpg=outer", "real/", "real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
+		h.addRule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read | access.Download)})
+		h.addRule(access.Rule{Pattern: "/**", MountID: "mount of /photos/2026", Effect: access.Deny, Role: access.User, Priority: 1})
+		h.addRule(access.Rule{Pattern: "/photos/virtual/**", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read), Priority: 1})
+		h.checkArchive("by the rules of each mount", h.mustArchive(h.ann, photos.ID), "outer.jpg=outer", "real/", "real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
 			"note.txt/", "note.txt/n.txt=n")
-		h.protect(photos.ID) // what is mounted below lies behind it too
-		h.refused("behind a password", h.ann, photos.ID)
+		h.protectEntry(photos.ID) // what is mounted below lies behind it too
+		h.checkArchiveRefused("behind a password", h.ann, photos.ID)
 		ann := h.ann
 		ann.Unlocked = []string{photos.ID}
-		if got := h.rest(h.archive(ann, photos.ID)); !slices.Contains(got, "real/inner/i.txt=i") {
+		if got := h.remainingEntries(h.mustArchive(ann, photos.ID)); !slices.Contains(got, "real/inner/i.txt=i") {
 			t.Errorf("with the password: %q", got)
 		}
 	})
 }
 
 // The tree and the rules change while a walk is under way; the clock stands still.
-func TestArchiveJudgesEachWhenItsTurnComes(t *testing.T) {
+func TestArchiveChecksEachEntryWhenReached(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		base := h.folder(h.ann, "/home/ann/base")
+		h := newFixture(t, d)
+		base := h.createFolder(h.ann, "/home/ann/base")
 		var ids []string
 		for _, name := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"} {
-			ids = append(ids, h.file(h.ann, "/home/ann/base/"+name, "content of "+name).ID)
+			ids = append(ids, h.mustUpload(h.ann, "/home/ann/base/"+name, "content of "+name).ID)
 		}
 		var folders []string
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			folders = append(folders, h.folder(h.ann, "/home/ann/base/"+name).ID)
-			h.file(h.ann, "/home/ann/base/"+name+"/x", name)
+			folders = append(folders, h.createFolder(h.ann, "/home/ann/base/"+name).ID)
+			h.mustUpload(h.ann, "/home/ann/base/"+name+"/x", name)
 		}
-		outside := h.folder(h.ann, "/home/ann/outside")
-		archive := h.archive(h.ann, base.ID)
+		outside := h.createFolder(h.ann, "/home/ann/outside")
+		archive := h.mustArchive(h.ann, base.ID)
 		want := func(what, want string) {
 			t.Helper()
-			if got := h.next(archive); got != want {
+			if got := h.nextEntry(archive); got != want {
 				t.Errorf("%s: %q, want %q", what, got, want)
 			}
 		}
@@ -293,15 +293,15 @@ func TestArchiveJudgesEachWhenItsTurnComes(t *testing.T) {
 		_, _, err := h.tree.Delete(t.Context(), h.ann, ids[1])
 		h.must(err)
 		want("2 was deleted", "3=content of 3")
-		h.rule(access.Rule{Pattern: "/home/ann/base/4", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
+		h.addRule(access.Rule{Pattern: "/home/ann/base/4", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
 		want("4 is denied", "5=content of 5")
-		_, err = h.put(h.ann, "/home/ann/base/6", "other content", files.Replace)
+		_, err = h.upload(h.ann, "/home/ann/base/6", "other content", files.Replace)
 		h.must(err)
-		h.pass(2 * grace)
+		h.advance(2 * grace)
 		h.collect() // the content that 6 had is gone
-		h.protect(ids[6])
+		h.protectEntry(ids[6])
 		want("6 was replaced", "6=other content")
-		h.rule(access.Rule{Pattern: "/home/ann/base/8", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Read)})
+		h.addRule(access.Rule{Pattern: "/home/ann/base/8", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Read)})
 		_, err = h.tree.Move(t.Context(), h.admin, ids[8], outside.Path(), nil)
 		h.must(err)
 		want("7 is protected, 8 does not show, 9 has left", "a/")
@@ -311,21 +311,21 @@ func TestArchiveJudgesEachWhenItsTurnComes(t *testing.T) {
 		_, err = h.tree.Move(t.Context(), h.admin, folders[1], outside.Path(), nil)
 		h.must(err)
 		want("b has left", "c/")
-		h.rule(access.Rule{Pattern: "/home/ann/renamed/c/**", Effect: access.Deny, UserID: "ann"})
+		h.addRule(access.Rule{Pattern: "/home/ann/renamed/c/**", Effect: access.Deny, UserID: "ann"})
 		want("c is denied", "d/")
-		h.protect(folders[4])
+		h.protectEntry(folders[4])
 		want("d", "d/x=d")
 		want("e is protected", "")
 	})
 }
 
 // Who asks is asked about anew when the config has changed, and what they may do ends the walk.
-func TestArchiveEndsWithWhoAsked(t *testing.T) {
+func TestArchiveEndsWhenActorLosesAccess(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.file(h.ann, "/home/ann/1", "1")
-		h.file(h.ann, "/home/ann/2", "2")
+		h := newFixture(t, d)
+		h.mustUpload(h.ann, "/home/ann/1", "1")
+		h.mustUpload(h.ann, "/home/ann/2", "2")
 		asked := map[int64]int{}
 		banned := fault.New(fault.InvalidToken, "Banned.")
 		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{h.ann.HomeID}, Who: func(_ context.Context, version int64) (access.Actor, error) {
@@ -335,10 +335,10 @@ func TestArchiveEndsWithWhoAsked(t *testing.T) {
 			return h.ann, nil
 		}})
 		h.must(err)
-		if got := h.next(archive); got != "1=1" || len(asked) != 1 {
+		if got := h.nextEntry(archive); got != "1=1" || len(asked) != 1 {
 			t.Errorf("%q, asked %v", got, asked)
 		}
-		h.rule(access.Rule{Pattern: "/nowhere", Effect: access.Deny, UserID: "ann"}) // whatever changes
+		h.addRule(access.Rule{Pattern: "/nowhere", Effect: access.Deny, UserID: "ann"}) // whatever changes
 		if _, _, err := archive.Next(t.Context()); !errors.Is(err, banned) {
 			t.Errorf("then %v", err)
 		}
@@ -349,7 +349,7 @@ func TestArchiveEndsWithWhoAsked(t *testing.T) {
 func TestArchiveOfDamagedContent(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		damage := map[string]func(file string) error{
 			"gone":    os.Remove,
 			"cut":     func(file string) error { return os.Truncate(file, 3) },
@@ -358,22 +358,22 @@ func TestArchiveOfDamagedContent(t *testing.T) {
 		}
 		damage["cut, of no known sum"], damage["longer, of no known sum"] = damage["cut"], damage["longer"] // as of uploads in parts
 		for name, fn := range damage {
-			e := h.file(h.ann, "/home/ann/"+name, "content")
+			e := h.mustUpload(h.ann, "/home/ann/"+name, "content")
 			var key string
 			h.must(h.db.Read(t.Context()).QueryRow("SELECT o.key FROM entries e JOIN objects o ON o.id = e.object_id WHERE e.id = $1", e.ID).Scan(&key))
 			h.write(func(tx *db.Tx) error { // as the upload of a real client records it
 				_, err := tx.Exec("UPDATE objects SET sha256 = 'ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73' WHERE key = $1 AND $2 = 0", key, strings.Count(name, "no known sum"))
 				return err
 			})
-			if got := h.rest(h.archive(h.ann, e.ID)); !slices.Equal(got, []string{name + "=content"}) {
+			if got := h.remainingEntries(h.mustArchive(h.ann, e.ID)); !slices.Equal(got, []string{name + "=content"}) {
 				t.Errorf("before: %q", got)
 			}
-			h.must(fn(h.objectFile(key)))
-			archive := h.archive(h.ann, h.ann.HomeID) // read by its page, and alone
+			h.must(fn(h.objectFilePath(key)))
+			archive := h.mustArchive(h.ann, h.ann.HomeID) // read by its page, and alone
 			if e.Name != name {
 				t.Fatal(e.Name)
 			}
-			for _, archive := range []*files.Archive{archive, h.archive(h.ann, e.ID)} {
+			for _, archive := range []*files.Archive{archive, h.mustArchive(h.ann, e.ID)} {
 				next, _, err := archive.Next(t.Context())
 				if err == nil {
 					_, err = io.ReadAll(next.Body)
@@ -389,8 +389,8 @@ func TestArchiveOfDamagedContent(t *testing.T) {
 	})
 }
 
-// objectFile is where an object of the house lies on the disk.
-func (h *house) objectFile(key string) (found string) {
+// objectFilePath is where an object of the house lies on the disk.
+func (h *fixture) objectFilePath(key string) (found string) {
 	h.t.Helper()
 	h.must(filepath.WalkDir(h.objects, func(file string, _ os.DirEntry, err error) error {
 		if strings.HasSuffix(filepath.ToSlash(file), key) {
@@ -408,26 +408,26 @@ func (h *house) objectFile(key string) (found string) {
 func TestArchiveBounds(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		f := h.folder(h.ann, "/home/ann/f")
-		h.folder(h.ann, "/home/ann/f/sub")
-		h.file(h.ann, "/home/ann/f/1", "12345")
-		h.file(h.ann, "/home/ann/f/sub/2", "12345")
-		denied := h.file(h.bob, "/home/bob/denied", "12345")
+		h := newFixture(t, d)
+		f := h.createFolder(h.ann, "/home/ann/f")
+		h.createFolder(h.ann, "/home/ann/f/sub")
+		h.mustUpload(h.ann, "/home/ann/f/1", "12345")
+		h.mustUpload(h.ann, "/home/ann/f/sub/2", "12345")
+		denied := h.mustUpload(h.bob, "/home/bob/denied", "12345")
 		for _, name := range []string{"denied", "hidden", "sub/protected"} { // counts for nothing
-			e := h.file(h.ann, "/home/ann/f/"+name, "12345")
+			e := h.mustUpload(h.ann, "/home/ann/f/"+name, "12345")
 			if name == "sub/protected" {
-				h.protect(e.ID)
+				h.protectEntry(e.ID)
 			}
 		}
-		h.rule(access.Rule{Pattern: "/home/ann/f/denied", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
-		h.rule(access.Rule{Pattern: "/home/ann/f/hidden", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Read)})
-		single := h.file(h.ann, "/home/ann/single", "12345")
+		h.addRule(access.Rule{Pattern: "/home/ann/f/denied", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
+		h.addRule(access.Rule{Pattern: "/home/ann/f/hidden", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Read)})
+		single := h.mustUpload(h.ann, "/home/ann/single", "12345")
 		for _, test := range []struct {
 			files, bytes int64
 			fits         bool
 		}{{3, 0, true}, {2, 0, false}, {0, 15, true}, {0, 14, false}, {3, 15, true}, {3, 14, false}, {2, 15, false}, {0, 0, true}} {
-			q := files.ArchiveQuery{IDs: []string{f.ID, denied.ID, single.ID}, Who: always(h.ann), MaxFiles: test.files, MaxBytes: test.bytes}
+			q := files.ArchiveQuery{IDs: []string{f.ID, denied.ID, single.ID}, Who: fixedActor(h.ann), MaxFiles: test.files, MaxBytes: test.bytes}
 			archive, err := h.tree.Archive(t.Context(), q)
 			h.must(err)
 			if !test.fits {
@@ -435,16 +435,16 @@ func TestArchiveBounds(t *testing.T) {
 				h.wantFault(fmt.Sprintf("%d files, %d bytes", test.files, test.bytes), err, fault.TooLarge)
 				continue
 			}
-			h.holds(fmt.Sprintf("%d files, %d bytes", test.files, test.bytes), archive, "f/", "f/1=12345", "f/sub/", "f/sub/2=12345", "single=12345")
+			h.checkArchive(fmt.Sprintf("%d files, %d bytes", test.files, test.bytes), archive, "f/", "f/1=12345", "f/sub/", "f/sub/2=12345", "single=12345")
 		}
 		// What comes in meanwhile doesn't get past a bound.
-		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{f.ID}, Who: always(h.ann), MaxFiles: 2})
+		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{f.ID}, Who: fixedActor(h.ann), MaxFiles: 2})
 		h.must(err)
-		if got := h.next(archive); got != "1=12345" {
+		if got := h.nextEntry(archive); got != "1=12345" {
 			t.Errorf("got %q", got)
 		}
-		h.file(h.ann, "/home/ann/f/sub/3", "x")
-		if got := h.next(archive) + " " + h.next(archive); got != "sub/ sub/2=12345" {
+		h.mustUpload(h.ann, "/home/ann/f/sub/3", "x")
+		if got := h.nextEntry(archive) + " " + h.nextEntry(archive); got != "sub/ sub/2=12345" {
 			t.Errorf("got %q", got)
 		}
 		_, _, err = archive.Next(t.Context())
@@ -453,28 +453,28 @@ func TestArchiveBounds(t *testing.T) {
 }
 
 // A file whose content goes away between being judged and being opened is judged again: deleted, it is left out; replaced, it has the new content.
-func TestArchiveOfWhatGoesAwayWhenOpened(t *testing.T) {
+func TestArchiveOfFileDeletedBeforeOpen(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.file(h.ann, "/home/ann/1", "1")
-		deleted := h.file(h.ann, "/home/ann/2", "2")
-		h.file(h.ann, "/home/ann/3", "3")
-		h.file(h.ann, "/home/ann/4", "4")
+		h := newFixture(t, d)
+		h.mustUpload(h.ann, "/home/ann/1", "1")
+		deleted := h.mustUpload(h.ann, "/home/ann/2", "2")
+		h.mustUpload(h.ann, "/home/ann/3", "3")
+		h.mustUpload(h.ann, "/home/ann/4", "4")
 		between := func() {}
 		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{h.ann.HomeID}, Who: func(context.Context, int64) (access.Actor, error) {
 			between() // by a new config this is asked after a file was looked up, and before it is opened
-			h.pass(2 * grace)
+			h.advance(2 * grace)
 			h.collect()
 			return h.ann, nil
 		}})
 		h.must(err)
 		next := func(want string) {
 			t.Helper()
-			if got := h.next(archive); got != want {
+			if got := h.nextEntry(archive); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
-			h.rule(access.Rule{Pattern: "/nowhere", Effect: access.Deny, UserID: "ann"})
+			h.addRule(access.Rule{Pattern: "/nowhere", Effect: access.Deny, UserID: "ann"})
 		}
 		next("1=1")
 		between = func() {
@@ -485,7 +485,7 @@ func TestArchiveOfWhatGoesAwayWhenOpened(t *testing.T) {
 		next("3=3")
 		between = func() {
 			between = func() {}
-			_, err := h.put(h.ann, "/home/ann/4", "other", files.Replace)
+			_, err := h.upload(h.ann, "/home/ann/4", "other", files.Replace)
 			h.must(err)
 		}
 		next("4=other")

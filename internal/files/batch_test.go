@@ -11,11 +11,11 @@ import (
 )
 
 // A batch that nobody waits for any more goes no further.
-func TestBatchEndsWithItsContext(t *testing.T) {
+func TestBatchStopsWhenContextIsCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0
-	outcomes, err := files.Each(ctx, []string{"a", "b", "c", "d"}, func(i int) files.Outcome {
+	outcomes, err := files.EachInBatch(ctx, []string{"a", "b", "c", "d"}, func(i int) files.Outcome {
 		if asked++; i == 1 {
 			cancel()
 		}
@@ -25,32 +25,32 @@ func TestBatchEndsWithItsContext(t *testing.T) {
 		t.Errorf("asked %d times, %d outcomes, %v", asked, len(outcomes), err)
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.file(h.ann, "/home/ann/a", "a")
-		b := h.file(h.ann, "/home/ann/b", "b")
+		h := newFixture(t, d)
+		h.mustUpload(h.ann, "/home/ann/a", "a")
+		b := h.mustUpload(h.ann, "/home/ann/b", "b")
 		if _, err := h.tree.DeleteEach(ctx, h.ann, []string{b.ID}); !errors.Is(err, context.Canceled) {
 			t.Errorf("delete: %v", err)
 		}
-		if _, err := h.tree.MoveEach(ctx, h.ann, []string{b.ID}, path("/uploads")); !errors.Is(err, context.Canceled) {
+		if _, err := h.tree.MoveEach(ctx, h.ann, []string{b.ID}, mustParsePath("/uploads")); !errors.Is(err, context.Canceled) {
 			t.Errorf("move: %v", err)
 		}
-		if left := h.list(h.ann, "/home/ann"); len(left) != 2 {
+		if left := h.listFolder(h.ann, "/home/ann"); len(left) != 2 {
 			t.Errorf("left %q", left)
 		}
 	})
 }
 
 // What lay in a folder that went before it is gone, too, at any depth, and is told so; folders go within folders.
-func TestBatchDeletesFoldersOfFolders(t *testing.T) {
+func TestBatchDeletesNestedFolders(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		var ids []string
 		for _, p := range []string{"/home/ann/x", "/home/ann/x/y", "/home/ann/x/y/z"} {
-			ids = append(ids, h.folder(h.ann, p).ID)
+			ids = append(ids, h.createFolder(h.ann, p).ID)
 		}
-		file := h.file(h.ann, "/home/ann/x/y/z/f", "f")
-		other := h.file(h.ann, "/home/ann/other", "o")
+		file := h.mustUpload(h.ann, "/home/ann/x/y/z/f", "f")
+		other := h.mustUpload(h.ann, "/home/ann/other", "o")
 		outcomes, err := h.tree.DeleteEach(t.Context(), h.ann, []string{ids[1], file.ID, ids[0], ids[2], ids[1], "none", other.ID})
 		h.must(err)
 		if len(outcomes) != 6 {
@@ -61,7 +61,7 @@ func TestBatchDeletesFoldersOfFolders(t *testing.T) {
 				t.Errorf("%d: %s: %v", i, o.ID, o.Err)
 			}
 		}
-		if bytes, count := h.used("ann"); bytes != 0 || count != 0 {
+		if bytes, count := h.usage("ann"); bytes != 0 || count != 0 {
 			t.Errorf("charged %d bytes and %d files", bytes, count)
 		}
 	})

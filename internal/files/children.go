@@ -225,7 +225,7 @@ func (c *Children) read(ctx context.Context) error {
 	return nil
 }
 
-// stored reads the next entries that are stored in the folder: folders first, each kind by name.
+// isStored reads the next entries that are stored in the folder: folders first, each kind by name.
 func (c *Children) stored(ctx context.Context, l *lister, f place, spots []spot) error {
 	kind := folderKind
 	if c.next == itsFiles {

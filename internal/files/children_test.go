@@ -15,15 +15,15 @@ import (
 	"larder/internal/vpath"
 )
 
-// children reads all pages of what is in a folder, and calls between after each.
-func (h *house) children(a access.Actor, p string, between func()) (all []files.Member, err error) {
+// listChildren reads all pages of what is in a folder, and calls between after each.
+func (h *fixture) listChildren(a access.Actor, p string, between func()) (all []files.Member, err error) {
 	h.t.Helper()
-	return h.telling(a, p, files.Telling{IDs: true}, between)
+	return h.listChildrenWith(a, p, files.Telling{IDs: true}, between)
 }
 
-func (h *house) telling(a access.Actor, p string, what files.Telling, between func()) (all []files.Member, err error) {
+func (h *fixture) listChildrenWith(a access.Actor, p string, what files.Telling, between func()) (all []files.Member, err error) {
 	h.t.Helper()
-	s, err := h.tree.At(h.t.Context(), path(p))
+	s, err := h.tree.At(h.t.Context(), mustParsePath(p))
 	h.must(err)
 	c, err := s.Children(h.t.Context(), a, what)
 	h.must(err)
@@ -48,7 +48,7 @@ func (h *house) telling(a access.Actor, p string, what files.Telling, between fu
 	}
 }
 
-func told(list []files.Member) (names []string) {
+func memberNames(list []files.Member) (names []string) {
 	for _, e := range list {
 		names = append(names, e.Name)
 	}
@@ -57,14 +57,14 @@ func told(list []files.Member) (names []string) {
 
 // What is read page by page is what a listing has, and what is seen of an entry alone is what is listed of it; in random trees with mounts, rules and
 // passwords.
-func TestChildrenAreThoseOfListings(t *testing.T) {
+func TestChildrenMatchListings(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		for seed := range seeds {
-			w := plant(h, seed)
+		h := newFixture(t, d)
+		for seed := range seedCount {
+			w := newRandomTree(h, seed)
 			for range 2 {
-				w.compare(t, seed)
+				w.compareWithListings(t, seed)
 			}
 			if t.Failed() {
 				return
@@ -73,20 +73,20 @@ func TestChildrenAreThoseOfListings(t *testing.T) {
 	})
 }
 
-func (w *wood) compare(t *testing.T, seed uint64) {
-	who := w.someone()
+func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
+	who := w.randomActor()
 	byID := func(list []files.Member) []files.Member {
 		return slices.SortedFunc(slices.Values(list), func(a, b files.Member) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	for _, p := range who.paths {
-		e := who.all[p]
+		e := who.visible[p]
 		s, err := w.tree.At(t.Context(), p)
 		w.must(err)
 		if s.Virtual() != e.virtual || s.Exists() == e.virtual || s.Exists() && s.ID() != e.id {
 			t.Errorf("seed %d: %s: virtual %v, exists %v, id %q; it is %+v", seed, p, s.Virtual(), s.Exists(), s.ID(), e)
 		}
 		saw, err := s.See(t.Context(), who.Actor)
-		if shows := w.shows(who.Actor, e, who.home, who.hasHome); shows != (err == nil) || !shows && !fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.PasswordRequired) {
+		if shows := w.visible(who.Actor, e, who.home, who.hasHome); shows != (err == nil) || !shows && !fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.PasswordRequired) {
 			t.Errorf("seed %d: %s shows to %+v key %+v: %v, but is seen with %v", seed, p, who.Actor, who.Key, shows, err)
 		} else if shows && (saw.Path() != p || saw.Folder != e.folder || saw.ID != e.id) {
 			t.Errorf("seed %d: %s is seen as %+v", seed, p, saw)
@@ -95,7 +95,7 @@ func (w *wood) compare(t *testing.T, seed uint64) {
 			continue
 		}
 		l, listed := w.tree.List(t.Context(), who.Actor, files.ListQuery{Path: p, Page: 1, Limit: 100})
-		got, err := w.children(who.Actor, p.String(), nil)
+		got, err := w.listChildren(who.Actor, p.String(), nil)
 		if (err == nil) != (listed == nil) || err != nil && fault.KindOf(err) != fault.KindOf(listed) {
 			t.Errorf("seed %d: %s: listed with %v, read with %v", seed, p, listed, err)
 		}
@@ -109,9 +109,9 @@ func (w *wood) compare(t *testing.T, seed uint64) {
 		if err != nil {
 			continue
 		}
-		short, err := w.telling(who.Actor, p.String(), files.Telling{}, nil) // which may leave out ids, and nothing else
+		short, err := w.listChildrenWith(who.Actor, p.String(), files.Telling{}, nil) // which may leave out ids, and nothing else
 		w.must(err)
-		tagged, err := w.telling(who.Actor, p.String(), files.Telling{IDs: true, ETags: true}, nil)
+		tagged, err := w.listChildrenWith(who.Actor, p.String(), files.Telling{IDs: true, ETags: true}, nil)
 		w.must(err)
 		for i := range short {
 			m := got[i]
@@ -136,11 +136,11 @@ func (w *wood) compare(t *testing.T, seed uint64) {
 }
 
 // The ETag that a folder tells of a file is the file's, whether or not content has been carried to other providers and goes on under other objects.
-func TestChildrenTellETags(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
-		dir := h.folder(h.ann, "/home/ann/dir")
+func TestChildrenReturnETags(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		dir := h.createFolder(h.ann, "/home/ann/dir")
 		for _, name := range []string{"a", "b"} {
-			h.file(h.ann, "/home/ann/dir/"+name, name)
+			h.mustUpload(h.ann, "/home/ann/dir/"+name, name)
 		}
 		for _, carried := range []bool{false, true} {
 			if carried {
@@ -149,28 +149,28 @@ func TestChildrenTellETags(t *testing.T) {
 					return err
 				})
 			}
-			got, err := h.telling(h.ann, "/home/ann/dir", files.Telling{ETags: true}, nil)
+			got, err := h.listChildrenWith(h.ann, "/home/ann/dir", files.Telling{ETags: true}, nil)
 			h.must(err)
 			for _, m := range got {
-				s := h.must1(h.tree.At(t.Context(), path("/home/ann/dir").Child(vpath.Name(m.Name))))
+				s := h.mustResource(h.tree.At(t.Context(), mustParsePath("/home/ann/dir").Child(vpath.Name(m.Name))))
 				if len(m.ETag) < 3 || m.ETag != s.ETag() || (m.ETag == `"before"`) != (carried && m.Name == "a") {
 					t.Errorf("%s is told as %s, it is %s", m.Name, m.ETag, s.ETag())
 				}
 			}
 			if len(got) != 2 {
-				t.Errorf("told %q", told(got))
+				t.Errorf("told %q", memberNames(got))
 			}
 		}
 	})
 }
 
-// many makes entries directly in a folder of ann's.
-func (h *house) many(parent string, folders bool, names ...string) {
+// insertMany makes entries directly in a folder of ann's.
+func (h *fixture) insertMany(parent string, folders bool, names ...string) {
 	h.t.Helper()
 	h.write(func(tx *db.Tx) error {
 		for _, name := range names {
-			l := leaf{id: h.ids.UUID(), parent: parent, name: name, owner: "ann", folder: folders}
-			if err := (&wood{house: h}).insert(tx, l); err != nil {
+			l := treeEntry{id: h.ids.UUID(), parent: parent, name: name, owner: "ann", folder: folders}
+			if err := (&randomTree{fixture: h}).insert(tx, l); err != nil {
 				return err
 			}
 		}
@@ -178,8 +178,8 @@ func (h *house) many(parent string, folders bool, names ...string) {
 	})
 }
 
-// numbers are names that fold alike in pairs, in the order in which they are told.
-func numbers(n int) (names []string) {
+// numberedNames are names that fold alike in pairs, in the order in which they are told.
+func numberedNames(n int) (names []string) {
 	for i := range n {
 		names = append(names, fmt.Sprintf("%c%04d", "Nn"[i%2], i/2))
 	}
@@ -187,50 +187,50 @@ func numbers(n int) (names []string) {
 }
 
 // Each of many children is told once, folders first, each kind by name; at the edges of pages, too.
-func TestChildrenOverPages(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
+func TestChildrenPagination(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for i, c := range []struct{ folders, files int }{{0, 0}, {0, 255}, {0, 256}, {0, 257}, {256, 0}, {255, 1}, {256, 256}, {1, 512}, {512, 3}, {300, 600}} {
-			dir := h.folder(h.ann, fmt.Sprintf("/home/ann/dir%d", i))
-			f, g := numbers(c.folders), numbers(c.files)
+			dir := h.createFolder(h.ann, fmt.Sprintf("/home/ann/dir%d", i))
+			f, g := numberedNames(c.folders), numberedNames(c.files)
 			for i := range g {
 				g[i] += ".x"
 			}
-			h.many(dir.ID, true, f...)
-			h.many(dir.ID, false, g...)
-			got, err := h.children(h.ann, dir.Path().String(), nil)
+			h.insertMany(dir.ID, true, f...)
+			h.insertMany(dir.ID, false, g...)
+			got, err := h.listChildren(h.ann, dir.Path().String(), nil)
 			h.must(err)
-			if want := slices.Concat(f, g); !slices.Equal(told(got), want) {
-				t.Errorf("%d folders and %d files: told %d, %.300q", c.folders, c.files, len(got), told(got))
+			if want := slices.Concat(f, g); !slices.Equal(memberNames(got), want) {
+				t.Errorf("%d folders and %d files: told %d, %.300q", c.folders, c.files, len(got), memberNames(got))
 			}
 		}
 	})
 }
 
 // With a rule about names, pages of which nothing shows are passed over.
-func TestChildrenThatRulesHide(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
-		dir := h.folder(h.admin, "/public/dir")
-		names := numbers(700)
+func TestChildrenHiddenByRules(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		dir := h.createFolder(h.admin, "/public/dir")
+		names := numberedNames(700)
 		for i := range names {
 			names[i] += map[bool]string{true: ".jpg", false: ".txt"}[i >= 650]
 		}
-		h.many(dir.ID, false, names...)
-		h.rule(access.Rule{Pattern: "/public/dir/*.txt", Effect: access.Deny, Role: access.Guest})
-		got, err := h.children(h.visitor, "/public/dir", nil)
+		h.insertMany(dir.ID, false, names...)
+		h.addRule(access.Rule{Pattern: "/public/dir/*.txt", Effect: access.Deny, Role: access.Guest})
+		got, err := h.listChildren(h.visitor, "/public/dir", nil)
 		h.must(err)
-		if !slices.Equal(told(got), names[650:]) {
-			t.Errorf("told %d, %.300q", len(got), told(got))
+		if !slices.Equal(memberNames(got), names[650:]) {
+			t.Errorf("told %d, %.300q", len(got), memberNames(got))
 		}
 	})
 }
 
 // What comes and goes between two pages is told once or not at all, and nothing else is told twice or left out.
-func TestChildrenThatComeAndGo(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
+func TestChildrenChangedBetweenPages(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for name, folders := range map[string]bool{"files": false, "folders": true} {
-			dir := h.folder(h.ann, "/home/ann/"+name)
-			names := numbers(600)
-			h.many(dir.ID, folders, names...)
+			dir := h.createFolder(h.ann, "/home/ann/"+name)
+			names := numberedNames(600)
+			h.insertMany(dir.ID, folders, names...)
 			gone := map[string]bool{}
 			drop := func(names ...string) {
 				for _, name := range names {
@@ -243,21 +243,21 @@ func TestChildrenThatComeAndGo(t *testing.T) {
 			}
 			var came []string
 			pages := 0
-			got, err := h.children(h.ann, dir.Path().String(), func() {
+			got, err := h.listChildren(h.ann, dir.Path().String(), func() {
 				switch pages++; pages {
 				case 1: // what was told, the last of it, and what comes next
 					drop(names[0], names[100], names[255], names[256], names[257])
-					h.many(dir.ID, folders, "a before", "n0000a", "n0127a", "n0127b", "n0128a", "z after")
+					h.insertMany(dir.ID, folders, "a before", "n0000a", "n0127a", "n0127b", "n0128a", "z after")
 					came = append(came, "n0128a", "z after")
 				case 2:
 					drop(names[560], names[599])
-					h.many(dir.ID, folders, "a before 2", "zz after")
+					h.insertMany(dir.ID, folders, "a before 2", "zz after")
 					came = append(came, "zz after")
 				}
 			})
 			h.must(err)
 			count := map[string]int{}
-			for _, name := range told(got) {
+			for _, name := range memberNames(got) {
 				count[name]++
 			}
 			for i, name := range names {
@@ -284,9 +284,9 @@ func TestChildrenThatComeAndGo(t *testing.T) {
 }
 
 // Each page is judged anew, and a folder that is gone is told so, wherever the reading was.
-func TestChildrenAreJudgedAnew(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
-		h.mount("/disk")
+func TestChildrenCheckPermissionsForEachPage(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		h.addMount("/disk")
 		for pages, after := range map[int]string{0: "before", 1: "within"} {
 			for what, c := range map[string]struct {
 				change func(dir files.Entry)
@@ -297,12 +297,12 @@ func TestChildrenAreJudgedAnew(t *testing.T) {
 					h.must(err)
 				}, fault.NotFound},
 				"denied": {func(dir files.Entry) {
-					h.rule(access.Rule{Pattern: dir.Path().String() + "/**", Effect: access.Deny, Role: access.User})
+					h.addRule(access.Rule{Pattern: dir.Path().String() + "/**", Effect: access.Deny, Role: access.User})
 				}, fault.Forbidden},
-				"protected": {func(dir files.Entry) { h.protect(dir.ID) }, fault.PasswordRequired},
+				"protected": {func(dir files.Entry) { h.protectEntry(dir.ID) }, fault.PasswordRequired},
 			} {
-				dir := h.folder(h.admin, "/public/"+what+" "+after)
-				h.many(dir.ID, false, numbers(300)...)
+				dir := h.createFolder(h.admin, "/public/"+what+" "+after)
+				h.insertMany(dir.ID, false, numberedNames(300)...)
 				s, err := h.tree.At(t.Context(), dir.Path())
 				h.must(err)
 				read, err := s.Children(t.Context(), h.bob, files.Telling{})
@@ -317,14 +317,14 @@ func TestChildrenAreJudgedAnew(t *testing.T) {
 				page, err := read.Next(t.Context())
 				h.wantFault(what+" "+after, err, c.kind)
 				if len(page) > 0 {
-					t.Errorf("%s %s: told %q", what, after, told(page))
+					t.Errorf("%s %s: told %q", what, after, memberNames(page))
 				}
 			}
 		}
-		dir := h.folder(h.ann, "/home/ann/dir") // what moves is followed
-		h.many(dir.ID, false, numbers(300)...)
+		dir := h.createFolder(h.ann, "/home/ann/dir") // what moves is followed
+		h.insertMany(dir.ID, false, numberedNames(300)...)
 		n := 0
-		got, err := h.children(h.ann, "/home/ann/dir", func() {
+		got, err := h.listChildren(h.ann, "/home/ann/dir", func() {
 			if n++; n == 1 {
 				_, err := h.tree.Rename(t.Context(), h.ann, dir.ID, "elsewhere")
 				h.must(err)
@@ -332,20 +332,20 @@ func TestChildrenAreJudgedAnew(t *testing.T) {
 		})
 		h.must(err)
 		if len(got) != 300 || got[299].Name != "n0149" {
-			t.Errorf("told %q", told(got))
+			t.Errorf("told %q", memberNames(got))
 		}
 	})
 }
 
 // Only who may read there is told that there is nothing, or that something is there.
-func TestSpotsTellWhoMayKnow(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
-		h.file(h.bob, "/uploads/bobs", "x")
-		h.file(h.ann, "/home/ann/f", "x")
-		h.file(h.ann, "/home/ann/closed/f", "x")
-		h.protect(h.must1(h.tree.At(t.Context(), path("/home/ann/closed"))).ID())
-		h.file(h.admin, "/public/f", "x")
-		h.rule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Read)})
+func TestResourceHidesExistenceWithoutRead(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		h.mustUpload(h.bob, "/uploads/bobs", "x")
+		h.mustUpload(h.ann, "/home/ann/f", "x")
+		h.mustUpload(h.ann, "/home/ann/closed/f", "x")
+		h.protectEntry(h.mustResource(h.tree.At(t.Context(), mustParsePath("/home/ann/closed"))).ID())
+		h.mustUpload(h.admin, "/public/f", "x")
+		h.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Read)})
 		const fine = fault.Kind(-1)
 		for _, c := range []struct {
 			who            access.Actor
@@ -365,7 +365,7 @@ func TestSpotsTellWhoMayKnow(t *testing.T) {
 		} {
 			for p, kinds := range map[string][2]fault.Kind{c.there: {c.see, c.may}, c.nothing: {c.seeNone, c.mayNone}} {
 				what := strings.TrimSpace(c.who.UserID + " at " + p)
-				s := h.must1(h.tree.At(t.Context(), path(p)))
+				s := h.mustResource(h.tree.At(t.Context(), mustParsePath(p)))
 				e, err := s.See(t.Context(), c.who)
 				if kinds[0] != fine {
 					h.wantFault(what+" sees", err, kinds[0])
@@ -383,26 +383,26 @@ func TestSpotsTellWhoMayKnow(t *testing.T) {
 	})
 }
 
-func (h *house) must1(s *files.Spot, err error) *files.Spot {
+func (h *fixture) mustResource(s *files.Spot, err error) *files.Spot {
 	h.t.Helper()
 	h.must(err)
 	return s
 }
 
 // Virtual folders are there for who sees a mount below, and lead to it.
-func TestSpotsOfVirtualFolders(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
-		h.mount("/way/to/disk")
+func TestResourceOfVirtualFolder(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		h.addMount("/way/to/disk")
 		for p, want := range map[string]string{"/way": "to", "/way/to": "disk"} {
-			s := h.must1(h.tree.At(t.Context(), path(p)))
+			s := h.mustResource(h.tree.At(t.Context(), mustParsePath(p)))
 			if !s.Virtual() || s.Exists() || s.ID() != "" || s.ETag() != "" {
 				t.Errorf("%s: %v %v %q", p, s.Virtual(), s.Exists(), s.ID())
 			}
 			e, err := s.See(t.Context(), h.admin)
-			if err != nil || !e.Folder || e.MountID != "" || e.Path() != path(p) || e.Name != string(path(p).Base()) {
+			if err != nil || !e.Folder || e.MountID != "" || e.Path() != mustParsePath(p) || e.Name != string(mustParsePath(p).Base()) {
 				t.Errorf("%s is seen as %+v, %v", p, e, err)
 			}
-			got, err := h.children(h.admin, p, nil)
+			got, err := h.listChildren(h.admin, p, nil)
 			if err != nil || len(got) != 1 || got[0].Name != want {
 				t.Errorf("in %s there is %+v, %v", p, got, err)
 			}

@@ -13,8 +13,8 @@ import (
 	"larder/internal/files"
 )
 
-// stored reports whether an object is in the store.
-func (h *house) stored(key blob.Key) bool {
+// isStored reports whether an object is in the store.
+func (h *fixture) isStored(key blob.Key) bool {
 	h.t.Helper()
 	store, err := h.reg.Store(h.t.Context(), "local")
 	h.must(err)
@@ -25,15 +25,15 @@ func (h *house) stored(key blob.Key) bool {
 	return err == nil
 }
 
-func TestCollectorKeepsGrace(t *testing.T) {
+func TestCollectorWaitsForGracePeriod(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		put := func(p string) (files.Entry, blob.Key) {
 			t.Helper()
-			place, err := h.tree.Place(t.Context(), h.ann, path(p).Parent(), path(p).Base(), files.Replace)
+			place, err := h.tree.Place(t.Context(), h.ann, mustParsePath(p).Parent(), mustParsePath(p).Base(), files.Replace)
 			h.must(err)
-			s := h.store("content of " + p)
-			e, err := h.commit(h.ann, place, s)
+			s := h.storeContent("content of " + p)
+			e, err := h.putEntry(h.ann, place, s)
 			h.must(err)
 			return e, s.Key
 		}
@@ -41,44 +41,44 @@ func TestCollectorKeepsGrace(t *testing.T) {
 		_, second := put("/home/ann/a") // replaces it
 		_, kept := put("/home/ann/kept")
 		_, inFolder := put("/home/ann/dir/sub/b")
-		unused := h.store("never put").Key
+		unused := h.storeContent("never put").Key
 		_, _, err := h.tree.Delete(t.Context(), h.ann, a.ID)
 		h.must(err)
-		dir, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: path("/home/ann"), Page: 1, Limit: 1})
+		dir, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/home/ann"), Page: 1, Limit: 1})
 		h.must(err)
 		_, _, err = h.tree.Delete(t.Context(), h.ann, dir.Items[0].ID)
 		h.must(err)
 
 		h.collect()
 		for _, key := range []blob.Key{first, second, kept, inFolder, unused} {
-			if !h.stored(key) {
+			if !h.isStored(key) {
 				t.Errorf("%s is gone before its time", key)
 			}
 		}
-		h.pass(grace)
+		h.advance(grace)
 		h.collect()
 		for _, key := range []blob.Key{first, second, inFolder, unused} {
-			if h.stored(key) {
+			if h.isStored(key) {
 				t.Errorf("%s is still there", key)
 			}
 		}
-		if got, err := h.read(h.ann, "/home/ann/kept"); got != "content of /home/ann/kept" || err != nil {
+		if got, err := h.readPath(h.ann, "/home/ann/kept"); got != "content of /home/ann/kept" || err != nil {
 			t.Errorf("what is in use: %q, %v", got, err)
 		}
-		if n := h.count("garbage"); n != 0 {
+		if n := h.countRows("garbage"); n != 0 {
 			t.Errorf("%d keys left on the list", n)
 		}
-		if n := h.count("objects"); n != 1 {
+		if n := h.countRows("objects"); n != 1 {
 			t.Errorf("%d objects left, want 1", n)
 		}
 	})
 }
 
-func TestCollectorTakesBigFoldersInPieces(t *testing.T) {
+func TestCollectorDeletesLargeFoldersInBatches(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		before := h.count("entries")
-		dir := h.folder(h.ann, "/home/ann/big")
+		h := newFixture(t, d)
+		before := h.countRows("entries")
+		dir := h.createFolder(h.ann, "/home/ann/big")
 		// 4,100 files with links that share 100 objects, and 300 folders in a chain and side by side.
 		h.write(func(tx *db.Tx) error {
 			for i := range 100 {
@@ -95,7 +95,7 @@ func TestCollectorTakesBigFoldersInPieces(t *testing.T) {
 			}
 			parent := dir.ID
 			for i := range 300 {
-				name := path(fmt.Sprintf("/f%d", i)).Base()
+				name := mustParsePath(fmt.Sprintf("/f%d", i)).Base()
 				id, err := h.tree.InsertFolder(tx, parent, name, "ann")
 				if err != nil {
 					return err
@@ -112,20 +112,20 @@ func TestCollectorTakesBigFoldersInPieces(t *testing.T) {
 			t.Errorf("deleted %d entries and %d bytes, want 4401 and 4100", rows, bytes)
 		}
 		h.collect()
-		if n := h.count("entries"); n != before {
+		if n := h.countRows("entries"); n != before {
 			t.Errorf("%d entries left, want %d", n, before)
 		}
-		if n := h.count("links") + h.count("objects"); n != 0 {
+		if n := h.countRows("links") + h.countRows("objects"); n != 0 {
 			t.Errorf("%d links and objects left", n)
 		}
-		if n := h.count("garbage"); n != 100 {
+		if n := h.countRows("garbage"); n != 100 {
 			t.Errorf("%d keys on the list, want 100", n)
 		}
 	})
 }
 
 // insertFile makes a file of one byte with a link.
-func (h *house) insertFile(tx *db.Tx, id, parent, object string) error {
+func (h *fixture) insertFile(tx *db.Tx, id, parent, object string) error {
 	_, err := tx.Exec(`
 		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, 1, 1, '', 'ann', $5, 0, 0)`, id, parent, id, id, object)
@@ -137,47 +137,47 @@ func (h *house) insertFile(tx *db.Tx, id, parent, object string) error {
 }
 
 // Once the collector has begun with a key nothing can be made of it any more.
-func TestPutAndCollectorDoNotCross(t *testing.T) {
+func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		place, err := h.tree.Place(t.Context(), h.ann, path("/home/ann"), "f", files.RenameNew)
+		h := newFixture(t, d)
+		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
-		s := h.store("x")
-		h.pass(grace)
+		s := h.storeContent("x")
+		h.advance(grace)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := h.tree.Collect(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		if _, err := h.commit(h.ann, place, s); err != nil {
+		if _, err := h.putEntry(h.ann, place, s); err != nil {
 			t.Errorf("due, but not begun with: %v", err)
 		}
-		s = h.store("y")
+		s = h.storeContent("y")
 		h.write(func(tx *db.Tx) error { // as after a crash between the claim and the deletion
 			_, err := tx.Exec("UPDATE garbage SET after = -1 WHERE key = $1", string(s.Key))
 			return err
 		})
-		_, err = h.commit(h.ann, place, s)
+		_, err = h.putEntry(h.ann, place, s)
 		h.wantFault("begun with", err, fault.Conflict)
 		h.collect()
-		if h.stored(s.Key) {
+		if h.isStored(s.Key) {
 			t.Error("what was begun with is not finished")
 		}
 	})
 }
 
 // Folders that come to the graveyard between two looks of the collector push others out of its piece: those have to stay.
-func TestCollectorDeletesEmptyFoldersAlone(t *testing.T) {
+func TestCollectorDeletesOnlyEmptyFolders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		full, empty := h.folder(h.ann, "/home/ann/full"), h.folder(h.ann, "/home/ann/empty")
-		h.file(h.ann, "/home/ann/full/f", "x")
-		before := h.count("entries")
+		h := newFixture(t, d)
+		full, empty := h.createFolder(h.ann, "/home/ann/full"), h.createFolder(h.ann, "/home/ann/empty")
+		h.mustUpload(h.ann, "/home/ann/full/f", "x")
+		before := h.countRows("entries")
 		h.write(func(tx *db.Tx) error { return files.DeleteFolders(tx, []string{full.ID, empty.ID}) })
-		if n := h.count("entries"); n != before-1 {
+		if n := h.countRows("entries"); n != before-1 {
 			t.Errorf("%d entries are gone, want the empty folder alone", before-n)
 		}
-		if got, err := h.read(h.ann, "/home/ann/full/f"); got != "x" || err != nil {
+		if got, err := h.readPath(h.ann, "/home/ann/full/f"); got != "x" || err != nil {
 			t.Errorf("the file in the other: %q, %v", got, err)
 		}
 	})

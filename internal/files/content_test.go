@@ -14,12 +14,12 @@ import (
 
 func TestPublicPathServing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.file(h.admin, "/public/a.txt", "public")
-		h.file(h.ann, "/home/ann/b.txt", "private")
-		locked := h.folder(h.admin, "/public/locked")
-		h.file(h.admin, "/public/locked/c.txt", "locked")
-		h.protect(locked.ID)
+		h := newFixture(t, d)
+		h.mustUpload(h.admin, "/public/a.txt", "public")
+		h.mustUpload(h.ann, "/home/ann/b.txt", "private")
+		locked := h.createFolder(h.admin, "/public/locked")
+		h.mustUpload(h.admin, "/public/locked/c.txt", "locked")
+		h.protectEntry(locked.ID)
 		for _, c := range []struct {
 			who  access.Actor
 			path string
@@ -45,7 +45,7 @@ func TestPublicPathServing(t *testing.T) {
 			{h.admin, "/public/locked/c.txt", "", fault.PasswordRequired},
 		} {
 			what := c.who.UserID + " gets " + c.path
-			got, err := h.read(c.who, c.path)
+			got, err := h.readPath(c.who, c.path)
 			switch {
 			case c.want == "":
 				h.wantFault(what, err, c.kind)
@@ -54,32 +54,32 @@ func TestPublicPathServing(t *testing.T) {
 			}
 		}
 		for p, public := range map[string]bool{"/public/a.txt": true, "/home/ann/b.txt": false} {
-			c, err := h.tree.ByPath(t.Context(), h.ann, path(p))
+			c, err := h.tree.ByPath(t.Context(), h.ann, mustParsePath(p))
 			h.must(err)
 			if c.Public != public || !regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(c.ETag) || c.Modified != h.clock() {
 				t.Errorf("%s: %+v", p, c)
 			}
 		}
 		// A rule made just now decides the next request, although rules are kept in memory.
-		h.rule(access.Rule{Pattern: "/public/a.txt", Effect: access.Deny, Role: access.Guest})
-		_, err := h.read(h.visitor, "/public/a.txt")
+		h.addRule(access.Rule{Pattern: "/public/a.txt", Effect: access.Deny, Role: access.Guest})
+		_, err := h.readPath(h.visitor, "/public/a.txt")
 		h.wantFault("denied a moment ago", err, fault.Unauthorized)
 	})
 }
 
 // A store that has lost an object, or is not there, is never told as "not found".
-func TestContentThatCannotBeOpened(t *testing.T) {
+func TestUnopenableContentIsNotReportedMissing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		place, err := h.tree.Place(t.Context(), h.ann, path("/home/ann"), "x", files.Fail)
+		h := newFixture(t, d)
+		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "x", files.Fail)
 		h.must(err)
-		s := h.store("x")
-		_, err = h.commit(h.ann, place, s)
+		s := h.storeContent("x")
+		_, err = h.putEntry(h.ann, place, s)
 		h.must(err)
 		store, err := h.reg.Store(t.Context(), "local")
 		h.must(err)
 		h.must(store.Delete(t.Context(), s.Key))
-		c, err := h.tree.ByPath(t.Context(), h.ann, path("/home/ann/x"))
+		c, err := h.tree.ByPath(t.Context(), h.ann, mustParsePath("/home/ann/x"))
 		h.must(err)
 		_, err = c.Open(t.Context())
 		h.wantFault("an object that is lost", err, fault.Unavailable)
@@ -88,8 +88,8 @@ func TestContentThatCannotBeOpened(t *testing.T) {
 
 func TestPermanentLinks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		f := h.file(h.ann, "/home/ann/Photo.JPEG", "bytes")
+		h := newFixture(t, d)
+		f := h.mustUpload(h.ann, "/home/ann/Photo.JPEG", "bytes")
 		link, err := h.tree.Link(t.Context(), h.ann, f.ID)
 		h.must(err)
 		if !regexp.MustCompile(`^[0-9A-Za-z]{22}$`).MatchString(link.ID) || link.Ext != "jpeg" {
@@ -100,10 +100,10 @@ func TestPermanentLinks(t *testing.T) {
 		if again != link {
 			t.Errorf("asked again: %+v, want %+v", again, link)
 		}
-		works := func(what string, want bool) {
+		checkLink := func(what string, want bool) {
 			t.Helper()
 			c, err := h.tree.ByLink(t.Context(), link.ID)
-			if want && (err != nil || h.bytes(c) != "bytes" || !c.Public) {
+			if want && (err != nil || h.readContent(c) != "bytes" || !c.Public) {
 				t.Errorf("%s: %v", what, err)
 			}
 			if !want {
@@ -115,33 +115,33 @@ func TestPermanentLinks(t *testing.T) {
 				t.Errorf("%s: published %+v", what, p)
 			}
 		}
-		works("a new link", true)
+		checkLink("a new link", true)
 		_, err = h.tree.Rename(t.Context(), h.ann, f.ID, "other.png")
 		h.must(err)
-		works("after a rename", true)
+		checkLink("after a rename", true)
 
-		h.away["ann"] = true
-		works("the owner is not active", false)
-		h.away["ann"] = false
+		h.inactive["ann"] = true
+		checkLink("the owner is not active", false)
+		h.inactive["ann"] = false
 
-		without := func(what string, r access.Rule) {
+		checkWithRule := func(what string, r access.Rule) {
 			t.Helper()
-			id := h.rule(r)
-			works(what, false)
+			id := h.addRule(r)
+			checkLink(what, false)
 			h.write(func(tx *db.Tx) error { return h.rules.Delete(tx, id) })
-			works("after: "+what, true)
+			checkLink("after: "+what, true)
 		}
-		without("the owner may not share", access.Rule{Pattern: "/home/**", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Share)})
-		without("the owner may not download", access.Rule{Pattern: "/home/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
-		without("guests need an address", access.Rule{Pattern: "/home/**", Effect: access.Allow, Role: access.Guest, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
-		without("guests need a password", access.Rule{Pattern: "/home/**", Effect: access.Allow, Role: access.Guest, RequirePassword: true})
+		checkWithRule("the owner may not share", access.Rule{Pattern: "/home/**", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Share)})
+		checkWithRule("the owner may not download", access.Rule{Pattern: "/home/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
+		checkWithRule("guests need an address", access.Rule{Pattern: "/home/**", Effect: access.Allow, Role: access.Guest, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+		checkWithRule("guests need a password", access.Rule{Pattern: "/home/**", Effect: access.Allow, Role: access.Guest, RequirePassword: true})
 
 		h.guests = false
 		h.write(func(tx *db.Tx) error { return tx.BumpConfig() })
-		works("without guest access", false)
+		checkLink("without guest access", false)
 		h.guests = true
 		h.write(func(tx *db.Tx) error { return tx.BumpConfig() })
-		works("with guest access", true)
+		checkLink("with guest access", true)
 
 		_, err = h.tree.Link(t.Context(), h.bob, f.ID)
 		h.wantFault("made by who may not share", err, fault.Forbidden)
@@ -149,7 +149,7 @@ func TestPermanentLinks(t *testing.T) {
 		_, err = h.tree.Link(t.Context(), h.ann, h.ann.HomeID)
 		h.wantFault("for a folder", err, fault.Invalid)
 		h.must(h.tree.Unlink(t.Context(), h.admin, f.ID))
-		works("revoked", false)
+		checkLink("revoked", false)
 		h.must(h.tree.Unlink(t.Context(), h.ann, f.ID))
 		renewed, err := h.tree.Link(t.Context(), h.ann, f.ID)
 		h.must(err)
@@ -157,27 +157,27 @@ func TestPermanentLinks(t *testing.T) {
 			t.Errorf("a revoked link came back: %+v", renewed)
 		}
 		link = renewed
-		h.protect(h.ann.HomeID)
-		works("a password above it", false)
+		h.protectEntry(h.ann.HomeID)
+		checkLink("a password above it", false)
 	})
 }
 
 func TestLinkExtensions(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		for name, want := range map[string]string{
 			"noext": "txt", "strange.täst": "txt", "long.abcdefghijk": "txt", "a.tar.GZ": "gz", ".hidden": "hidden", "dot.": "txt",
 		} {
-			f := h.file(h.ann, "/home/ann/"+name, "x") // text/plain
+			f := h.mustUpload(h.ann, "/home/ann/"+name, "x") // text/plain
 			link, err := h.tree.Link(t.Context(), h.ann, f.ID)
 			h.must(err)
 			if link.Ext != want {
 				t.Errorf("%q: %q, want %q", name, link.Ext, want)
 			}
 		}
-		place, err := h.tree.Place(t.Context(), h.ann, path("/home/ann"), "unknown", files.Fail)
+		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "unknown", files.Fail)
 		h.must(err)
-		s := h.store("x")
+		s := h.storeContent("x")
 		s.MimeType = "application/x-never-heard-of"
 		h.write(func(tx *db.Tx) error {
 			e, err := h.tree.Put(t.Context(), tx, h.ann, place, s)
@@ -195,8 +195,8 @@ func TestLinkExtensions(t *testing.T) {
 
 func TestPublishedPath(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		public, private := h.file(h.admin, "/public/a", "x"), h.file(h.ann, "/home/ann/a", "x")
+		h := newFixture(t, d)
+		public, private := h.mustUpload(h.admin, "/public/a", "x"), h.mustUpload(h.ann, "/home/ann/a", "x")
 		p, err := h.tree.Published(t.Context(), public.ID)
 		h.must(err)
 		if p.Link != nil || p.Path == nil || p.Path.String() != "/public/a" {

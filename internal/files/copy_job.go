@@ -48,7 +48,7 @@ func (x errand) text() string {
 	return string(text)
 }
 
-// work is what is left to do, in bytes.
+// runJobs is what is left to do, in bytes.
 func (x *errand) work() int64 { return max(x.Entries-x.Made, 0)*perEntry + x.Elsewhere }
 
 // publish turns the errand into the rest of a move: the copy lies in its place, and its content is still to follow.
@@ -107,7 +107,7 @@ func (t *Tree) DropStaged(tx *db.Tx, id string) error {
 	return nil
 }
 
-// copier is one call of RunCopy.
+// copyingStore is one call of RunCopy.
 type copier struct {
 	transfer
 	errand errand
@@ -311,7 +311,7 @@ func (b *batch) step() error {
 	return nil
 }
 
-// folder returns the source that the way ends in, nil when it is gone or does not lie in what is copied any more.
+// createFolder returns the source that the way ends in, nil when it is gone or does not lie in what is copied any more.
 func (b *batch) folder() (*node, error) {
 	end := len(b.way) - 1
 	if b.way[end] != nil {
@@ -339,7 +339,7 @@ func (b *batch) up() {
 	b.way, b.errand.Way = b.way[:end], b.errand.Way[:end]
 }
 
-// take judges an entry in the folder n and copies it. A name that the copy has already, of what lay there before under this name, is passed over.
+// moveTo judges an entry in the folder n and copies it. A name that the copy has already, of what lay there before under this name, is passed over.
 func (b *batch) take(n *node, facts access.Target, r *row) error {
 	here := &b.errand.Way[len(b.errand.Way)-1]
 	here.Fold, here.Name = vpath.Fold(r.name), r.name

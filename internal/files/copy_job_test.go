@@ -15,29 +15,29 @@ import (
 	"larder/internal/files"
 )
 
-// before calls do between two transactions of the copy that is run: before piece n, counted from 1, or what comes after the last of them.
-func (w *depot) before(n int, do func()) {
+// runBeforeTransaction calls do between two transactions of the copy that is run: before piece n, counted from 1, or what comes after the last of them.
+func (w *storesFixture) runBeforeTransaction(n int, do func()) {
 	w.t.Helper()
 	pieces := 0
-	w.asked = func() {
+	w.onOwner = func() {
 		if pieces++; pieces == n {
 			do()
 		}
 	}
-	w.work()
-	w.asked = nil
+	w.runJobs()
+	w.onOwner = nil
 	if pieces < n {
 		w.t.Errorf("the copy took %d transactions", pieces)
 	}
 }
 
-// large puts content into a folder of ann's, and begins to copy it to the folder `to`, two entries at a time.
-func (w *depot) large(a access.Actor, from, to string, content map[string]string) (g goods, jobID string) {
+// startLargeCopy puts content into a folder of ann's, and begins to copy it to the folder `to`, two entries at a time.
+func (w *storesFixture) startLargeCopy(a access.Actor, from, to string, content map[string]string) (g uploadedFiles, jobID string) {
 	w.t.Helper()
 	w.tree.SetBatch(2)
-	g = w.stock(from, content)
-	w.folder(w.ann, to)
-	j, err := w.copy(a, w.entryAt(from), to, "copy")
+	g = w.uploadTree(from, content)
+	w.createFolder(w.ann, to)
+	j, err := w.requestCopy(a, w.entryIDAt(from), to, "copy")
 	w.must(err)
 	if j.Status != "pending" {
 		w.t.Fatalf("the copy is no job: %+v", j)
@@ -45,15 +45,15 @@ func (w *depot) large(a access.Actor, from, to string, content map[string]string
 	return g, j.ID
 }
 
-// has checks that a copy has the content of goods, under other ids.
-func (w *depot) has(folder string, g goods) {
+// checkCopyOf checks that a copy has the content of goods, under other ids.
+func (w *storesFixture) checkCopyOf(folder string, g uploadedFiles) {
 	w.t.Helper()
 	for name, want := range g.content {
-		if got, err := w.read(w.ann, folder+"/"+name); err != nil || got != want {
+		if got, err := w.readPath(w.ann, folder+"/"+name); err != nil || got != want {
 			w.t.Errorf("%s/%s: %.20q, %v; want %.20q", folder, name, got, err, want)
 			continue
 		}
-		if w.entryAt(folder+"/"+name) == g.ids[name] {
+		if w.entryIDAt(folder+"/"+name) == g.ids[name] {
 			w.t.Errorf("%s/%s is the original", folder, name)
 		}
 	}
@@ -61,14 +61,14 @@ func (w *depot) has(folder string, g goods) {
 
 // A large folder is copied piece by piece. Nothing of it is seen before it is complete, and what it will cost is set aside.
 func TestCopyOfALargeFolder(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g, id := w.large(w.ann, "/home/ann/box", "/home/ann/to", some())
-		bytes, count := w.used("ann")
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g, id := w.startLargeCopy(w.ann, "/home/ann/box", "/home/ann/to", sampleFiles())
+		bytes, count := w.usage("ann")
 		last := -1
-		w.asked = func() {
-			w.lie("/home/ann/to")
-			w.holds("under way", "ann", bytes, count, bytes, count)
-			if found := w.names(w.admin, files.ListQuery{Path: path("/"), Search: "a.txt", Type: "file"}); len(found) != 1 {
+		w.onOwner = func() {
+			w.checkContents("/home/ann/to")
+			w.checkUsage("under way", "ann", bytes, count, bytes, count)
+			if found := w.listNames(w.admin, files.ListQuery{Path: mustParsePath("/"), Search: "a.txt", Type: "file"}); len(found) != 1 {
 				t.Errorf("a search finds %q", found)
 			}
 			var staged string
@@ -82,38 +82,38 @@ func TestCopyOfALargeFolder(t *testing.T) {
 			}
 			last = j.Progress
 		}
-		w.work()
-		w.asked = nil
-		w.ended(id, "")
-		w.has("/home/ann/to/copy", g)
-		w.lies(g, "/home/ann/box")
-		w.holds("copied", "ann", 2*bytes, 2*count, 0, 0)
-		w.nothingStaged()
-		w.accounted()
+		w.runJobs()
+		w.onOwner = nil
+		w.checkJobEnded(id, "")
+		w.checkCopyOf("/home/ann/to/copy", g)
+		w.checkReadableBelow(g, "/home/ann/box")
+		w.checkUsage("copied", "ann", 2*bytes, 2*count, 0, 0)
+		w.checkNothingStaged()
+		w.checkAccounting()
 	})
 }
 
 // Abuse case C127: a copy that is stopped between any two of its transactions goes on there; nothing is copied twice.
-func TestCopyGoesOnWhereItWasStopped(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestCopyResumesAfterStop(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for stopped := 1; ; stopped++ {
 			from := fmt.Sprintf("/home/ann/box%d", stopped)
-			g, id := w.large(w.ann, from, from+"-to", some())
-			before := w.count("entries")
+			g, id := w.startLargeCopy(w.ann, from, from+"-to", sampleFiles())
+			before := w.countRows("entries")
 			ctx, stop := context.WithCancel(t.Context())
 			pieces := 0
-			w.asked = func() {
+			w.onOwner = func() {
 				if pieces++; pieces == stopped {
 					stop()
 				}
 			}
 			for range 2 { // the last claim of a runner that stops may come to nothing
-				_, err := w.runner().Once(ctx)
+				_, err := w.newJobRunner().Once(ctx)
 				if ctx.Err() == nil {
 					w.must(err)
 				}
 			}
-			w.asked = nil
+			w.onOwner = nil
 			if ctx.Err() == nil {
 				if stopped < 6 {
 					t.Errorf("the copy took %d transactions", stopped-1)
@@ -124,102 +124,102 @@ func TestCopyGoesOnWhereItWasStopped(t *testing.T) {
 			if j := w.job(id); j.Status != "pending" {
 				t.Errorf("stopped at %d: %+v", stopped, j)
 			}
-			w.lie(from + "-to")
-			w.work()
-			w.ended(id, "")
-			w.has(from+"-to/copy", g)
-			if n := w.count("entries"); n != before+len(some())+4 {
-				t.Errorf("stopped at %d: %d entries were made, want %d", stopped, n-before, len(some())+4)
+			w.checkContents(from + "-to")
+			w.runJobs()
+			w.checkJobEnded(id, "")
+			w.checkCopyOf(from+"-to/copy", g)
+			if n := w.countRows("entries"); n != before+len(sampleFiles())+4 {
+				t.Errorf("stopped at %d: %d entries were made, want %d", stopped, n-before, len(sampleFiles())+4)
 			}
 		}
-		w.work()
-		w.nothingStaged()
-		w.accounted()
+		w.runJobs()
+		w.checkNothingStaged()
+		w.checkAccounting()
 	})
 }
 
 // What happens to the source meanwhile is no reason to fail: what a piece finds is copied.
-func TestCopyFollowsWhatHappensMeanwhile(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestCopyFollowsConcurrentChanges(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetBatch(2)
-		g := w.stock("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444", "e": "e", "gone/f": "f", "late/g": "g", "out/h": "h"})
-		w.folder(w.ann, "/home/ann/to")
-		j, err := w.copy(w.ann, w.entryAt("/home/ann/box"), "/home/ann/to", "copy")
+		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444", "e": "e", "gone/f": "f", "late/g": "g", "out/h": "h"})
+		w.createFolder(w.ann, "/home/ann/to")
+		j, err := w.requestCopy(w.ann, w.entryIDAt("/home/ann/box"), "/home/ann/to", "copy")
 		w.must(err)
 		remove := func(name string) {
-			_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryAt("/home/ann/box/"+name))
+			_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/home/ann/box/"+name))
 			w.must(err)
 		}
-		w.before(2, func() { // a and b are copied
+		w.runBeforeTransaction(2, func() { // a and b are copied
 			remove("a")
-			_, err := w.put(w.ann, "/home/ann/box/b", "too late", files.Replace)
+			_, err := w.upload(w.ann, "/home/ann/box/b", "too late", files.Replace)
 			w.must(err)
-			_, err = w.put(w.ann, "/home/ann/box/d", "replaced", files.Replace)
+			_, err = w.upload(w.ann, "/home/ann/box/d", "replaced", files.Replace)
 			w.must(err)
-			w.file(w.ann, "/home/ann/box/A/x", "a folder where a file was") // `a` stays in the copy, `A` comes
-			w.file(w.ann, "/home/ann/box/a/x", "likewise")                  // by the very name: the file was there first
+			w.mustUpload(w.ann, "/home/ann/box/A/x", "a folder where a file was") // `a` stays in the copy, `A` comes
+			w.mustUpload(w.ann, "/home/ann/box/a/x", "likewise")                  // by the very name: the file was there first
 			remove("c")
 			remove("gone")
-			_, err = w.tree.Move(t.Context(), w.ann, g.ids["out/h"], path("/home/ann"), nil)
+			_, err = w.tree.Move(t.Context(), w.ann, g.ids["out/h"], mustParsePath("/home/ann"), nil)
 			w.must(err)
-			w.file(w.ann, "/home/ann/box/late/new", "new")
-			_, err = w.tree.Rename(t.Context(), w.ann, w.entryAt("/home/ann/box"), "renamed")
+			w.mustUpload(w.ann, "/home/ann/box/late/new", "new")
+			_, err = w.tree.Rename(t.Context(), w.ann, w.entryIDAt("/home/ann/box"), "renamed")
 			w.must(err)
 		})
-		w.ended(j.ID, "")
-		w.lie("/home/ann/to/copy", "a=1", "b=22", "d=replaced", "e=e", "A/", "A/x=a folder where a file was", "late/", "late/g=g", "late/new=new", "out/")
-		w.nothingStaged()
+		w.checkJobEnded(j.ID, "")
+		w.checkContents("/home/ann/to/copy", "a=1", "b=22", "d=replaced", "e=e", "A/", "A/x=a folder where a file was", "late/", "late/g=g", "late/new=new", "out/")
+		w.checkNothingStaged()
 		w.collect()
-		w.owned()
-		w.accounted()
+		w.checkChargesMatchOwnership()
+		w.checkAccounting()
 	})
 }
 
 // A folder that leaves the source while it is being copied takes no more along, and one that is deleted ends.
-func TestCopyLeavesWhatHasLeft(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestCopySkipsFolderMovedOutOfSource(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetBatch(2)
-		w.stock("/home/ann/box", map[string]string{"sub/1": "1", "sub/2": "2", "sub/3": "3", "sub/4": "4", "sub/5": "5", "z/6": "6"})
+		w.uploadTree("/home/ann/box", map[string]string{"sub/1": "1", "sub/2": "2", "sub/3": "3", "sub/4": "4", "sub/5": "5", "z/6": "6"})
 		for i, leave := range map[string]func(id string){
 			"moved": func(id string) {
-				_, err := w.tree.Move(t.Context(), w.ann, id, path("/home/ann/away"), nil)
+				_, err := w.tree.Move(t.Context(), w.ann, id, mustParsePath("/home/ann/away"), nil)
 				w.must(err)
 			},
 			"deleted": func(id string) { _, _, err := w.tree.Delete(t.Context(), w.ann, id); w.must(err) },
 		} {
 			to := "/home/ann/to-" + i
-			w.folder(w.ann, to)
+			w.createFolder(w.ann, to)
 			if i == "moved" {
-				w.folder(w.ann, "/home/ann/away")
+				w.createFolder(w.ann, "/home/ann/away")
 			}
-			j, err := w.copy(w.ann, w.entryAt("/home/ann/box"), to, "copy")
+			j, err := w.requestCopy(w.ann, w.entryIDAt("/home/ann/box"), to, "copy")
 			w.must(err)
-			w.before(4, func() { leave(w.entryAt("/home/ann/box/sub")) })
-			w.ended(j.ID, "")
-			found := strings.Join(w.all(to+"/copy"), " ")
+			w.runBeforeTransaction(4, func() { leave(w.entryIDAt("/home/ann/box/sub")) })
+			w.checkJobEnded(j.ID, "")
+			found := strings.Join(w.contentsBelow(to+"/copy"), " ")
 			if !strings.HasPrefix(found, "sub/ sub/1=1") || strings.Contains(found, "5=") || !strings.HasSuffix(found, " z/ z/6=6") {
 				t.Errorf("%s: copied %q", i, found)
 			}
 			if i == "moved" {
-				_, err = w.tree.Move(t.Context(), w.ann, w.entryAt("/home/ann/away/sub"), path("/home/ann/box"), nil)
+				_, err = w.tree.Move(t.Context(), w.ann, w.entryIDAt("/home/ann/away/sub"), mustParsePath("/home/ann/box"), nil)
 				w.must(err)
 			} else {
-				w.stock("/home/ann/box", map[string]string{"sub/1": "1", "sub/2": "2", "sub/3": "3", "sub/4": "4", "sub/5": "5"})
+				w.uploadTree("/home/ann/box", map[string]string{"sub/1": "1", "sub/2": "2", "sub/3": "3", "sub/4": "4", "sub/5": "5"})
 			}
 		}
-		w.accounted()
+		w.checkAccounting()
 	})
 }
 
 // What changes while a copy is made decides: where it is not allowed or not possible any more, the job fails with a sentence, gives back what was
 // reserved, and leaves nothing.
-func TestCopyIsJudgedAgain(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestCopyRechecksPermissions(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		content := map[string]string{"a.txt": "first", "sub/deep/d": "deep", "sub/z": "last"}
-		_, first := w.large(w.ann, "/home/ann/probe", "/home/ann/probed", content)
-		last := w.transactions(first)
+		_, first := w.startLargeCopy(w.ann, "/home/ann/probe", "/home/ann/probed", content)
+		last := w.countTransactions(first)
 		deny := func(p string, set access.Set) {
-			w.rule(access.Rule{Pattern: p, Effect: access.Deny, UserID: "ann", Permissions: set, Priority: 9})
+			w.addRule(access.Rule{Pattern: p, Effect: access.Deny, UserID: "ann", Permissions: set, Priority: 9})
 		}
 		n := 0
 		for what, c := range map[string]struct {
@@ -230,49 +230,58 @@ func TestCopyIsJudgedAgain(t *testing.T) {
 			"the right to write there is gone": {func(_, to string) { deny(to+"/**", access.Set(access.Write)) }, "permission"},
 			"what was copied must not be had":  {func(from, _ string) { deny(from+"/a.txt", access.Set(access.Download)) }, "permission"},
 			"what is to come must not be seen": {func(from, _ string) { deny(from+"/sub/z", access.Set(access.Read)) }, "permission"},
-			"a password on what was copied":    {func(from, _ string) { w.protect(w.entryAt(from + "/a.txt")) }, "permission"},
-			"a password on what is to come":    {func(from, _ string) { w.protect(w.entryAt(from + "/sub/deep")) }, "permission"},
-			"a password on the source":         {func(from, _ string) { w.protect(w.entryAt(from)) }, "password"},
-			"a mount in the source":            {func(from, _ string) { w.mount(from + "/sub/disk") }, "mount"},
-			"the account is disabled":          {func(string, string) { w.away["ann"] = true; w.write(func(tx *db.Tx) error { return tx.BumpConfig() }) }, "account"},
-			"the source is deleted":            {func(from, _ string) { _, _, err := w.tree.Delete(t.Context(), w.ann, w.entryAt(from)); w.must(err) }, "no such file"},
-			"the target is deleted":            {func(_, to string) { _, _, err := w.tree.Delete(t.Context(), w.ann, w.entryAt(to)); w.must(err) }, "target folder does not exist"},
-			"the name is taken":                {func(_, to string) { w.file(w.ann, to+"/copy", "x") }, "lies there already"},
-			"the quota is lowered":             {func(string, string) { w.limit("ann", 10, 10) }, "quota"},
-			"more comes than the quota holds":  {func(from, _ string) { w.file(w.ann, from+"/sub/z2", "123456"); w.limit("ann", w.twice()+5, -1) }, "quota"},
-			"more files than the quota holds":  {func(from, _ string) { w.file(w.ann, from+"/sub/z2", ""); w.limit("ann", -1, w.twiceFiles()) }, "quota"},
-			"the source lies deeper":           {func(from, _ string) { w.file(w.ann, from+"/z"+strings.Repeat("/d", 59)+"/x", "") }, "levels"},
+			"a password on what was copied":    {func(from, _ string) { w.protectEntry(w.entryIDAt(from + "/a.txt")) }, "permission"},
+			"a password on what is to come":    {func(from, _ string) { w.protectEntry(w.entryIDAt(from + "/sub/deep")) }, "permission"},
+			"a password on the source":         {func(from, _ string) { w.protectEntry(w.entryIDAt(from)) }, "password"},
+			"a mount in the source":            {func(from, _ string) { w.addMount(from + "/sub/disk") }, "mount"},
+			"the account is disabled": {func(string, string) {
+				w.inactive["ann"] = true
+				w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
+			}, "account"},
+			"the source is deleted": {func(from, _ string) { _, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt(from)); w.must(err) }, "no such file"},
+			"the target is deleted": {func(_, to string) { _, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt(to)); w.must(err) }, "target folder does not exist"},
+			"the name is taken":     {func(_, to string) { w.mustUpload(w.ann, to+"/copy", "x") }, "lies there already"},
+			"the quota is lowered":  {func(string, string) { w.setQuota("ann", 10, 10) }, "quota"},
+			"more comes than the quota holds": {func(from, _ string) {
+				w.mustUpload(w.ann, from+"/sub/z2", "123456")
+				w.setQuota("ann", w.usedAndReserved()+5, -1)
+			}, "quota"},
+			"more files than the quota holds": {func(from, _ string) {
+				w.mustUpload(w.ann, from+"/sub/z2", "")
+				w.setQuota("ann", -1, w.usedAndReservedFiles())
+			}, "quota"},
+			"the source lies deeper": {func(from, _ string) { w.mustUpload(w.ann, from+"/z"+strings.Repeat("/d", 59)+"/x", "") }, "levels"},
 			"the target is moved into the source": {func(from, to string) {
-				_, err := w.tree.Move(t.Context(), w.ann, w.entryAt(to), path(from), nil)
+				_, err := w.tree.Move(t.Context(), w.ann, w.entryIDAt(to), mustParsePath(from), nil)
 				w.must(err)
 			}, "target folder does not exist"},
 			"another folder has the place": {func(_, to string) {
-				_, err := w.tree.Rename(t.Context(), w.ann, w.entryAt(to), "away-"+path(to).Base())
+				_, err := w.tree.Rename(t.Context(), w.ann, w.entryIDAt(to), "away-"+mustParsePath(to).Base())
 				w.must(err)
-				w.folder(w.ann, to)
+				w.createFolder(w.ann, to)
 			}, "moved or replaced"},
-			"what belongs to somebody comes in": {func(from, _ string) { w.file(w.admin, from+"/sub/zz", "the administrator's") }, ""},
+			"what belongs to somebody comes in": {func(from, _ string) { w.mustUpload(w.admin, from+"/sub/zz", "the administrator's") }, ""},
 		} {
 			for _, late := range []bool{false, true} {
 				n++
 				t.Logf("%s, late: %v", what, late)
 				from, to := fmt.Sprintf("/home/ann/box%d", n), fmt.Sprintf("/home/ann/to%d", n)
-				_, id := w.large(w.ann, from, to, content)
+				_, id := w.startLargeCopy(w.ann, from, to, content)
 				at := 3
 				if late {
 					at = last
 				}
-				w.before(at, func() { c.change(from, to) })
-				w.away["ann"] = false
-				w.limit("ann", -1, -1)
+				w.runBeforeTransaction(at, func() { c.change(from, to) })
+				w.inactive["ann"] = false
+				w.setQuota("ann", -1, -1)
 				w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
 				if late && (strings.HasPrefix(what, "more ") || strings.HasSuffix(what, "deeper")) { // what came too late is not in the copy
-					w.ended(id, "")
+					w.checkJobEnded(id, "")
 				} else {
-					w.ended(id, c.message)
+					w.checkJobEnded(id, c.message)
 				}
 				if j := w.job(id); j.Status == "failed" {
-					w.nothingStaged()
+					w.checkNothingStaged()
 				}
 				w.write(func(tx *db.Tx) error {
 					if _, err := tx.Exec("UPDATE entries SET password_hash = NULL"); err != nil {
@@ -287,23 +296,23 @@ func TestCopyIsJudgedAgain(t *testing.T) {
 			t.Errorf("%d bytes and %d files are reserved still", bytes, count)
 		}
 		w.collect()
-		w.owned()
+		w.checkChargesMatchOwnership()
 	})
 }
 
 // Each entry is judged when it is copied, and what was not foreseen is reserved then: what is denied at that moment ends the copy, although it would be
 // allowed again at the end.
-func TestCopyJudgesAndReservesAsItGoes(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestCopyChecksAndReservesEachEntry(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		content := map[string]string{"a.txt": "first", "sub/deep/d": "deep", "sub/z": "last"}
-		_, id := w.large(w.ann, "/home/ann/box1", "/home/ann/to1", content)
-		last := w.transactions(id)
-		_, id = w.large(w.ann, "/home/ann/box2", "/home/ann/to2", content)
+		_, id := w.startLargeCopy(w.ann, "/home/ann/box1", "/home/ann/to1", content)
+		last := w.countTransactions(id)
+		_, id = w.startLargeCopy(w.ann, "/home/ann/box2", "/home/ann/to2", content)
 		pieces := 0
-		w.asked = func() {
+		w.onOwner = func() {
 			switch pieces++; pieces {
 			case 2:
-				w.rule(access.Rule{Pattern: "/home/ann/box2/sub/z", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download), Priority: 9})
+				w.addRule(access.Rule{Pattern: "/home/ann/box2/sub/z", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download), Priority: 9})
 			case last:
 				w.write(func(tx *db.Tx) error {
 					if _, err := tx.Exec("DELETE FROM rules WHERE effect = 'deny'"); err != nil {
@@ -313,20 +322,20 @@ func TestCopyJudgesAndReservesAsItGoes(t *testing.T) {
 				})
 			}
 		}
-		w.work()
-		w.asked = nil
-		w.ended(id, "permission")
-		w.nothingStaged()
+		w.runJobs()
+		w.onOwner = nil
+		w.checkJobEnded(id, "permission")
+		w.checkNothingStaged()
 
-		_, id = w.large(w.ann, "/home/ann/box3", "/home/ann/to3", content)
-		w.before(2, func() { w.file(w.ann, "/home/ann/box3/sub/y", "123456") })
-		w.ended(id, "")
-		_, id = w.large(w.ann, "/home/ann/box4", "/home/ann/to4", content)
+		_, id = w.startLargeCopy(w.ann, "/home/ann/box3", "/home/ann/to3", content)
+		w.runBeforeTransaction(2, func() { w.mustUpload(w.ann, "/home/ann/box3/sub/y", "123456") })
+		w.checkJobEnded(id, "")
+		_, id = w.startLargeCopy(w.ann, "/home/ann/box4", "/home/ann/to4", content)
 		pieces = 0
 		beyond := false
-		w.asked = func() {
+		w.onOwner = func() {
 			if pieces++; pieces == 2 {
-				w.file(w.ann, "/home/ann/box4/sub/y", "123456")
+				w.mustUpload(w.ann, "/home/ann/box4/sub/y", "123456")
 			}
 			var staged int64
 			w.must(w.db.Read(t.Context()).QueryRow("SELECT made_storage FROM copies").Scan(&staged))
@@ -335,45 +344,45 @@ func TestCopyJudgesAndReservesAsItGoes(t *testing.T) {
 			}
 			beyond = beyond || staged > 13
 		}
-		w.work()
-		w.asked = nil
-		w.ended(id, "")
+		w.runJobs()
+		w.onOwner = nil
+		w.checkJobEnded(id, "")
 		if !beyond {
 			t.Error("nothing was copied beyond what was foreseen")
 		}
 		w.collect()
-		w.owned()
+		w.checkChargesMatchOwnership()
 	})
 }
 
-// twice is what ann has and has reserved, in bytes, and twiceFiles in files.
-func (w *depot) twice() int64 {
-	bytes, _ := w.used("ann")
+// usedAndReserved is what ann has and has reserved, in bytes, and usedAndReservedFiles in files.
+func (w *storesFixture) usedAndReserved() int64 {
+	bytes, _ := w.usage("ann")
 	reserved, _ := w.reserved("ann")
 	return bytes + reserved
 }
 
-func (w *depot) twiceFiles() int64 {
-	_, count := w.used("ann")
+func (w *storesFixture) usedAndReservedFiles() int64 {
+	_, count := w.usage("ann")
 	_, reserved := w.reserved("ann")
 	return count + reserved
 }
 
-// transactions is how many a large copy takes, the one included that gives it its place.
-func (w *depot) transactions(jobID string) (n int) {
+// countTransactions is how many a large copy takes, the one included that gives it its place.
+func (w *storesFixture) countTransactions(jobID string) (n int) {
 	w.t.Helper()
-	w.asked = func() { n++ }
-	w.work()
-	w.asked = nil
-	w.ended(jobID, "")
+	w.onOwner = func() { n++ }
+	w.runJobs()
+	w.onOwner = nil
+	w.checkJobEnded(jobID, "")
 	return n
 }
 
 // A key that cannot be used any more ends the copies that were asked for with it; one that is good does no more than it may.
-func TestCopyByKeyIsJudgedByTheKey(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestCopyByKeyNeedsTheKeyAtEachStep(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		rights := access.Set(access.Read | access.Download | access.Write)
-		key := &access.Key{ID: "pk", Permissions: rights, Root: path("/home/ann/to")}
+		key := &access.Key{ID: "pk", Permissions: rights, Root: mustParsePath("/home/ann/to")}
 		usable := true
 		w.tree.Key = func(_ context.Context, _ int64, id string, ip netip.Addr) (*access.Key, bool, error) {
 			if id != "pk" || ip != w.ann.IP {
@@ -383,67 +392,67 @@ func TestCopyByKeyIsJudgedByTheKey(t *testing.T) {
 		}
 		byKey := w.ann
 		byKey.Key = key
-		_, id := w.large(byKey, "/home/ann/box", "/home/ann/to", some())
-		w.before(2, func() { usable = false })
-		w.ended(id, "API key")
+		_, id := w.startLargeCopy(byKey, "/home/ann/box", "/home/ann/to", sampleFiles())
+		w.runBeforeTransaction(2, func() { usable = false })
+		w.checkJobEnded(id, "API key")
 		usable = true
 		for what, lesser := range map[string]*access.Key{
-			"another root": {ID: "pk", Permissions: rights, Root: path("/home/ann/box")},
+			"another root": {ID: "pk", Permissions: rights, Root: mustParsePath("/home/ann/box")},
 			"no download":  {ID: "pk", Permissions: access.Set(access.Read | access.Write), Root: key.Root},
 		} {
-			j, err := w.copy(byKey, w.entryAt("/home/ann/box"), "/home/ann/to", "copy")
+			j, err := w.requestCopy(byKey, w.entryIDAt("/home/ann/box"), "/home/ann/to", "copy")
 			w.must(err)
 			good := key
-			w.before(2, func() { key = lesser })
+			w.runBeforeTransaction(2, func() { key = lesser })
 			t.Log(what)
-			w.ended(j.ID, "permission")
+			w.checkJobEnded(j.ID, "permission")
 			key = good
 		}
-		j, err := w.copy(byKey, w.entryAt("/home/ann/box"), "/home/ann/to", "copy")
+		j, err := w.requestCopy(byKey, w.entryIDAt("/home/ann/box"), "/home/ann/to", "copy")
 		w.must(err)
-		w.work()
-		w.ended(j.ID, "")
-		w.accounted()
+		w.runJobs()
+		w.checkJobEnded(j.ID, "")
+		w.checkAccounting()
 	})
 }
 
 // A password that had been given when the copy was asked for still counts when a piece is copied, unless there is another by then.
-func TestCopyRemembersWhatWasUnlocked(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestCopyKeepsPasswordsGivenAtRequest(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetBatch(2)
-		g := w.stock("/home/ann/vault/box", some())
-		w.folder(w.ann, "/home/ann/to")
+		g := w.uploadTree("/home/ann/vault/box", sampleFiles())
+		w.createFolder(w.ann, "/home/ann/to")
 		lock := func(password string) {
 			w.write(func(tx *db.Tx) error {
-				_, err := tx.Exec("UPDATE entries SET password_hash = 'hash', password_id = $1 WHERE id = $2", password, w.entryAt("/home/ann/vault"))
+				_, err := tx.Exec("UPDATE entries SET password_hash = 'hash', password_id = $1 WHERE id = $2", password, w.entryIDAt("/home/ann/vault"))
 				return err
 			})
 		}
-		box := w.entryAt("/home/ann/vault/box")
+		box := w.entryIDAt("/home/ann/vault/box")
 		lock("p1")
 		given := w.ann
 		given.Unlocked = []string{"p1"}
-		_, err := w.copy(w.ann, box, "/home/ann/to", "copy")
+		_, err := w.requestCopy(w.ann, box, "/home/ann/to", "copy")
 		w.wantFault("without the password", err, fault.PasswordRequired)
-		j, err := w.copy(given, box, "/home/ann/to", "copy")
+		j, err := w.requestCopy(given, box, "/home/ann/to", "copy")
 		w.must(err)
-		k, err := w.copy(given, box, "/home/ann/to", "other")
+		k, err := w.requestCopy(given, box, "/home/ann/to", "other")
 		w.must(err)
-		_, err = w.runner().Once(t.Context()) // one of them
+		_, err = w.newJobRunner().Once(t.Context()) // one of them
 		w.must(err)
 		lock("p2")
-		w.work()
+		w.runJobs()
 		if a, b := w.job(j.ID), w.job(k.ID); a.Status == b.Status {
 			t.Errorf("jobs %+v and %+v, want one that failed for its password", a, b)
 		} else if a.Status == "completed" {
-			w.ended(k.ID, "password")
-			w.has("/home/ann/to/copy", g)
+			w.checkJobEnded(k.ID, "password")
+			w.checkCopyOf("/home/ann/to/copy", g)
 		} else {
-			w.ended(j.ID, "password")
-			w.has("/home/ann/to/other", g)
+			w.checkJobEnded(j.ID, "password")
+			w.checkCopyOf("/home/ann/to/other", g)
 		}
-		w.nothingStaged()
-		w.accounted()
+		w.checkNothingStaged()
+		w.checkAccounting()
 	})
 }
 
@@ -452,133 +461,133 @@ func TestCopyRemembersWhatWasUnlocked(t *testing.T) {
 func TestCopyToAnotherProvider(t *testing.T) {
 	for name, batch := range map[string]int{"small": 1000, "large": 2} {
 		t.Run(name, func(t *testing.T) {
-			eachDepot(t, func(t *testing.T, w *depot) {
+			eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 				w.tree.SetBatch(batch)
-				g := w.stock("/home/ann/box", some())
-				single := w.stock("/home/ann", map[string]string{"single": "alone"})
-				w.copied(w.ann, single.ids["single"], "/home/ann/box", "shared") // one object for two files
+				g := w.uploadTree("/home/ann/box", sampleFiles())
+				single := w.uploadTree("/home/ann", map[string]string{"single": "alone"})
+				w.mustCopy(w.ann, single.ids["single"], "/home/ann/box", "shared") // one object for two files
 				g.content["shared"] = "alone"
-				bytes, count := w.used("ann")
-				j, err := w.copy(w.ann, w.entryAt("/home/ann/box"), "/vault")
+				bytes, count := w.usage("ann")
+				j, err := w.requestCopy(w.ann, w.entryIDAt("/home/ann/box"), "/vault")
 				w.must(err)
-				k, err := w.copy(w.ann, single.ids["single"], "/vault")
+				k, err := w.requestCopy(w.ann, single.ids["single"], "/vault")
 				w.must(err)
 				if j.Status != "pending" || k.Status != "pending" {
 					t.Errorf("jobs %+v and %+v", j, k)
 				}
-				w.on(func(_ int, op, provider string) error {
+				w.setHook(func(_ int, op, provider string) error {
 					if op == "put" && provider != "vault" || op == "open" && provider != "local" {
 						t.Errorf("%s in %s", op, provider)
 					}
 					return nil
 				})
-				w.work()
-				w.on(nil)
-				w.ended(j.ID, "")
-				w.ended(k.ID, "")
-				w.has("/vault/box", g)
-				w.has("/vault", single)
-				w.lies(single, "/home/ann")
-				w.holds("copied", "ann", 2*bytes, 2*count, 0, 0)
-				if w.in("local") != len(g.content) || w.in("vault") != len(g.content)+1 {
-					t.Errorf("%d objects in one provider, %d in the other", w.in("local"), w.in("vault"))
+				w.runJobs()
+				w.setHook(nil)
+				w.checkJobEnded(j.ID, "")
+				w.checkJobEnded(k.ID, "")
+				w.checkCopyOf("/vault/box", g)
+				w.checkCopyOf("/vault", single)
+				w.checkReadableBelow(single, "/home/ann")
+				w.checkUsage("copied", "ann", 2*bytes, 2*count, 0, 0)
+				if w.countObjects("local") != len(g.content) || w.countObjects("vault") != len(g.content)+1 {
+					t.Errorf("%d objects in one provider, %d in the other", w.countObjects("local"), w.countObjects("vault"))
 				}
-				w.nothingStaged()
-				w.accounted()
-				w.has("/vault/box", g)
-				w.lies(single, "/home/ann")
+				w.checkNothingStaged()
+				w.checkAccounting()
+				w.checkCopyOf("/vault/box", g)
+				w.checkReadableBelow(single, "/home/ann")
 				// Back again: nothing is shared with what is there.
-				w.copied(w.ann, w.entryAt("/vault/box"), "/home/ann", "back")
-				w.has("/home/ann/back", g)
-				w.accounted()
+				w.mustCopy(w.ann, w.entryIDAt("/vault/box"), "/home/ann", "back")
+				w.checkCopyOf("/home/ann/back", g)
+				w.checkAccounting()
 			})
 		})
 	}
 }
 
 // Where content cannot be brought to its provider, the copy stays, readable where its original lies, and charged; the job says so.
-func TestCopyWhoseContentCannotBeBrought(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g := w.stock("/home/ann/box", map[string]string{"a": "1", "b": "22"})
-		j, err := w.copy(w.ann, w.entryAt("/home/ann/box"), "/vault")
+func TestCopyKeepsOriginalObjectWhenTransferFails(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22"})
+		j, err := w.requestCopy(w.ann, w.entryIDAt("/home/ann/box"), "/vault")
 		w.must(err)
-		w.on(func(_ int, op, _ string) error {
+		w.setHook(func(_ int, op, _ string) error {
 			if op == "stat" {
 				return blob.ErrNotFound
 			}
 			return nil
 		})
-		w.work()
-		w.on(nil)
-		w.ended(j.ID, "it stays in the storage that it was in")
-		w.has("/vault/box", g)
-		w.holds("copied", "ann", 6, 4, 0, 0)
-		w.accounted()
-		w.has("/vault/box", g)
+		w.runJobs()
+		w.setHook(nil)
+		w.checkJobEnded(j.ID, "it stays in the storage that it was in")
+		w.checkCopyOf("/vault/box", g)
+		w.checkUsage("copied", "ann", 6, 4, 0, 0)
+		w.checkAccounting()
+		w.checkCopyOf("/vault/box", g)
 	})
 }
 
 // Abuse case C126: a copy whose store is away waits for it, and its reservation is given back only once.
 func TestCopyWaitsForAStore(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g, id := w.large(w.ann, "/home/ann/box", "/vault/to", some())
-		bytes, count := w.used("ann")
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g, id := w.startLargeCopy(w.ann, "/home/ann/box", "/vault/to", sampleFiles())
+		bytes, count := w.usage("ann")
 		away := true
-		w.on(func(int, string, string) error {
+		w.setHook(func(int, string, string) error {
 			if away {
 				return blob.Unavailable("use store", context.DeadlineExceeded)
 			}
 			return nil
 		})
-		w.work()
-		w.holds("waiting", "ann", 2*bytes, 2*count, 0, 0)
-		w.has("/vault/to/copy", g)
+		w.runJobs()
+		w.checkUsage("waiting", "ann", 2*bytes, 2*count, 0, 0)
+		w.checkCopyOf("/vault/to/copy", g)
 		away = false
-		w.pass(10 * time.Minute)
-		w.work()
-		w.on(nil)
-		w.ended(id, "")
-		w.has("/vault/to/copy", g)
-		w.accounted()
+		w.advance(10 * time.Minute)
+		w.runJobs()
+		w.setHook(nil)
+		w.checkJobEnded(id, "")
+		w.checkCopyOf("/vault/to/copy", g)
+		w.checkAccounting()
 	})
 }
 
 // Abuse case C20: providers in one directory. Copies there share no object across them, and nothing is swept that either needs.
 func TestCopyBetweenProvidersInOneDirectory(t *testing.T) {
-	eachSize(t, func(t *testing.T, w *depot, _ bool) {
-		g := w.stock("/home/ann/box", some())
-		w.copied(w.ann, w.entryAt("/home/ann/box"), "/twin")
-		w.has("/twin/box", g)
-		if w.in("twin") != len(g.content) || w.in("local") != len(g.content) {
-			t.Errorf("%d objects in one, %d in the other", w.in("twin"), w.in("local"))
+	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
+		g := w.uploadTree("/home/ann/box", sampleFiles())
+		w.mustCopy(w.ann, w.entryIDAt("/home/ann/box"), "/twin")
+		w.checkCopyOf("/twin/box", g)
+		if w.countObjects("twin") != len(g.content) || w.countObjects("local") != len(g.content) {
+			t.Errorf("%d objects in one, %d in the other", w.countObjects("twin"), w.countObjects("local"))
 		}
-		w.accounted()
-		_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryAt("/home/ann/box"))
+		w.checkAccounting()
+		_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/home/ann/box"))
 		w.must(err)
-		w.accounted()
-		w.has("/twin/box", g)
+		w.checkAccounting()
+		w.checkCopyOf("/twin/box", g)
 	})
 }
 
 // Two holders of one job at once, after a pause longer than the lease: one of them counts, and nothing is copied twice.
-func TestTwoHoldersOfACopyDoNoHarm(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g, id := w.large(w.ann, "/home/ann/box", "/home/ann/to", some())
-		bytes, count := w.used("ann")
+func TestTwoReplicasHoldingOneCopyJob(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g, id := w.startLargeCopy(w.ann, "/home/ann/box", "/home/ann/to", sampleFiles())
+		bytes, count := w.usage("ann")
 		calls := 0
-		w.asked = func() {
+		w.onOwner = func() {
 			if calls++; calls == 3 {
 				w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE jobs SET due = 0"); return err })
-				w.work() // the other one does it to the end
+				w.runJobs() // the other one does it to the end
 			}
 		}
-		_, err := w.runner().Once(t.Context())
+		_, err := w.newJobRunner().Once(t.Context())
 		w.must(err)
-		w.asked = nil
-		w.ended(id, "")
-		w.has("/home/ann/to/copy", g)
-		w.holds("copied", "ann", 2*bytes, 2*count, 0, 0)
-		w.nothingStaged()
-		w.accounted()
+		w.onOwner = nil
+		w.checkJobEnded(id, "")
+		w.checkCopyOf("/home/ann/to/copy", g)
+		w.checkUsage("copied", "ann", 2*bytes, 2*count, 0, 0)
+		w.checkNothingStaged()
+		w.checkAccounting()
 	})
 }

@@ -16,41 +16,41 @@ import (
 	"larder/internal/vpath"
 )
 
-// copy asks for a copy.
-func (w *depot) copy(a access.Actor, id, target string, newName ...vpath.Name) (job.Job, error) {
+// requestCopy asks for a copy.
+func (w *storesFixture) requestCopy(a access.Actor, id, target string, newName ...vpath.Name) (job.Job, error) {
 	w.t.Helper()
 	var name *vpath.Name
 	if len(newName) > 0 {
 		name = &newName[0]
 	}
-	return w.tree.Copy(w.t.Context(), a, id, path(target), name)
+	return w.tree.Copy(w.t.Context(), a, id, mustParsePath(target), name)
 }
 
-// copied asks for a copy and runs what jobs there are.
-func (w *depot) copied(a access.Actor, id, target string, newName ...vpath.Name) {
+// mustCopy asks for a copy and runs what jobs there are.
+func (w *storesFixture) mustCopy(a access.Actor, id, target string, newName ...vpath.Name) {
 	w.t.Helper()
-	_, err := w.copy(a, id, target, newName...)
+	_, err := w.requestCopy(a, id, target, newName...)
 	w.must(err)
-	w.work()
+	w.runJobs()
 }
 
-// limit sets the quota of an account.
-func (w *depot) limit(user string, bytes, count int64) {
+// setQuota sets the quota of an account.
+func (w *storesFixture) setQuota(user string, bytes, count int64) {
 	w.t.Helper()
 	w.write(func(tx *db.Tx) error { return quota.SetLimits(tx, user, &bytes, &count) })
 }
 
 // reserved returns what is set aside for an account.
-func (w *depot) reserved(user string) (bytes, count int64) {
+func (w *storesFixture) reserved(user string) (bytes, count int64) {
 	w.t.Helper()
 	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1", user).Scan(&bytes, &count))
 	return bytes, count
 }
 
-// holds checks what an account is charged with and what is reserved for it.
-func (w *depot) holds(when, user string, bytes, count, reserved, reservedCount int64) {
+// checkUsage checks what an account is charged with and what is reserved for it.
+func (w *storesFixture) checkUsage(when, user string, bytes, count, reserved, reservedCount int64) {
 	w.t.Helper()
-	gotBytes, gotCount := w.used(user)
+	gotBytes, gotCount := w.usage(user)
 	gotReserved, gotReservedCount := w.reserved(user)
 	if gotBytes != bytes || gotCount != count || gotReserved != reserved || gotReservedCount != reservedCount {
 		w.t.Errorf("%s: %s has %d bytes in %d files, %d in %d reserved; want %d in %d, %d in %d", when, user,
@@ -58,12 +58,12 @@ func (w *depot) holds(when, user string, bytes, count, reserved, reservedCount i
 	}
 }
 
-// all lists what lies below a folder as an administrator sees it, with the content of files: `path/` and `path=content`, sorted.
-func (w *depot) all(folder string) (found []string) {
+// contentsBelow lists what lies below a folder as an administrator sees it, with the content of files: `path/` and `path=content`, sorted.
+func (w *storesFixture) contentsBelow(folder string) (found []string) {
 	w.t.Helper()
 	var walk func(at, below string)
 	walk = func(at, below string) {
-		l, err := w.tree.List(w.t.Context(), w.admin, files.ListQuery{Path: path(at), Page: 1, Limit: 1000})
+		l, err := w.tree.List(w.t.Context(), w.admin, files.ListQuery{Path: mustParsePath(at), Page: 1, Limit: 1000})
 		w.must(err)
 		for _, e := range l.Items {
 			name := below + e.Name
@@ -72,7 +72,7 @@ func (w *depot) all(folder string) (found []string) {
 				walk(at+"/"+e.Name, name+"/")
 				continue
 			}
-			content, err := w.read(w.admin, e.Path().String())
+			content, err := w.readPath(w.admin, e.Path().String())
 			w.must(err)
 			found = append(found, name+"="+content)
 		}
@@ -82,17 +82,17 @@ func (w *depot) all(folder string) (found []string) {
 	return found
 }
 
-// lie checks what lies below a folder.
-func (w *depot) lie(folder string, want ...string) {
+// checkContents checks what lies below a folder.
+func (w *storesFixture) checkContents(folder string, want ...string) {
 	w.t.Helper()
 	slices.Sort(want)
-	if got := w.all(folder); !slices.Equal(got, want) {
+	if got := w.contentsBelow(folder); !slices.Equal(got, want) {
 		w.t.Errorf("below %s lie\n%.900q\nwant\n%.900q", folder, got, want)
 	}
 }
 
-// nothingStaged checks that no copy is under way, nor anything left of one.
-func (w *depot) nothingStaged() {
+// checkNothingStaged checks that no copy is under way, nor anything left of one.
+func (w *storesFixture) checkNothingStaged() {
 	w.t.Helper()
 	var rows, records int
 	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM entries WHERE parent_id = 'staging'").Scan(&rows))
@@ -102,19 +102,19 @@ func (w *depot) nothingStaged() {
 	}
 }
 
-func (w *depot) at(p string) files.Entry {
+func (w *storesFixture) entryAtPath(p string) files.Entry {
 	w.t.Helper()
-	e, _, err := w.tree.Details(w.t.Context(), w.admin, w.entryAt(p))
+	e, _, err := w.tree.Details(w.t.Context(), w.admin, w.entryIDAt(p))
 	w.must(err)
 	return e
 }
 
-func (w *depot) entryAt(p string) string {
+func (w *storesFixture) entryIDAt(p string) string {
 	w.t.Helper()
-	l, err := w.tree.List(w.t.Context(), w.admin, files.ListQuery{Path: path(p).Parent(), Page: 1, Limit: 1000})
+	l, err := w.tree.List(w.t.Context(), w.admin, files.ListQuery{Path: mustParsePath(p).Parent(), Page: 1, Limit: 1000})
 	w.must(err)
 	for _, e := range l.Items {
-		if e.Path() == path(p) {
+		if e.Path() == mustParsePath(p) {
 			return e.ID
 		}
 	}
@@ -123,11 +123,11 @@ func (w *depot) entryAt(p string) string {
 }
 
 // eachSize runs a test with copies that are made at once, and with copies that a job makes piece by piece.
-func eachSize(t *testing.T, test func(t *testing.T, w *depot, jobs bool)) {
+func eachSize(t *testing.T, test func(t *testing.T, w *storesFixture, jobs bool)) {
 	t.Helper()
 	for name, batch := range map[string]int{"at once": 1000, "by a job": 2} {
 		t.Run(name, func(t *testing.T) {
-			eachDepot(t, func(t *testing.T, w *depot) {
+			eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 				w.tree.SetBatch(batch)
 				test(t, w, batch == 2)
 			})
@@ -137,73 +137,73 @@ func eachSize(t *testing.T, test func(t *testing.T, w *depot, jobs bool)) {
 
 // A copy is the copier's, new, charged in full, with the metadata of the original and its content; what is another's stays another's.
 func TestCopy(t *testing.T) {
-	eachSize(t, func(t *testing.T, w *depot, jobs bool) {
-		w.folder(w.bob, "/uploads/box")
-		w.folder(w.bob, "/uploads/box/empty")
+	eachSize(t, func(t *testing.T, w *storesFixture, jobs bool) {
+		w.createFolder(w.bob, "/uploads/box")
+		w.createFolder(w.bob, "/uploads/box/empty")
 		for name, content := range map[string]string{"a.txt": "first", "B.txt": "", "sub/c": "cc", "sub/deep/d": "ddd"} {
-			w.file(w.bob, "/uploads/box/"+name, content)
+			w.mustUpload(w.bob, "/uploads/box/"+name, content)
 		}
-		w.rule(access.Rule{Pattern: "/uploads/box/**", Effect: access.Allow, UserID: "ann", Permissions: access.Set(access.Read | access.Download)})
-		for id, color := range map[string]string{w.entryAt("/uploads/box"): "#112233", w.entryAt("/uploads/box/sub/c"): "#445566"} {
+		w.addRule(access.Rule{Pattern: "/uploads/box/**", Effect: access.Allow, UserID: "ann", Permissions: access.Set(access.Read | access.Download)})
+		for id, color := range map[string]string{w.entryIDAt("/uploads/box"): "#112233", w.entryIDAt("/uploads/box/sub/c"): "#445566"} {
 			w.write(func(tx *db.Tx) error {
 				_, err := tx.Exec("UPDATE entries SET custom_title = 'T', custom_color = $1, cover_url = 'https://x', icon_emoji = '🐈', manual_position = 7 WHERE id = $2", color, id)
 				return err
 			})
 		}
-		link, err := w.tree.Link(t.Context(), w.admin, w.entryAt("/uploads/box/a.txt"))
+		link, err := w.tree.Link(t.Context(), w.admin, w.entryIDAt("/uploads/box/a.txt"))
 		w.must(err)
-		w.pass(time.Hour)
-		originals, objects := w.count("entries"), w.count("objects")
-		j, err := w.copy(w.ann, w.entryAt("/uploads/box"), "/home/ann", "mine")
+		w.advance(time.Hour)
+		originals, objects := w.countRows("entries"), w.countRows("objects")
+		j, err := w.requestCopy(w.ann, w.entryIDAt("/uploads/box"), "/home/ann", "mine")
 		w.must(err)
 		if want := map[bool]string{false: "completed", true: "pending"}[jobs]; j.Type != "copy" || j.Status != want || w.job(j.ID).Status != want {
 			t.Errorf("job %+v, want it %s", j, want)
 		}
 		if jobs {
-			w.lie("/home/ann")
-			w.holds("before the job", "ann", 0, 0, 10, 4)
+			w.checkContents("/home/ann")
+			w.checkUsage("before the job", "ann", 0, 0, 10, 4)
 		}
-		w.work()
-		w.ended(j.ID, "")
-		w.holds("afterwards", "ann", 10, 4, 0, 0)
-		w.holds("whose they were", "bob", 10, 4, 0, 0)
+		w.runJobs()
+		w.checkJobEnded(j.ID, "")
+		w.checkUsage("afterwards", "ann", 10, 4, 0, 0)
+		w.checkUsage("whose they were", "bob", 10, 4, 0, 0)
 		want := []string{"empty/", "a.txt=first", "B.txt=", "sub/", "sub/c=cc", "sub/deep/", "sub/deep/d=ddd"}
-		w.lie("/home/ann/mine", want...)
-		w.lie("/uploads/box", want...)
-		if n := w.count("entries"); n != originals+8 {
+		w.checkContents("/home/ann/mine", want...)
+		w.checkContents("/uploads/box", want...)
+		if n := w.countRows("entries"); n != originals+8 {
 			t.Errorf("%d entries came into being, want 8", n-originals)
 		}
-		if n := w.count("objects"); n != objects {
+		if n := w.countRows("objects"); n != objects {
 			t.Errorf("%d objects came into being", n-objects)
 		}
 		for p, color := range map[string]string{"/home/ann/mine": "#112233", "/home/ann/mine/sub/c": "#445566"} {
-			e := w.at(p)
+			e := w.entryAtPath(p)
 			if e.OwnerID != "ann" || e.CreatedAt != w.clock().UnixMilli() || e.UpdatedAt != e.CreatedAt || *e.CustomTitle != "T" || *e.CustomColor != color ||
 				*e.CoverURL != "https://x" || *e.IconEmoji != "🐈" || *e.ManualPosition != 7 || !e.Folder && e.MimeType != "text/plain" {
 				t.Errorf("%s: %+v", p, e)
 			}
 		}
-		if e := w.at("/home/ann/mine/sub"); e.CustomTitle != nil || e.ManualPosition != nil || e.HasPassword {
+		if e := w.entryAtPath("/home/ann/mine/sub"); e.CustomTitle != nil || e.ManualPosition != nil || e.HasPassword {
 			t.Errorf("sub: %+v", e)
 		}
-		if n := w.count("links"); n != 1 {
+		if n := w.countRows("links"); n != 1 {
 			t.Errorf("%d links", n)
 		}
-		if c, err := w.tree.ByLink(t.Context(), link.ID); err != nil || c.Entry.Path() != path("/uploads/box/a.txt") {
+		if c, err := w.tree.ByLink(t.Context(), link.ID); err != nil || c.Entry.Path() != mustParsePath("/uploads/box/a.txt") {
 			t.Errorf("the link leads to %+v, %v", c.Entry, err)
 		}
 		// Either goes without the other.
-		_, _, err = w.tree.Delete(t.Context(), w.admin, w.entryAt("/uploads/box"))
+		_, _, err = w.tree.Delete(t.Context(), w.admin, w.entryIDAt("/uploads/box"))
 		w.must(err)
-		w.pass(2 * time.Hour)
+		w.advance(2 * time.Hour)
 		w.collect()
-		w.lie("/home/ann/mine", want...)
-		w.nothingStaged()
-		_, _, err = w.tree.Delete(t.Context(), w.ann, w.entryAt("/home/ann/mine"))
+		w.checkContents("/home/ann/mine", want...)
+		w.checkNothingStaged()
+		_, _, err = w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/home/ann/mine"))
 		w.must(err)
-		w.holds("when all is deleted", "ann", 0, 0, 0, 0)
-		w.accounted()
-		if n := w.count("objects"); n != 0 {
+		w.checkUsage("when all is deleted", "ann", 0, 0, 0, 0)
+		w.checkAccounting()
+		if n := w.countRows("objects"); n != 0 {
 			t.Errorf("%d objects are left", n)
 		}
 	})
@@ -211,51 +211,51 @@ func TestCopy(t *testing.T) {
 
 // A file is copied in one transaction, under its own name or another, also beside itself.
 func TestCopyOfAFile(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		f := w.file(w.ann, "/home/ann/f", "content")
-		w.folder(w.ann, "/home/ann/to")
-		w.copied(w.ann, f.ID, "/home/ann/to")
-		w.copied(w.ann, f.ID, "/home/ann", "g")
-		w.copied(w.ann, w.entryAt("/home/ann/g"), "/home/ann", "h")
-		w.lie("/home/ann", "f=content", "g=content", "h=content", "to/", "to/f=content")
-		w.holds("copied", "ann", 28, 4, 0, 0)
-		if n := w.count("objects"); n != 1 {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		f := w.mustUpload(w.ann, "/home/ann/f", "content")
+		w.createFolder(w.ann, "/home/ann/to")
+		w.mustCopy(w.ann, f.ID, "/home/ann/to")
+		w.mustCopy(w.ann, f.ID, "/home/ann", "g")
+		w.mustCopy(w.ann, w.entryIDAt("/home/ann/g"), "/home/ann", "h")
+		w.checkContents("/home/ann", "f=content", "g=content", "h=content", "to/", "to/f=content")
+		w.checkUsage("copied", "ann", 28, 4, 0, 0)
+		if n := w.countRows("objects"); n != 1 {
 			t.Errorf("%d objects", n)
 		}
 		// A replacement is of one of them.
-		_, err := w.put(w.ann, "/home/ann/g", "another", files.Replace)
+		_, err := w.upload(w.ann, "/home/ann/g", "another", files.Replace)
 		w.must(err)
-		w.lie("/home/ann", "f=content", "g=another", "h=content", "to/", "to/f=content")
-		w.accounted()
+		w.checkContents("/home/ann", "f=content", "g=another", "h=content", "to/", "to/f=content")
+		w.checkAccounting()
 	})
 }
 
 // What a copy is refused for, before anything is done; who may not read or download the source, or write at the target, is told nothing else.
 func TestCopyIsRefused(t *testing.T) {
-	eachSize(t, func(t *testing.T, w *depot, _ bool) {
-		w.limit("ann", 1000, 1000)
-		w.file(w.ann, "/home/ann/box/a", "1")
-		w.file(w.ann, "/home/ann/box/sub/b", "22")
-		f := w.file(w.ann, "/home/ann/f", "x").ID
-		box := w.entryAt("/home/ann/box")
-		w.file(w.ann, "/home/ann/to/box", "in the way")
-		w.file(w.ann, "/home/ann/to/f", "in the way")
-		w.folder(w.ann, "/home/ann/over")
-		w.file(w.ann, "/home/ann/over/x", "x")
-		w.file(w.ann, "/home/ann/over/y", "y")
-		w.mount("/home/ann/over/disk")
-		w.folder(w.bob, "/home/bob/own")
-		w.file(w.bob, "/home/bob/f", "bob's")
-		seen := w.file(w.admin, "/uploads/seen", "x").ID
-		w.rule(access.Rule{Pattern: "/uploads/seen", Effect: access.Allow, UserID: "ann", Permissions: access.Set(access.Read)})
-		blind := w.file(w.admin, "/uploads/blind", "x").ID
-		w.rule(access.Rule{Pattern: "/uploads/blind", Effect: access.Allow, UserID: "ann", Permissions: access.Set(access.Download)})
+	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
+		w.setQuota("ann", 1000, 1000)
+		w.mustUpload(w.ann, "/home/ann/box/a", "1")
+		w.mustUpload(w.ann, "/home/ann/box/sub/b", "22")
+		f := w.mustUpload(w.ann, "/home/ann/f", "x").ID
+		box := w.entryIDAt("/home/ann/box")
+		w.mustUpload(w.ann, "/home/ann/to/box", "in the way")
+		w.mustUpload(w.ann, "/home/ann/to/f", "in the way")
+		w.createFolder(w.ann, "/home/ann/over")
+		w.mustUpload(w.ann, "/home/ann/over/x", "x")
+		w.mustUpload(w.ann, "/home/ann/over/y", "y")
+		w.addMount("/home/ann/over/disk")
+		w.createFolder(w.bob, "/home/bob/own")
+		w.mustUpload(w.bob, "/home/bob/f", "bob's")
+		seen := w.mustUpload(w.admin, "/uploads/seen", "x").ID
+		w.addRule(access.Rule{Pattern: "/uploads/seen", Effect: access.Allow, UserID: "ann", Permissions: access.Set(access.Read)})
+		blind := w.mustUpload(w.admin, "/uploads/blind", "x").ID
+		w.addRule(access.Rule{Pattern: "/uploads/blind", Effect: access.Allow, UserID: "ann", Permissions: access.Set(access.Download)})
 		long := strings.Repeat("n", 255)
 		key := w.ann
-		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Download | access.Write | access.Update), Root: path("/home/ann/to")}
+		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Download | access.Write | access.Update), Root: mustParsePath("/home/ann/to")}
 		narrow := key
-		narrow.Key = &access.Key{ID: "k", Permissions: key.Key.Permissions, Root: path("/home/ann/to"), RootOnly: true}
-		before := w.count("entries")
+		narrow.Key = &access.Key{ID: "k", Permissions: key.Key.Permissions, Root: mustParsePath("/home/ann/to"), RootOnly: true}
+		before := w.countRows("entries")
 		for what, c := range map[string]struct {
 			who    access.Actor
 			id     string
@@ -268,7 +268,7 @@ func TestCopyIsRefused(t *testing.T) {
 			"what was deleted":                     {w.ann, "graveyard", "/home/ann", "g", fault.NotFound},
 			"what is being copied":                 {w.admin, "staging", "/home/ann", "g", fault.NotFound},
 			"into the staging root":                {w.admin, f, "/staging", "g", fault.NotFound},
-			"another's file":                       {w.ann, w.entryAt("/home/bob/f"), "/home/ann", "g", fault.Forbidden},
+			"another's file":                       {w.ann, w.entryIDAt("/home/bob/f"), "/home/ann", "g", fault.Forbidden},
 			"seen, not to be downloaded":           {w.ann, seen, "/home/ann", "g", fault.Forbidden},
 			"to be downloaded, not seen":           {w.ann, blind, "/home/ann", "g", fault.Forbidden},
 			"another's target":                     {w.ann, f, "/home/bob/own", "g", fault.Forbidden},
@@ -281,8 +281,8 @@ func TestCopyIsRefused(t *testing.T) {
 			"its own place, of a folder":           {w.ann, box, "/home/ann", "", fault.Conflict},
 			"into itself":                          {w.ann, box, "/home/ann/box", "", fault.Conflict},
 			"below itself":                         {w.ann, box, "/home/ann/box/sub", "x", fault.Conflict},
-			"a folder that a mount lies below":     {w.admin, w.entryAt("/home/ann/over"), "/home/ann", "x", fault.Conflict},
-			"the home of a mount":                  {w.admin, w.entryAt("/home/ann"), "/public", "x", fault.Conflict},
+			"a folder that a mount lies below":     {w.admin, w.entryIDAt("/home/ann/over"), "/home/ann", "x", fault.Conflict},
+			"the home of a mount":                  {w.admin, w.entryIDAt("/home/ann"), "/public", "x", fault.Conflict},
 			"onto a mount":                         {w.admin, f, "/home/ann/over", "disk", fault.Conflict},
 			"all there is, without a name":         {w.admin, w.root, "/public", "", fault.Invalid},
 			"a reserved name":                      {w.admin, f, "/", "api", fault.Invalid},
@@ -292,27 +292,27 @@ func TestCopyIsRefused(t *testing.T) {
 		} {
 			var err error
 			if c.name == "" {
-				_, err = w.copy(c.who, c.id, c.target)
+				_, err = w.requestCopy(c.who, c.id, c.target)
 			} else {
-				_, err = w.copy(c.who, c.id, c.target, c.name)
+				_, err = w.requestCopy(c.who, c.id, c.target, c.name)
 			}
 			w.wantFault(what, err, c.kind)
 		}
-		if n := w.count("entries"); n != before || w.count("jobs") != 0 {
-			t.Errorf("%d entries and %d jobs came into being", n-before, w.count("jobs"))
+		if n := w.countRows("entries"); n != before || w.countRows("jobs") != 0 {
+			t.Errorf("%d entries and %d jobs came into being", n-before, w.countRows("jobs"))
 		}
-		w.nothingStaged()
-		w.copied(key, f, "/home/ann/to", "g") // from outside its root
-		w.lie("/home/ann/to", "box=in the way", "f=in the way", "g=x")
+		w.checkNothingStaged()
+		w.mustCopy(key, f, "/home/ann/to", "g") // from outside its root
+		w.checkContents("/home/ann/to", "box=in the way", "f=in the way", "g=x")
 	})
 }
 
 // Abuse cases C25 and C26: a folder is copied as a whole or not at all, whatever keeps one part of it from being seen, had or put there.
-func TestCopyOfAFolderIsOfAllOfIt(t *testing.T) {
-	eachSize(t, func(t *testing.T, w *depot, _ bool) {
+func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
+	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		read, download := access.Set(access.Read), access.Set(access.Download)
 		reader := func(p string, set access.Set) {
-			w.rule(access.Rule{Pattern: p + "/**", Effect: access.Allow, UserID: "ann", Permissions: set})
+			w.addRule(access.Rule{Pattern: p + "/**", Effect: access.Allow, UserID: "ann", Permissions: set})
 		}
 		for i, c := range []struct {
 			what    string
@@ -323,52 +323,52 @@ func TestCopyOfAFolderIsOfAllOfIt(t *testing.T) {
 			{"it may be seen only", func(box string) { reader(box, read) }, fault.Forbidden},
 			{"a part may not be downloaded", func(box string) {
 				reader(box, read|download)
-				w.rule(access.Rule{Pattern: box + "/sub/*", Effect: access.Deny, UserID: "ann", Permissions: download, Priority: 1})
+				w.addRule(access.Rule{Pattern: box + "/sub/*", Effect: access.Deny, UserID: "ann", Permissions: download, Priority: 1})
 			}, fault.Forbidden},
 			{"a part may not be seen", func(box string) {
 				reader(box, read|download)
-				w.rule(access.Rule{Pattern: box + "/sub/b", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 1})
+				w.addRule(access.Rule{Pattern: box + "/sub/b", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 1})
 			}, fault.Forbidden},
 			{"a part has another condition", func(box string) {
-				w.rule(access.Rule{Pattern: box + "/sub/**", Effect: access.Allow, UserID: "ann", RequirePassword: true, Priority: 1})
+				w.addRule(access.Rule{Pattern: box + "/sub/**", Effect: access.Allow, UserID: "ann", RequirePassword: true, Priority: 1})
 				reader(box, read|download)
 			}, fault.Forbidden},
 			{"a file in it may not be put there", func(box string) {
 				reader(box, read|download)
-				w.rule(access.Rule{Pattern: "/home/ann/to/" + string(path(box).Base()) + "/sub/*", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
+				w.addRule(access.Rule{Pattern: "/home/ann/to/" + string(mustParsePath(box).Base()) + "/sub/*", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
 			}, fault.Forbidden},
 			{"a part is hers, the rest is not", func(box string) {
 				w.write(func(tx *db.Tx) error {
-					_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE id = $1 OR parent_id = $1", w.entryAt(box))
+					_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE id = $1 OR parent_id = $1", w.entryIDAt(box))
 					return err
 				})
 			}, fault.Forbidden},
 			{"all of it is hers", func(box string) {
 				w.write(func(tx *db.Tx) error {
 					_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE id IN ($1, $2, $3, $4)",
-						w.entryAt(box), w.entryAt(box+"/a"), w.entryAt(box+"/sub"), w.entryAt(box+"/sub/b"))
+						w.entryIDAt(box), w.entryIDAt(box+"/a"), w.entryIDAt(box+"/sub"), w.entryIDAt(box+"/sub/b"))
 					return err
 				})
 			}, fault.Internal},
-			{"a file in it has a password", func(box string) { reader(box, read|download); w.protect(w.entryAt(box + "/sub/b")) }, fault.Forbidden},
-			{"a folder in it has a password", func(box string) { reader(box, read|download); w.protect(w.entryAt(box + "/sub")) }, fault.Forbidden},
+			{"a file in it has a password", func(box string) { reader(box, read|download); w.protectEntry(w.entryIDAt(box + "/sub/b")) }, fault.Forbidden},
+			{"a folder in it has a password", func(box string) { reader(box, read|download); w.protectEntry(w.entryIDAt(box + "/sub")) }, fault.Forbidden},
 		} {
 			box := fmt.Sprintf("/uploads/box%d", i)
-			w.file(w.admin, box+"/a", "1")
-			w.file(w.admin, box+"/sub/b", "22")
+			w.mustUpload(w.admin, box+"/a", "1")
+			w.mustUpload(w.admin, box+"/sub/b", "22")
 			if i == 0 {
-				w.folder(w.ann, "/home/ann/to")
+				w.createFolder(w.ann, "/home/ann/to")
 			}
-			id := w.entryAt(box)
+			id := w.entryIDAt(box)
 			c.prepare(box)
-			_, err := w.copy(w.ann, id, "/home/ann/to")
+			_, err := w.requestCopy(w.ann, id, "/home/ann/to")
 			if c.kind != fault.Internal {
 				w.wantFault(c.what, err, c.kind)
 				continue
 			}
 			w.must(err)
-			w.work()
-			w.lie("/home/ann/to/"+string(path(box).Base()), "a=1", "sub/", "sub/b=22")
+			w.runJobs()
+			w.checkContents("/home/ann/to/"+string(mustParsePath(box).Base()), "a=1", "sub/", "sub/b=22")
 		}
 	})
 }
@@ -376,12 +376,12 @@ func TestCopyOfAFolderIsOfAllOfIt(t *testing.T) {
 // Passwords: one that covers the source must have been given, by its owner and administrators too, and keys can't. An entry's own one stays on the
 // copy, so that nothing opens by being copied; one below refuses the whole, whoever's it is.
 func TestCopyAndPasswords(t *testing.T) {
-	eachSize(t, func(t *testing.T, w *depot, _ bool) {
-		f := w.file(w.ann, "/home/ann/f", "x").ID
-		w.file(w.ann, "/home/ann/box/a", "1")
-		w.file(w.ann, "/home/ann/box/sub/b", "22")
-		box, sub, b := w.entryAt("/home/ann/box"), w.entryAt("/home/ann/box/sub"), w.entryAt("/home/ann/box/sub/b")
-		w.folder(w.ann, "/home/ann/to")
+	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
+		f := w.mustUpload(w.ann, "/home/ann/f", "x").ID
+		w.mustUpload(w.ann, "/home/ann/box/a", "1")
+		w.mustUpload(w.ann, "/home/ann/box/sub/b", "22")
+		box, sub, b := w.entryIDAt("/home/ann/box"), w.entryIDAt("/home/ann/box/sub"), w.entryIDAt("/home/ann/box/sub/b")
+		w.createFolder(w.ann, "/home/ann/to")
 		set := func(id, hash, password string) {
 			w.write(func(tx *db.Tx) error {
 				_, err := tx.Exec("UPDATE entries SET password_hash = NULLIF($1, ''), password_id = NULLIF($2, '') WHERE id = $3", hash, password, id)
@@ -390,33 +390,33 @@ func TestCopyAndPasswords(t *testing.T) {
 		}
 		with := func(ids ...string) access.Actor { a := w.ann; a.Unlocked = ids; return a }
 		key := w.ann
-		key.Key = &access.Key{ID: "k", Permissions: access.All, Root: path("/")}
+		key.Key = &access.Key{ID: "k", Permissions: access.All, Root: mustParsePath("/")}
 		key.Unlocked = []string{"p1"}
 		password := func(p string) (hash, id string) {
-			w.must(w.db.Read(t.Context()).QueryRow("SELECT COALESCE(password_hash, ''), COALESCE(password_id, '') FROM entries WHERE id = $1", w.entryAt(p)).Scan(&hash, &id))
+			w.must(w.db.Read(t.Context()).QueryRow("SELECT COALESCE(password_hash, ''), COALESCE(password_id, '') FROM entries WHERE id = $1", w.entryIDAt(p)).Scan(&hash, &id))
 			return hash, id
 		}
 
 		set(f, "secret", "p1")
 		for what, who := range map[string]access.Actor{"the owner": w.ann, "an administrator": w.admin, "with another": with("p2"), "a key": key} {
-			_, err := w.copy(who, f, "/home/ann/to", "g")
+			_, err := w.requestCopy(who, f, "/home/ann/to", "g")
 			w.wantFault("a protected file, "+what, err, fault.PasswordRequired)
 		}
-		w.copied(with("p1"), f, "/home/ann/to", "g")
+		w.mustCopy(with("p1"), f, "/home/ann/to", "g")
 		if hash, id := password("/home/ann/to/g"); hash != "secret" || id != "p1" {
 			t.Errorf("the copy has the password %q (%q)", hash, id)
 		}
-		_, err := w.read(w.ann, "/home/ann/to/g")
+		_, err := w.readPath(w.ann, "/home/ann/to/g")
 		w.wantFault("reading the copy", err, fault.PasswordRequired)
-		if got, err := w.read(with("p1"), "/home/ann/to/g"); got != "x" || err != nil {
+		if got, err := w.readPath(with("p1"), "/home/ann/to/g"); got != "x" || err != nil {
 			t.Errorf("the copy, with the password: %q, %v", got, err)
 		}
 
 		set(box, "above", "p3")
 		for id, name := range map[string]vpath.Name{box: "whole", sub: "part", b: "file"} {
-			_, err := w.copy(with("p1"), id, "/home/ann/to", name)
+			_, err := w.requestCopy(with("p1"), id, "/home/ann/to", name)
 			w.wantFault("behind a password: "+string(name), err, fault.PasswordRequired)
-			w.copied(with("p3"), id, "/home/ann/to", name)
+			w.mustCopy(with("p3"), id, "/home/ann/to", name)
 		}
 		if hash, id := password("/home/ann/to/whole"); hash != "above" || id != "p3" {
 			t.Errorf("the copy of the folder has the password %q (%q)", hash, id)
@@ -426,88 +426,88 @@ func TestCopyAndPasswords(t *testing.T) {
 				t.Errorf("%s has the password %q (%q)", p, hash, id)
 			}
 		}
-		w.lie("/home/ann/to/part", "b=22")
-		if got, err := w.read(with("p3"), "/home/ann/to/whole/sub/b"); got != "22" || err != nil {
+		w.checkContents("/home/ann/to/part", "b=22")
+		if got, err := w.readPath(with("p3"), "/home/ann/to/whole/sub/b"); got != "22" || err != nil {
 			t.Errorf("the copy of the folder, with the password: %q, %v", got, err)
 		}
-		_, err = w.read(w.ann, "/home/ann/to/whole/sub/b")
+		_, err = w.readPath(w.ann, "/home/ann/to/whole/sub/b")
 		w.wantFault("reading the copy of the folder", err, fault.PasswordRequired)
 
 		set(box, "", "")
 		set(b, "inner", "p4")
 		for what, who := range map[string]access.Actor{"the owner": w.ann, "with it": with("p4"), "an administrator": w.admin} {
-			_, err := w.copy(who, box, "/home/ann/to", "again")
+			_, err := w.requestCopy(who, box, "/home/ann/to", "again")
 			w.wantFault("a password below, "+what, err, fault.Forbidden)
 		}
-		w.nothingStaged()
-		w.accounted()
+		w.checkNothingStaged()
+		w.checkAccounting()
 	})
 }
 
 // The quota is charged in full, in bytes and in files, and told at once when the whole does not fit.
 func TestCopyIsChargedInFull(t *testing.T) {
-	eachSize(t, func(t *testing.T, w *depot, jobs bool) {
-		w.file(w.admin, "/public/box/a", "12345")
-		w.file(w.admin, "/public/box/sub/b", "67890")
-		w.file(w.admin, "/public/box/sub/c", "")
-		box := w.entryAt("/public/box")
+	eachSize(t, func(t *testing.T, w *storesFixture, jobs bool) {
+		w.mustUpload(w.admin, "/public/box/a", "12345")
+		w.mustUpload(w.admin, "/public/box/sub/b", "67890")
+		w.mustUpload(w.admin, "/public/box/sub/c", "")
+		box := w.entryIDAt("/public/box")
 		n := 0
 		try := func(bytes, count int64) error {
-			w.limit("ann", bytes, count)
+			w.setQuota("ann", bytes, count)
 			n++
-			_, err := w.copy(w.ann, box, "/home/ann", vpath.Name(fmt.Sprint("copy", n)))
+			_, err := w.requestCopy(w.ann, box, "/home/ann", vpath.Name(fmt.Sprint("copy", n)))
 			return err
 		}
 		for what, c := range map[string][2]int64{"a byte too few": {9, 3}, "a file too few": {10, 2}, "no bytes": {0, -1}, "no files": {-1, 0}} {
 			w.wantFault(what, try(c[0], c[1]), fault.QuotaExceeded)
 		}
-		w.holds("refused", "ann", 0, 0, 0, 0)
-		w.nothingStaged()
-		w.lie("/home/ann")
-		if w.count("jobs") != 0 {
+		w.checkUsage("refused", "ann", 0, 0, 0, 0)
+		w.checkNothingStaged()
+		w.checkContents("/home/ann")
+		if w.countRows("jobs") != 0 {
 			t.Error("a job came of it")
 		}
 		w.must(try(10, 3))
 		w.wantFault("a second one that fits only alone", try(19, 6), fault.QuotaExceeded)
 		w.wantFault("likewise, in files", try(20, 5), fault.QuotaExceeded)
 		if jobs {
-			w.holds("while the job is under way", "ann", 0, 0, 10, 3)
+			w.checkUsage("while the job is under way", "ann", 0, 0, 10, 3)
 		}
 		w.must(try(20, 6))
-		w.work()
-		w.holds("two copies", "ann", 20, 6, 0, 0)
+		w.runJobs()
+		w.checkUsage("two copies", "ann", 20, 6, 0, 0)
 		w.must(try(quota.Unlimited, quota.Unlimited))
-		w.work()
-		w.holds("three copies", "ann", 30, 9, 0, 0)
-		w.nothingStaged()
-		w.owned()
+		w.runJobs()
+		w.checkUsage("three copies", "ann", 30, 9, 0, 0)
+		w.checkNothingStaged()
+		w.checkChargesMatchOwnership()
 	})
 }
 
-// owned checks that each account is charged with what it owns.
-func (w *depot) owned() {
+// checkChargesMatchOwnership checks that each account is charged with what it owns.
+func (w *storesFixture) checkChargesMatchOwnership() {
 	w.t.Helper()
 	for _, user := range []string{"admin", "ann", "bob"} {
 		var bytes, count int64
 		w.must(w.db.Read(w.t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT), COUNT(*) FROM entries WHERE kind = 1 AND owner_id = $1", user).Scan(&bytes, &count))
-		w.holds("by the rows", user, bytes, count, 0, 0)
+		w.checkUsage("by the rows", user, bytes, count, 0, 0)
 	}
 }
 
 // The root of a mount is copied as a folder called by the end of its path; that of the mount at `/` needs a name.
 func TestCopyOfAMountsRoot(t *testing.T) {
-	eachSize(t, func(t *testing.T, w *depot, _ bool) {
-		w.mount("/uploads/disks/one")
-		w.file(w.admin, "/uploads/disks/one/a", "1")
-		w.file(w.admin, "/uploads/disks/one/sub/b", "22")
-		l, err := w.tree.List(t.Context(), w.admin, files.ListQuery{Path: path("/uploads/disks"), Page: 1, Limit: 10})
+	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
+		w.addMount("/uploads/disks/one")
+		w.mustUpload(w.admin, "/uploads/disks/one/a", "1")
+		w.mustUpload(w.admin, "/uploads/disks/one/sub/b", "22")
+		l, err := w.tree.List(t.Context(), w.admin, files.ListQuery{Path: mustParsePath("/uploads/disks"), Page: 1, Limit: 10})
 		w.must(err)
-		w.copied(w.admin, l.Items[0].ID, "/public")
-		w.lie("/public/one", "a=1", "sub/", "sub/b=22")
+		w.mustCopy(w.admin, l.Items[0].ID, "/public")
+		w.checkContents("/public/one", "a=1", "sub/", "sub/b=22")
 		for _, rest := range []string{"with mounts below", "alone"} { // there is no place for it that does not lie in it
-			_, err = w.copy(w.admin, w.root, "/public", "all")
+			_, err = w.requestCopy(w.admin, w.root, "/public", "all")
 			w.wantFault("all there is, "+rest, err, fault.Conflict)
-			_, err = w.copy(w.admin, w.root, "/public")
+			_, err = w.requestCopy(w.admin, w.root, "/public")
 			w.wantFault("all there is, without a name, "+rest, err, fault.Invalid)
 			w.write(func(tx *db.Tx) error {
 				if _, err := tx.Exec("DELETE FROM mounts WHERE mount_path <> '/'"); err != nil {
@@ -520,49 +520,49 @@ func TestCopyOfAMountsRoot(t *testing.T) {
 }
 
 // A path has at most 64 levels, in the copy too.
-func TestCopyKeepsToTheLevels(t *testing.T) {
-	eachSize(t, func(t *testing.T, w *depot, _ bool) {
-		w.file(w.ann, "/home/ann/box/1/2/f", "deep") // three levels below box
-		w.file(w.ann, "/home/ann/box/g", "")
+func TestCopyRespectsDepthLimit(t *testing.T) {
+	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
+		w.mustUpload(w.ann, "/home/ann/box/1/2/f", "deep") // three levels below box
+		w.mustUpload(w.ann, "/home/ann/box/g", "")
 		deep := "/home/ann" + strings.Repeat("/d", 58) // 60 levels
-		w.file(w.ann, deep+"/x", "")
-		w.file(w.ann, deep+"/e/x", "")
-		box := w.entryAt("/home/ann/box")
-		_, err := w.copy(w.ann, box, deep+"/e")
+		w.mustUpload(w.ann, deep+"/x", "")
+		w.mustUpload(w.ann, deep+"/e/x", "")
+		box := w.entryIDAt("/home/ann/box")
+		_, err := w.requestCopy(w.ann, box, deep+"/e")
 		w.wantFault("65 levels", err, fault.Invalid)
-		w.copied(w.ann, box, deep)
-		w.lie(deep+"/box", "1/", "1/2/", "1/2/f=deep", "g=")
-		w.nothingStaged()
+		w.mustCopy(w.ann, box, deep)
+		w.checkContents(deep+"/box", "1/", "1/2/", "1/2/f=deep", "g=")
+		w.checkNothingStaged()
 	})
 }
 
 // Moves and copies under way are counted together, up to 100 of an account.
 func TestJobsUnderWayAreBounded(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetBatch(1)
-		id := w.file(w.ann, "/home/ann/g", "x").ID
-		w.file(w.ann, "/home/ann/box/a", "1")
-		box := w.entryAt("/home/ann/box")
+		id := w.mustUpload(w.ann, "/home/ann/g", "x").ID
+		w.mustUpload(w.ann, "/home/ann/box/a", "1")
+		box := w.entryIDAt("/home/ann/box")
 		for i := range 100 {
 			var err error
 			switch name := vpath.Name(fmt.Sprint(i)); i % 3 {
 			case 0:
-				w.move(w.ann, id, "/vault")
+				w.startMove(w.ann, id, "/vault")
 			case 1:
-				_, err = w.copy(w.ann, box, "/home/ann", name)
+				_, err = w.requestCopy(w.ann, box, "/home/ann", name)
 			default:
-				_, err = w.copy(w.ann, id, "/vault", name)
+				_, err = w.requestCopy(w.ann, id, "/vault", name)
 			}
 			w.must(err)
 		}
-		bytes, count := w.used("ann")
-		_, err := w.copy(w.ann, box, "/home/ann", "last")
+		bytes, count := w.usage("ann")
+		_, err := w.requestCopy(w.ann, box, "/home/ann", "last")
 		w.wantFault("the 101st job", err, fault.Conflict)
-		_, err = w.copy(w.ann, id, "/vault", "last")
+		_, err = w.requestCopy(w.ann, id, "/vault", "last")
 		w.wantFault("the 101st job, for a file", err, fault.Conflict)
-		_, err = w.tree.Move(t.Context(), w.ann, id, path("/vault"), nil)
+		_, err = w.tree.Move(t.Context(), w.ann, id, mustParsePath("/vault"), nil)
 		w.wantFault("the 101st job, a move", err, fault.Conflict)
-		w.holds("after the refusals", "ann", bytes, count, 33, 33)
-		w.copied(w.ann, id, "/home/ann", "fine") // needs no job
+		w.checkUsage("after the refusals", "ann", bytes, count, 33, 33)
+		w.mustCopy(w.ann, id, "/home/ann", "fine") // needs no job
 	})
 }

@@ -11,18 +11,18 @@ import (
 )
 
 // Who gets to know an address: each kind asks for its permission, and passwords bar the name only where they hide it.
-func TestCopyLinksAreJudgedEachByItself(t *testing.T) {
+func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		dir := h.folder(h.admin, "/public/dir")
-		file := h.file(h.admin, "/public/f", "x")
-		inside := h.file(h.admin, "/public/dir/in", "x")
-		closed := h.file(h.admin, "/public/closed", "x")
-		h.rule(access.Rule{Pattern: "/public/closed", Effect: access.Deny, Role: access.Guest, Permissions: access.Set(access.Download), Priority: 1})
-		h.rule(access.Rule{Pattern: "/public/closed", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Download), Priority: 1})
-		hers := h.file(h.ann, "/home/ann/f", "x")
-		h.protect(file.ID)
-		h.protect(dir.ID)
+		h := newFixture(t, d)
+		dir := h.createFolder(h.admin, "/public/dir")
+		file := h.mustUpload(h.admin, "/public/f", "x")
+		inside := h.mustUpload(h.admin, "/public/dir/in", "x")
+		closed := h.mustUpload(h.admin, "/public/closed", "x")
+		h.addRule(access.Rule{Pattern: "/public/closed", Effect: access.Deny, Role: access.Guest, Permissions: access.Set(access.Download), Priority: 1})
+		h.addRule(access.Rule{Pattern: "/public/closed", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Download), Priority: 1})
+		hers := h.mustUpload(h.ann, "/home/ann/f", "x")
+		h.protectEntry(file.ID)
+		h.protectEntry(dir.ID)
 
 		ids := []string{file.ID, inside.ID, dir.ID, closed.ID, hers.ID, "none"}
 		for name, c := range map[string]struct {
@@ -59,15 +59,15 @@ func TestCopyLinksAreJudgedEachByItself(t *testing.T) {
 }
 
 // A visitor's listing goes by the passwords that came along and by nothing else of whoever asks.
-func TestListPublicIsAVisitors(t *testing.T) {
+func TestListPublicIgnoresCallersRights(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		box := h.folder(h.admin, "/public/box")
-		h.file(h.admin, "/public/box/in", "x")
-		h.file(h.ann, "/home/ann/f", "x")
-		h.protect(box.ID)
+		h := newFixture(t, d)
+		box := h.createFolder(h.admin, "/public/box")
+		h.mustUpload(h.admin, "/public/box/in", "x")
+		h.mustUpload(h.ann, "/home/ann/f", "x")
+		h.protectEntry(box.ID)
 		list := func(a access.Actor, p string) error {
-			_, err := h.tree.ListPublic(t.Context(), a, files.ListQuery{Path: path(p), Page: 1, Limit: 10})
+			_, err := h.tree.ListPublic(t.Context(), a, files.ListQuery{Path: mustParsePath(p), Page: 1, Limit: 10})
 			return err
 		}
 		for _, who := range []access.Actor{h.visitor, h.ann, h.admin} {

@@ -38,8 +38,8 @@ func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath
 	return t.Update(ctx, a, id, Change{Name: &name})
 }
 
-// Each is the loop of a batch.
-var Each = each
+// EachInBatch is the loop of a batch.
+var EachInBatch = each
 
 // SetBatch has copies of more than n entries made by a job, n in a transaction.
 func (t *Tree) SetBatch(n int) { t.batch = n }

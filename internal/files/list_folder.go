@@ -176,7 +176,7 @@ func (l *lister) at(f place, s spot) sight {
 // maxSpots is how many names in one folder are judged by themselves; where rules name more, every name is.
 const maxSpots = 500
 
-// children takes a folder apart into what a query can tell and what is judged by itself.
+// listChildren takes a folder apart into what a query can tell and what is judged by itself.
 func (l *lister) children(f place) ([]part, error) {
 	var in access.Inside
 	if f.id != "" {

@@ -15,22 +15,22 @@ import (
 	"larder/internal/vpath"
 )
 
-// mounted makes a mount and returns its root's id.
-func (h *house) mounted(p string, priority int) (root string) {
+// addMountOn makes a mount and returns its root's id.
+func (h *fixture) addMountOn(p string, priority int) (root string) {
 	h.t.Helper()
 	h.write(func(tx *db.Tx) (err error) {
 		if root, err = h.tree.InsertRoot(tx, "admin", "the name in the database"); err != nil {
 			return err
 		}
 		return mount.New(h.db).Insert(tx, mount.Mount{
-			ID: "mount of " + p, ProviderID: "local", RootID: root, Path: path(p), Name: "N", SortBy: "name", SortOrder: "desc", Priority: priority,
+			ID: "mount of " + p, ProviderID: "local", RootID: root, Path: mustParsePath(p), Name: "N", SortBy: "name", SortOrder: "desc", Priority: priority,
 		}, 0)
 	})
 	return root
 }
 
-// paths searches and returns what was found by its path.
-func (h *house) paths(a access.Actor, q files.ListQuery) []string {
+// searchPaths searches and returns what was found by its path.
+func (h *fixture) searchPaths(a access.Actor, q files.ListQuery) []string {
 	h.t.Helper()
 	q.Page, q.Limit = 1, 100
 	l, err := h.tree.List(h.t.Context(), a, q)
@@ -48,34 +48,34 @@ func (h *house) paths(a access.Actor, q files.ListQuery) []string {
 // Abuse case C19: a mount shows in place of what lies under it, in listings, searches and by id.
 func TestMountsShowAsFolders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.folder(h.admin, "/photos")
-		h.folder(h.admin, "/photos/2026")
-		h.file(h.admin, "/photos/2026/shadowed.jpg", "x")
-		under := h.file(h.admin, "/photos/note.txt", "a file that the second mount hides")
-		h.file(h.admin, "/photos/outer.jpg", "x")
-		root := h.mounted("/photos/2026", 0)
-		h.mounted("/photos/note.txt", 0)
-		h.mounted("/photos/hidden", -1) // the mount at the root covers it
-		h.folder(h.admin, "/photos/2026/inner")
-		h.file(h.admin, "/photos/2026/inner/sun.jpg", "x")
+		h := newFixture(t, d)
+		h.createFolder(h.admin, "/photos")
+		h.createFolder(h.admin, "/photos/2026")
+		h.mustUpload(h.admin, "/photos/2026/shadowed.jpg", "x")
+		under := h.mustUpload(h.admin, "/photos/note.txt", "a file that the second mount hides")
+		h.mustUpload(h.admin, "/photos/outer.jpg", "x")
+		root := h.addMountOn("/photos/2026", 0)
+		h.addMountOn("/photos/note.txt", 0)
+		h.addMountOn("/photos/hidden", -1) // the mount at the root covers it
+		h.createFolder(h.admin, "/photos/2026/inner")
+		h.mustUpload(h.admin, "/photos/2026/inner/sun.jpg", "x")
 
-		if got, want := h.list(h.admin, "/photos"), []string{"2026/", "note.txt/", "outer.jpg"}; !slices.Equal(got, want) {
+		if got, want := h.listFolder(h.admin, "/photos"), []string{"2026/", "note.txt/", "outer.jpg"}; !slices.Equal(got, want) {
 			t.Errorf("listing: %q, want %q", got, want)
 		}
 		for page, want := range []string{"2026", "note.txt", "outer.jpg"} {
-			l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: path("/photos"), Page: page + 1, Limit: 1})
+			l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/photos"), Page: page + 1, Limit: 1})
 			h.must(err)
 			if l.Total != 3 || len(l.Items) != 1 || l.Items[0].Name != want {
 				t.Errorf("page %d: %+v, want %s of 3", page+1, l.Items, want)
 			}
 		}
-		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: path("/photos"), Page: 1, Limit: 1})
+		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/photos"), Page: 1, Limit: 1})
 		h.must(err)
 		if e := l.Items[0]; e.ID != root || e.Name != "2026" || e.Dir.String() != "/photos" || !e.Folder || e.MountID != "mount of /photos/2026" || l.Mount.ID != "m" {
 			t.Errorf("the mount as an item: %+v of %+v", e, l.Mount)
 		}
-		l, err = h.tree.List(t.Context(), h.admin, files.ListQuery{Path: path("/photos/2026"), Page: 1, Limit: 9})
+		l, err = h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/photos/2026"), Page: 1, Limit: 9})
 		h.must(err)
 		if l.Mount.ID != "mount of /photos/2026" || l.Folder.ID != root || l.Folder.Name != "2026" || len(l.Items) != 1 {
 			t.Errorf("the mount itself: %+v", l)
@@ -83,34 +83,34 @@ func TestMountsShowAsFolders(t *testing.T) {
 		for search, want := range map[string][]string{
 			"shadow": {}, "jpg": {"/photos/outer.jpg", "/photos/2026/inner/sun.jpg"}, "2026": {"/photos/2026"}, "note": {"/photos/note.txt"}, "hidden": {}, "database": {},
 		} {
-			if got := h.paths(h.admin, files.ListQuery{Path: path("/"), Search: search}); !slices.Equal(got, want) {
+			if got := h.searchPaths(h.admin, files.ListQuery{Path: mustParsePath("/"), Search: search}); !slices.Equal(got, want) {
 				t.Errorf("search for %q: %q, want %q", search, got, want)
 			}
 		}
 		if _, _, err := h.tree.Details(t.Context(), h.admin, under.ID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a file under a mount, by its id: %v", err)
 		}
-		if got, want := h.list(h.ann, "/"), []string{"home/", "public/", "uploads/"}; !slices.Equal(got, want) {
+		if got, want := h.listFolder(h.ann, "/"), []string{"home/", "public/", "uploads/"}; !slices.Equal(got, want) {
 			t.Errorf("whoever may see nothing of it: %q, want %q", got, want)
 		}
-		h.rule(access.Rule{Pattern: "/photos/2026/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read)})
-		if got, want := h.list(h.ann, "/photos"), []string{"2026/"}; !slices.Equal(got, want) {
+		h.addRule(access.Rule{Pattern: "/photos/2026/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read)})
+		if got, want := h.listFolder(h.ann, "/photos"), []string{"2026/"}; !slices.Equal(got, want) {
 			t.Errorf("whoever may see the mount: %q, want %q", got, want)
 		}
-		if got, want := h.paths(h.ann, files.ListQuery{Path: path("/"), Search: "jpg"}), []string{"/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/"), Search: "jpg"}), []string{"/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
 			t.Errorf("and search in it: %q, want %q", got, want)
 		}
 		// Where a rule judges names, each is asked about; what lies under a mount is left out there too.
-		h.rule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Read)})
-		h.rule(access.Rule{Pattern: "/photos/o*r.png", Effect: access.Deny, UserID: "bob"})
-		if got, want := h.paths(h.bob, files.ListQuery{Path: path("/"), Search: "jpg"}), []string{"/photos/outer.jpg", "/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
+		h.addRule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Read)})
+		h.addRule(access.Rule{Pattern: "/photos/o*r.png", Effect: access.Deny, UserID: "bob"})
+		if got, want := h.searchPaths(h.bob, files.ListQuery{Path: mustParsePath("/"), Search: "jpg"}), []string{"/photos/outer.jpg", "/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
 			t.Errorf("search with a pattern of names: %q, want %q", got, want)
 		}
-		h.protect(root)
-		if got, want := h.list(h.ann, "/photos"), []string{"2026/"}; !slices.Equal(got, want) {
+		h.protectEntry(root)
+		if got, want := h.listFolder(h.ann, "/photos"), []string{"2026/"}; !slices.Equal(got, want) {
 			t.Errorf("a mount with a password: %q, want %q", got, want)
 		}
-		if got := h.paths(h.ann, files.ListQuery{Path: path("/"), Search: "jpg"}); len(got) != 0 {
+		if got := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/"), Search: "jpg"}); len(got) != 0 {
 			t.Errorf("search behind its password: %q", got)
 		}
 	})
@@ -119,7 +119,7 @@ func TestMountsShowAsFolders(t *testing.T) {
 // Folders above a mount are there although nothing is stored under their names.
 func TestVirtualFolders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		h.write(func(tx *db.Tx) error { // no mount covers the root any more
 			if _, err := tx.Exec("DELETE FROM mounts"); err != nil {
 				return err
@@ -130,11 +130,11 @@ func TestVirtualFolders(t *testing.T) {
 		if err != nil || empty.Total != 0 || empty.Mount != nil || empty.Folder != nil {
 			t.Errorf("the root with nothing mounted: %+v, %v", empty, err)
 		}
-		h.mounted("/data/a/photos", 0)
-		h.mounted("/data/Z", 0)
-		h.file(h.admin, "/data/a/photos/x.jpg", "x")
+		h.addMountOn("/data/a/photos", 0)
+		h.addMountOn("/data/Z", 0)
+		h.mustUpload(h.admin, "/data/a/photos/x.jpg", "x")
 
-		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: path("/data"), Page: 1, Limit: 9})
+		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/data"), Page: 1, Limit: 9})
 		h.must(err)
 		if l.Mount != nil || l.Folder != nil || l.Total != 2 || l.Items[0].Name != "a" || l.Items[0].MountID != "" || l.Items[1].Name != "Z" {
 			t.Errorf("a virtual folder: %+v", l)
@@ -145,24 +145,24 @@ func TestVirtualFolders(t *testing.T) {
 		}
 		_, _, err = h.tree.Details(t.Context(), h.admin, virtual.ID)
 		h.wantFault("its id", err, fault.NotFound)
-		_, err = h.tree.CreateFolder(t.Context(), h.admin, path("/data"), "new")
+		_, err = h.tree.CreateFolder(t.Context(), h.admin, mustParsePath("/data"), "new")
 		h.wantFault("a folder in it", err, fault.NotFound)
-		_, err = h.tree.Place(t.Context(), h.admin, path("/data/a"), "new.txt", files.Fail)
+		_, err = h.tree.Place(t.Context(), h.admin, mustParsePath("/data/a"), "new.txt", files.Fail)
 		h.wantFault("an upload into it", err, fault.NotFound)
-		_, err = h.tree.List(t.Context(), h.admin, files.ListQuery{Path: path("/other"), Page: 1, Limit: 9})
+		_, err = h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/other"), Page: 1, Limit: 9})
 		h.wantFault("a path above no mount", err, fault.NotFound)
-		_, err = h.tree.List(t.Context(), h.ann, files.ListQuery{Path: path("/data"), Page: 1, Limit: 9})
+		_, err = h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/data"), Page: 1, Limit: 9})
 		h.wantFault("who may see nothing below", err, fault.Forbidden)
-		if got, want := h.paths(h.admin, files.ListQuery{Search: "A"}), []string{"/data/a", "/data"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.admin, files.ListQuery{Search: "A"}), []string{"/data/a", "/data"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
-		h.rule(access.Rule{Pattern: "/data/a/photos/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read)})
+		h.addRule(access.Rule{Pattern: "/data/a/photos/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read)})
 		for p, want := range map[string][]string{"/": {"data/"}, "/data": {"a/"}, "/data/a": {"photos/"}, "/data/a/photos": {"x.jpg"}} {
-			if got := h.list(h.ann, p); !slices.Equal(got, want) {
+			if got := h.listFolder(h.ann, p); !slices.Equal(got, want) {
 				t.Errorf("who may see one mount lists %s: %q, want %q", p, got, want)
 			}
 		}
-		if got, want := h.paths(h.ann, files.ListQuery{Path: path("/data"), Search: "o"}), []string{"/data/a/photos"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/data"), Search: "o"}), []string{"/data/a/photos"}; !slices.Equal(got, want) {
 			t.Errorf("and searches: %q, want %q", got, want)
 		}
 	})
@@ -172,25 +172,25 @@ func TestVirtualFolders(t *testing.T) {
 // that were.
 func TestVirtualFoldersInAMount(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.mounted("/public/way/to/m", 0)
-		locked := h.folder(h.admin, "/public/locked")
-		h.mounted("/public/locked/way/m", 0)
-		h.protect(locked.ID)
+		h := newFixture(t, d)
+		h.addMountOn("/public/way/to/m", 0)
+		locked := h.createFolder(h.admin, "/public/locked")
+		h.addMountOn("/public/locked/way/m", 0)
+		h.protectEntry(locked.ID)
 		for p, want := range map[string][]string{"/public": {"locked/", "way/"}, "/public/way": {"to/"}, "/public/way/to": {"m/"}} {
-			if got := h.list(h.ann, p); !slices.Equal(got, want) {
+			if got := h.listFolder(h.ann, p); !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", p, got, want)
 			}
 		}
-		_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: path("/public/locked/way"), Page: 1, Limit: 9})
+		_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/public/locked/way"), Page: 1, Limit: 9})
 		h.wantFault("a virtual folder behind a password", err, fault.PasswordRequired)
-		if got, want := h.paths(h.ann, files.ListQuery{Path: vpath.Root, Search: "way"}), []string{"/public/way"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: vpath.Root, Search: "way"}), []string{"/public/way"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
-		_, err = h.tree.CreateFolder(t.Context(), h.admin, path("/public/way"), "new")
+		_, err = h.tree.CreateFolder(t.Context(), h.admin, mustParsePath("/public/way"), "new")
 		h.wantFault("a folder in a virtual one", err, fault.NotFound)
-		h.folder(h.admin, "/public/way") // now it is a folder like any other
-		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: path("/public/way"), Page: 1, Limit: 9})
+		h.createFolder(h.admin, "/public/way") // now it is a folder like any other
+		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/public/way"), Page: 1, Limit: 9})
 		if err != nil || l.Folder == nil || l.Mount == nil || l.Total != 1 {
 			t.Errorf("once it was made: %+v, %v", l, err)
 		}
@@ -198,13 +198,13 @@ func TestVirtualFoldersInAMount(t *testing.T) {
 }
 
 // Of overlapping mounts the one with the higher priority is there, whichever path is longer.
-func TestPriorityDecidesWhatIsListed(t *testing.T) {
+func TestListShowsMountOfHigherPriority(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		outer := h.mounted("/m", 5)
-		h.mounted("/m/inner", 4)
-		h.mounted("/m/n", 6)
-		twin := h.mounted("/m/n/twin", 6)
+		h := newFixture(t, d)
+		outer := h.addMountOn("/m", 5)
+		h.addMountOn("/m/inner", 4)
+		h.addMountOn("/m/n", 6)
+		twin := h.addMountOn("/m/n/twin", 6)
 		for root, name := range map[string]string{outer: "inner", twin: "in twin"} {
 			h.write(func(tx *db.Tx) error {
 				_, err := h.tree.InsertFolder(tx, root, vpath.Name(name), "admin")
@@ -212,30 +212,30 @@ func TestPriorityDecidesWhatIsListed(t *testing.T) {
 			})
 		}
 		for p, want := range map[string][]string{"/m": {"n/", "inner/"}, "/m/inner": {}, "/m/n": {"twin/"}, "/m/n/twin": {"in twin/"}} { // these mounts sort backwards
-			if got := h.list(h.admin, p); !slices.Equal(got, want) {
+			if got := h.listFolder(h.admin, p); !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", p, got, want)
 			}
 		}
-		if got, want := h.paths(h.admin, files.ListQuery{Path: path("/m"), Search: "in", Sort: "name"}), []string{"/m/n/twin/in twin", "/m/inner", "/m/n/twin"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.admin, files.ListQuery{Path: mustParsePath("/m"), Search: "in", Sort: "name"}), []string{"/m/n/twin/in twin", "/m/inner", "/m/n/twin"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
 	})
 }
 
 // Entries that are judged by themselves keep their place in every order, on every page.
-func TestSpecialNamesKeepTheirPlace(t *testing.T) {
+func TestListOrderOfIndividuallyCheckedEntries(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		for i := range 9 {
-			h.folder(h.admin, fmt.Sprintf("/public/f%d", i))
-			h.file(h.admin, fmt.Sprintf("/public/x%d", i), strings.Repeat("x", 9-i))
+			h.createFolder(h.admin, fmt.Sprintf("/public/f%d", i))
+			h.mustUpload(h.admin, fmt.Sprintf("/public/x%d", i), strings.Repeat("x", 9-i))
 		}
 		for _, m := range []string{"/public/a", "/public/f3", "/public/f55", "/public/z"} {
-			h.mounted(m, 0)
+			h.addMountOn(m, 0)
 		}
-		h.rule(access.Rule{Pattern: "/public/f4/**", Effect: access.Deny, Role: access.User})
-		h.rule(access.Rule{Pattern: "/public/x2", Effect: access.Deny, Role: access.User})
-		h.rule(access.Rule{Pattern: "/public/x5", Effect: access.Allow, Role: access.User}) // changes nothing
+		h.addRule(access.Rule{Pattern: "/public/f4/**", Effect: access.Deny, Role: access.User})
+		h.addRule(access.Rule{Pattern: "/public/x2", Effect: access.Deny, Role: access.User})
+		h.addRule(access.Rule{Pattern: "/public/x5", Effect: access.Allow, Role: access.User}) // changes nothing
 		folders := []string{"a/", "f0/", "f1/", "f2/", "f3/", "f5/", "f55/", "f6/", "f7/", "f8/", "z/"}
 		names := []string{"x0", "x1", "x3", "x4", "x5", "x6", "x7", "x8"}
 		back := slices.Clone(names)
@@ -247,7 +247,7 @@ func TestSpecialNamesKeepTheirPlace(t *testing.T) {
 			}{{"name", names}, {"size", back}} {
 				var got []string
 				for p := 1; ; p++ {
-					l, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: path("/public"), Page: p, Limit: limit, Sort: c.sort})
+					l, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/public"), Page: p, Limit: limit, Sort: c.sort})
 					h.must(err)
 					if l.Total != 19 {
 						t.Fatalf("total %d on page %d of %d, want 19", l.Total, p, limit)

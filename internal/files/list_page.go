@@ -91,7 +91,7 @@ func window[T any](offset, limit int64, count func() (int64, error), read func(o
 	return found, total, err
 }
 
-// compare orders entries of one kind as orderBy does.
+// compareWithListings orders entries of one kind as orderBy does.
 func (o ordering) compare(a, b sight) int {
 	key := 0
 	name := cmp.Or(cmp.Compare(a.fold, b.fold), cmp.Compare(a.row.name, b.row.name))

@@ -18,67 +18,67 @@ import (
 	"larder/internal/vpath"
 )
 
-// wood is a random tree with mounts and rules, and what is known about it without asking the package under test.
-type wood struct {
-	*house
-	random *rand.Rand
-	policy *access.Policy
-	table  *mount.Table
-	rows   map[string][]leaf // by parent
-	roots  map[string]leaf
+// randomTree is a random tree with mounts and rules, and what is known about it without asking the package under test.
+type randomTree struct {
+	*fixture
+	rand    *rand.Rand
+	policy  *access.Policy
+	mounts  *mount.Table
+	entries map[string][]treeEntry // by parent
+	roots   map[string]treeEntry
 
 	passwords []string // ids of the rules' passwords, and one of nothing
 }
 
-// leaf is an entry as it was inserted.
-type leaf struct {
+// treeEntry is an entry as it was inserted.
+type treeEntry struct {
 	id, parent, name, owner string
-	folder, guarded         bool
+	folder, hasPassword     bool
 	size, updated           int64
 	position                *int64
 }
 
-// seen is an entry at its path.
-type seen struct {
-	leaf
+// entryAtPath is an entry at its path.
+type entryAtPath struct {
+	treeEntry
 	path    vpath.Path
 	target  access.Target
 	virtual bool
 }
 
-func (w *wood) pick(choices ...string) string { return choices[w.random.IntN(len(choices))] }
+func (w *randomTree) pick(choices ...string) string { return choices[w.rand.IntN(len(choices))] }
 
-var woodNames = []string{"a", "b", "ab", "B", "é", "x.jpg", "y.jpg", "100%", "a_b"}
+var randomNames = []string{"a", "b", "ab", "B", "é", "x.jpg", "y.jpg", "100%", "a_b"}
 
-func plant(h *house, seed uint64) *wood {
-	w := &wood{house: h, random: rand.New(rand.NewPCG(seed, 7)), rows: map[string][]leaf{}, roots: map[string]leaf{}, passwords: []string{"none"}}
+func newRandomTree(h *fixture, seed uint64) *randomTree {
+	w := &randomTree{fixture: h, rand: rand.New(rand.NewPCG(seed, 7)), entries: map[string][]treeEntry{}, roots: map[string]treeEntry{}, passwords: []string{"none"}}
 	h.write(func(tx *db.Tx) error {
 		for _, text := range []string{"DELETE FROM rules", "DELETE FROM mounts", "DELETE FROM entries WHERE id NOT IN ('graveyard', 'staging')"} {
 			if _, err := tx.Exec(text); err != nil {
 				return err
 			}
 		}
-		w.rows, w.roots = map[string][]leaf{}, map[string]leaf{}
+		w.entries, w.roots = map[string][]treeEntry{}, map[string]treeEntry{}
 		var mounts []mount.Mount
 		places := []string{"/", "/a", "/a/b", "/a/b/m", "/b/x.jpg", "/home", "/é/b/a", "/a/ab"}
-		for _, i := range w.random.Perm(len(places))[:1+w.random.IntN(5)] {
-			m := mount.Mount{ID: fmt.Sprintf("m%d", i), ProviderID: "local", RootID: fmt.Sprintf("root%d", i), Path: path(places[i]), Name: "M", SortBy: "name", SortOrder: "asc", Priority: w.random.IntN(2)}
+		for _, i := range w.rand.Perm(len(places))[:1+w.rand.IntN(5)] {
+			m := mount.Mount{ID: fmt.Sprintf("m%d", i), ProviderID: "local", RootID: fmt.Sprintf("root%d", i), Path: mustParsePath(places[i]), Name: "M", SortBy: "name", SortOrder: "asc", Priority: w.rand.IntN(2)}
 			mounts = append(mounts, m)
-			root := leaf{id: m.RootID, name: "Files", owner: w.pick("admin", "ann"), folder: true, guarded: w.random.IntN(5) == 0}
+			root := treeEntry{id: m.RootID, name: "Files", owner: w.pick("admin", "ann"), folder: true, hasPassword: w.rand.IntN(5) == 0}
 			w.roots[root.id] = root
 			if err := w.insert(tx, root); err != nil {
 				return err
 			}
-			if err := w.grow(tx, root.id, 0); err != nil {
+			if err := w.fillFolder(tx, root.id, 0); err != nil {
 				return err
 			}
 			if err := mount.New(h.db).Insert(tx, m, 0); err != nil {
 				return err
 			}
 		}
-		w.table = mount.NewTable(mounts)
+		w.mounts = mount.NewTable(mounts)
 		var rules []access.Rule
-		for i := range w.random.IntN(7) {
+		for i := range w.rand.IntN(7) {
 			rules = append(rules, w.rule(i, mounts))
 		}
 		for _, r := range rules {
@@ -101,19 +101,19 @@ func plant(h *house, seed uint64) *wood {
 		rules = append(rules, r.Rule)
 		w.passwords = append(w.passwords, r.PasswordID)
 	}
-	w.policy = access.NewPolicy(rules, true).On(lying{w.table})
+	w.policy = access.NewPolicy(rules, true).On(mountLookup{w.mounts})
 	return w
 }
 
-// lying tells the policy where the mounts lie.
-type lying struct{ *mount.Table }
+// mountLookup tells the policy where the mounts lie.
+type mountLookup struct{ *mount.Table }
 
-func (l lying) Covering(p vpath.Path) string {
+func (l mountLookup) Covering(p vpath.Path) string {
 	m, _ := l.Resolve(p)
 	return m.ID
 }
 
-func (l lying) Below(p vpath.Path) map[string]vpath.Path {
+func (l mountLookup) Below(p vpath.Path) map[string]vpath.Path {
 	below := map[string]vpath.Path{}
 	for _, m := range l.Table.Within(p) {
 		below[m.ID] = m.Path
@@ -121,10 +121,10 @@ func (l lying) Below(p vpath.Path) map[string]vpath.Path {
 	return below
 }
 
-func (w *wood) rule(i int, mounts []mount.Mount) access.Rule {
-	r := access.Rule{ID: fmt.Sprintf("r%d", i), Effect: access.Effect(w.pick("allow", "allow", "deny")), Priority: w.random.IntN(2)}
+func (w *randomTree) rule(i int, mounts []mount.Mount) access.Rule {
+	r := access.Rule{ID: fmt.Sprintf("r%d", i), Effect: access.Effect(w.pick("allow", "allow", "deny")), Priority: w.rand.IntN(2)}
 	r.Pattern = w.pick("/**", "/a/**", "/a", "/a/*", "/a/*.jpg", "/**/*.jpg", "/*/b/**", "/a/b/**", "/b/**", "/**/b/**", "/home/**", "/home/a/**", "/a?", "/?/x*", "/a/b/m/**", "/é/**", "/é/b", "/ab/**/a")
-	switch w.random.IntN(5) {
+	switch w.rand.IntN(5) {
 	case 0:
 		r.UserID = "ann"
 	case 1:
@@ -134,39 +134,39 @@ func (w *wood) rule(i int, mounts []mount.Mount) access.Rule {
 	default:
 		r.Role = access.User
 	}
-	r.Permissions = []access.Set{0, access.Set(access.Read), access.Set(access.Read | access.Download), access.Set(access.Write), access.Set(access.Download)}[w.random.IntN(5)]
-	if r.Effect == access.Allow && w.random.IntN(6) == 0 {
+	r.Permissions = []access.Set{0, access.Set(access.Read), access.Set(access.Read | access.Download), access.Set(access.Write), access.Set(access.Download)}[w.rand.IntN(5)]
+	if r.Effect == access.Allow && w.rand.IntN(6) == 0 {
 		r.RequirePassword = true
 	}
-	if w.random.IntN(6) == 0 {
+	if w.rand.IntN(6) == 0 {
 		r.AllowedIPs = []netip.Prefix{netip.MustParsePrefix(w.pick("192.0.2.0/24", "10.0.0.0/8"))}
 	}
-	if w.random.IntN(5) == 0 {
-		r.MountID = mounts[w.random.IntN(len(mounts))].ID
+	if w.rand.IntN(5) == 0 {
+		r.MountID = mounts[w.rand.IntN(len(mounts))].ID
 	}
 	return r
 }
 
-// grow fills a folder.
-func (w *wood) grow(tx *db.Tx, parent string, depth int) error {
-	for _, i := range w.random.Perm(len(woodNames))[:w.random.IntN(6)] {
-		l := leaf{
-			id: fmt.Sprintf("%s.%d", parent, i), parent: parent, name: woodNames[i], owner: w.pick("admin", "ann", "bob", "ann"),
-			folder: w.random.IntN(2) == 0 && depth < 3, size: int64(w.random.IntN(3)), updated: int64(w.random.IntN(3)), guarded: w.random.IntN(6) == 0,
+// fillFolder fills a folder.
+func (w *randomTree) fillFolder(tx *db.Tx, parent string, depth int) error {
+	for _, i := range w.rand.Perm(len(randomNames))[:w.rand.IntN(6)] {
+		l := treeEntry{
+			id: fmt.Sprintf("%s.%d", parent, i), parent: parent, name: randomNames[i], owner: w.pick("admin", "ann", "bob", "ann"),
+			folder: w.rand.IntN(2) == 0 && depth < 3, size: int64(w.rand.IntN(3)), updated: int64(w.rand.IntN(3)), hasPassword: w.rand.IntN(6) == 0,
 		}
-		if w.random.IntN(2) == 0 {
-			position := int64(w.random.IntN(3))
+		if w.rand.IntN(2) == 0 {
+			position := int64(w.rand.IntN(3))
 			l.position = &position
 		}
 		if l.folder {
 			l.size = 0
 		}
-		w.rows[parent] = append(w.rows[parent], l)
+		w.entries[parent] = append(w.entries[parent], l)
 		if err := w.insert(tx, l); err != nil {
 			return err
 		}
 		if l.folder {
-			if err := w.grow(tx, l.id, depth+1); err != nil {
+			if err := w.fillFolder(tx, l.id, depth+1); err != nil {
 				return err
 			}
 		}
@@ -174,12 +174,12 @@ func (w *wood) grow(tx *db.Tx, parent string, depth int) error {
 	return nil
 }
 
-func (w *wood) insert(tx *db.Tx, l leaf) error {
+func (w *randomTree) insert(tx *db.Tx, l treeEntry) error {
 	kind, object, hash := 1, any("object"), any(nil)
 	if l.folder {
 		kind, object = 0, nil
 	}
-	if l.guarded {
+	if l.hasPassword {
 		hash = "hash"
 	}
 	var parent any
@@ -193,28 +193,28 @@ func (w *wood) insert(tx *db.Tx, l leaf) error {
 	return err
 }
 
-// everything lists all entries that a path leads to, whoever may see them, with the facts for an actor.
-func (w *wood) everything(a access.Actor) map[vpath.Path]seen {
-	all := map[vpath.Path]seen{}
-	var down func(m mount.Mount, l leaf, p vpath.Path, above access.Target)
-	down = func(m mount.Mount, l leaf, p vpath.Path, above access.Target) {
+// reachable lists all entries that a path leads to, whoever may see them, with the facts for an actor.
+func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
+	all := map[vpath.Path]entryAtPath{}
+	var down func(m mount.Mount, l treeEntry, p vpath.Path, above access.Target)
+	down = func(m mount.Mount, l treeEntry, p vpath.Path, above access.Target) {
 		t := access.Target{Path: p, MountID: m.ID, OwnerID: l.owner, InHome: above.InHome || l.id == a.HomeID, Guard: above.Guard, Above: above.Guard}
-		if l.guarded {
+		if l.hasPassword {
 			t.Guard = &access.Guard{ID: l.id, OwnerID: l.owner}
 		}
-		if top, _ := w.table.Resolve(p); top.ID == m.ID {
-			all[p] = seen{leaf: l, path: p, target: t}
+		if top, _ := w.mounts.Resolve(p); top.ID == m.ID {
+			all[p] = entryAtPath{treeEntry: l, path: p, target: t}
 		}
-		for _, child := range w.rows[l.id] {
+		for _, child := range w.entries[l.id] {
 			down(m, child, p.Child(vpath.Name(child.name)), t)
 		}
 	}
 	var shown []mount.Mount
 	for id := range w.roots {
-		for _, m := range w.table.ByRoot(id) {
-			if top, _ := w.table.Resolve(m.Path); top.ID == m.ID {
+		for _, m := range w.mounts.ByRoot(id) {
+			if top, _ := w.mounts.Resolve(m.Path); top.ID == m.ID {
 				shown = append(shown, m)
-				down(m, w.roots[id], m.Path, w.over(m, a))
+				down(m, w.roots[id], m.Path, w.inherited(m, a))
 			}
 		}
 	}
@@ -225,13 +225,13 @@ func (w *wood) everything(a access.Actor) map[vpath.Path]seen {
 				for up := p; up != vpath.Root; { // the facts of the deepest folder that there is
 					up = up.Parent()
 					if e, there := all[up]; there && !e.virtual {
-						if top, _ := w.table.Resolve(p); top.ID == e.target.MountID {
+						if top, _ := w.mounts.Resolve(p); top.ID == e.target.MountID {
 							t.InHome, t.Guard, t.Above = e.target.InHome, e.target.Guard, e.target.Guard
 						}
 						break
 					}
 				}
-				all[p] = seen{leaf: leaf{id: "path:" + p.String(), folder: true}, path: p, target: t, virtual: true}
+				all[p] = entryAtPath{treeEntry: treeEntry{id: "path:" + p.String(), folder: true}, path: p, target: t, virtual: true}
 			}
 			if p.IsRoot() {
 				break
@@ -241,47 +241,47 @@ func (w *wood) everything(a access.Actor) map[vpath.Path]seen {
 	return all
 }
 
-// over returns what reaches into a mount from the folders that its path leads through in the mount that covers them: passwords, and the home.
-func (w *wood) over(m mount.Mount, a access.Actor) (t access.Target) {
-	top, covered := w.table.Resolve(m.Path.Parent())
+// inherited returns what reaches into a mount from the folders that its path leads through in the mount that covers them: passwords, and the home.
+func (w *randomTree) inherited(m mount.Mount, a access.Actor) (t access.Target) {
+	top, covered := w.mounts.Resolve(m.Path.Parent())
 	if m.Path.IsRoot() || !covered {
 		return access.Target{}
 	}
-	t = w.over(top, a)
+	t = w.inherited(top, a)
 	names, _ := m.Path.Parent().Below(top.Path)
 	for l, there := w.roots[top.RootID], true; there; {
 		t.InHome = t.InHome || l.id == a.HomeID
-		if l.guarded {
+		if l.hasPassword {
 			t.Guard = &access.Guard{ID: l.id, OwnerID: l.owner}
 		}
 		at := -1
 		if len(names) > 0 {
-			at = slices.IndexFunc(w.rows[l.id], func(c leaf) bool { return c.name == string(names[0]) })
+			at = slices.IndexFunc(w.entries[l.id], func(c treeEntry) bool { return c.name == string(names[0]) })
 		}
 		if there = at >= 0; there {
-			l, names = w.rows[l.id][at], names[1:]
+			l, names = w.entries[l.id][at], names[1:]
 		}
 	}
 	return t
 }
 
-// barred is the rule about passwords of entries, once more.
-func barred(a access.Actor, g *access.Guard) bool {
+// passwordMissing is the rule about passwords of entries, once more.
+func passwordMissing(a access.Actor, g *access.Guard) bool {
 	given := g != nil && a.Key == nil && slices.Contains(a.Unlocked, g.ID)
 	return g != nil && !given && (a.UserID == "" || a.Role != access.Admin && a.UserID != g.OwnerID)
 }
 
-func (w *wood) shows(a access.Actor, e seen, home vpath.Path, hasHome bool) bool {
+func (w *randomTree) visible(a access.Actor, e entryAtPath, home vpath.Path, hasHome bool) bool {
 	may := func(p access.Permission) bool { return w.policy.Decide(a, e.target, p).Outcome == access.Allowed }
-	if barred(a, e.target.Above) {
+	if passwordMissing(a, e.target.Above) {
 		return false
 	}
 	return may(access.Read) || e.folder && (may(access.Write) || w.policy.Reveals(a, e.path, home, hasHome))
 }
 
-// less orders by the field, equal fields by name without case, then by name, and equal names in different folders by those.
-func less(sort string, desc bool) func(a, b seen) int {
-	return func(a, b seen) int {
+// compareBy orders by the field, equal fields by name without case, then by name, and equal names in different folders by those.
+func compareBy(sort string, desc bool) func(a, b entryAtPath) int {
+	return func(a, b entryAtPath) int {
 		name := cmp.Or(cmp.Compare(vpath.Fold(string(a.path.Base())), vpath.Fold(string(b.path.Base()))), cmp.Compare(a.path.Base(), b.path.Base()))
 		key := name
 		switch sort {
@@ -317,17 +317,17 @@ func less(sort string, desc bool) func(a, b seen) int {
 	}
 }
 
-// seeds is how many random trees are tried on each engine.
-const seeds = uint64(40)
+// seedCount is how many random trees are tried on each engine.
+const seedCount = uint64(40)
 
 // Listings and searches are what comes of asking about each entry, in one order and with one total on all pages.
-func TestListAgreesWithAskingAboutEachEntry(t *testing.T) {
+func TestListMatchesPerEntryChecks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		for seed := range seeds {
-			w := plant(h, seed)
+		h := newFixture(t, d)
+		for seed := range seedCount {
+			w := newRandomTree(h, seed)
 			for range 6 {
-				w.check(t, seed)
+				w.checkListings(t, seed)
 			}
 			if t.Failed() {
 				return
@@ -336,20 +336,20 @@ func TestListAgreesWithAskingAboutEachEntry(t *testing.T) {
 	})
 }
 
-// watcher is somebody who looks at a wood, with what there is for them.
-type watcher struct {
+// viewer is somebody who looks at a wood, with what there is for them.
+type viewer struct {
 	access.Actor
-	all     map[vpath.Path]seen
+	visible map[vpath.Path]entryAtPath
 	paths   []vpath.Path // sorted
 	home    vpath.Path
 	hasHome bool
 }
 
-// someone picks an actor.
-func (w *wood) someone() (who watcher) {
-	a := []access.Actor{w.admin, w.ann, w.ann, w.bob, w.visitor}[w.random.IntN(5)]
+// randomActor picks an actor.
+func (w *randomTree) randomActor() (who viewer) {
+	a := []access.Actor{w.admin, w.ann, w.ann, w.bob, w.visitor}[w.rand.IntN(5)]
 	a.HomeID = ""
-	all := w.everything(a)
+	all := w.reachable(a)
 	paths := slices.SortedFunc(func(yield func(vpath.Path) bool) {
 		for p := range all {
 			if !yield(p) {
@@ -359,48 +359,48 @@ func (w *wood) someone() (who watcher) {
 	}, func(a, b vpath.Path) int { return cmp.Compare(a.String(), b.String()) })
 	hasHome := false
 	var home vpath.Path
-	if a.UserID != "" && a.Role == access.User && w.random.IntN(2) == 0 {
-		if e := all[paths[w.random.IntN(len(paths))]]; e.folder && !e.virtual {
+	if a.UserID != "" && a.Role == access.User && w.rand.IntN(2) == 0 {
+		if e := all[paths[w.rand.IntN(len(paths))]]; e.folder && !e.virtual {
 			a.HomeID, home, hasHome = e.id, e.path, true
-			all = w.everything(a)
+			all = w.reachable(a)
 		}
 	}
-	if a.UserID != "" && w.random.IntN(3) == 0 {
-		permissions := []access.Set{access.All, access.Set(access.Read | access.Download), access.Set(access.Write)}[w.random.IntN(3)]
-		a.Key = &access.Key{ID: "key", Permissions: permissions, Root: path(w.pick("/", "/a", "/a/b", "/home")), RootOnly: w.random.IntN(2) == 0}
+	if a.UserID != "" && w.rand.IntN(3) == 0 {
+		permissions := []access.Set{access.All, access.Set(access.Read | access.Download), access.Set(access.Write)}[w.rand.IntN(3)]
+		a.Key = &access.Key{ID: "key", Permissions: permissions, Root: mustParsePath(w.pick("/", "/a", "/a/b", "/home")), RootOnly: w.rand.IntN(2) == 0}
 	}
-	for range w.random.IntN(4) {
-		a.Unlocked = append(a.Unlocked, all[paths[w.random.IntN(len(paths))]].id, w.passwords[w.random.IntN(len(w.passwords))])
+	for range w.rand.IntN(4) {
+		a.Unlocked = append(a.Unlocked, all[paths[w.rand.IntN(len(paths))]].id, w.passwords[w.rand.IntN(len(w.passwords))])
 	}
-	return watcher{a, all, paths, home, hasHome}
+	return viewer{a, all, paths, home, hasHome}
 }
 
-func (w *wood) check(t *testing.T, seed uint64) {
-	who := w.someone()
-	a, all, paths, home, hasHome := who.Actor, who.all, who.paths, who.home, who.hasHome
+func (w *randomTree) checkListings(t *testing.T, seed uint64) {
+	who := w.randomActor()
+	a, all, paths, home, hasHome := who.Actor, who.visible, who.paths, who.home, who.hasHome
 	for _, p := range paths {
 		folder := all[p]
 		if !folder.folder {
 			continue
 		}
 		q := files.ListQuery{
-			Path: p, Limit: 1 + w.random.IntN(4), Sort: w.pick("name", "time", "size", "manual"), Order: w.pick("", "asc", "desc"),
+			Path: p, Limit: 1 + w.rand.IntN(4), Sort: w.pick("name", "time", "size", "manual"), Order: w.pick("", "asc", "desc"),
 			Type: w.pick("", "", "file", "folder"), Search: w.pick("", "", "a", "A", "%", "é", "x.j", "_", "."),
 		}
 		in := folder
 		in.target = in.target.Inside()
-		enters := !barred(a, in.target.Above) && (w.shows(a, in, home, hasHome))
-		var want []seen
+		enters := !passwordMissing(a, in.target.Above) && (w.visible(a, in, home, hasHome))
+		var want []entryAtPath
 		for _, e := range all {
 			below := e.path != p && e.path.Within(p)
 			if q.Search == "" {
 				below = below && e.path.Parent() == p
 			}
-			if below && (q.Type == "" || e.folder == (q.Type == "folder")) && strings.Contains(vpath.Fold(string(e.path.Base())), vpath.Fold(q.Search)) && w.shows(a, e, home, hasHome) {
+			if below && (q.Type == "" || e.folder == (q.Type == "folder")) && strings.Contains(vpath.Fold(string(e.path.Base())), vpath.Fold(q.Search)) && w.visible(a, e, home, hasHome) {
 				want = append(want, e)
 			}
 		}
-		slices.SortFunc(want, less(q.Sort, q.Order == "desc"))
+		slices.SortFunc(want, compareBy(q.Sort, q.Order == "desc"))
 		var got []string
 		for q.Page = 1; ; q.Page++ {
 			l, err := w.tree.List(t.Context(), a, q)

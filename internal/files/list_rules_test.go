@@ -18,26 +18,26 @@ import (
 // What shows in a folder and below it, by the rules alone.
 func TestListByRules(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		for _, p := range []string{"/wing", "/wing/read", "/wing/read/deep", "/wing/drop", "/wing/drop/box", "/wing/way", "/wing/way/to", "/wing/way/to/it", "/wing/office", "/wing/closed"} {
-			h.folder(h.admin, p)
+			h.createFolder(h.admin, p)
 		}
 		for _, p := range []string{"/wing/plan.txt", "/wing/read/a.txt", "/wing/read/deep/b.txt", "/wing/drop/others.txt", "/wing/drop/box/in.txt", "/wing/way/no.txt", "/wing/way/to/it/yes.txt", "/wing/office/o.txt", "/wing/closed/c.txt"} {
-			h.file(h.admin, p, "x")
+			h.mustUpload(h.admin, p, "x")
 		}
 		read := access.Set(access.Read)
-		h.rule(access.Rule{Pattern: "/wing/read/**", Effect: access.Allow, Role: access.User, Permissions: read})
-		h.rule(access.Rule{Pattern: "/wing/drop/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Write)})
-		h.rule(access.Rule{Pattern: "/wing/way/to/it/**", Effect: access.Allow, Role: access.Guest, Permissions: read})
-		h.rule(access.Rule{Pattern: "/wing/office/**", Effect: access.Allow, Role: access.User, Permissions: read, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
-		h.rule(access.Rule{Pattern: "/wing/read/deep/**", Effect: access.Deny, UserID: "bob"})
-		mine := h.file(h.ann, "/wing/drop/mine.txt", "x")
+		h.addRule(access.Rule{Pattern: "/wing/read/**", Effect: access.Allow, Role: access.User, Permissions: read})
+		h.addRule(access.Rule{Pattern: "/wing/drop/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Write)})
+		h.addRule(access.Rule{Pattern: "/wing/way/to/it/**", Effect: access.Allow, Role: access.Guest, Permissions: read})
+		h.addRule(access.Rule{Pattern: "/wing/office/**", Effect: access.Allow, Role: access.User, Permissions: read, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+		h.addRule(access.Rule{Pattern: "/wing/read/deep/**", Effect: access.Deny, UserID: "bob"})
+		mine := h.mustUpload(h.ann, "/wing/drop/mine.txt", "x")
 
 		inOffice := h.ann
 		inOffice.IP = netip.MustParseAddr("10.1.2.3")
 		confined, free := h.ann, h.ann
-		confined.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: path("/wing/drop"), RootOnly: true}
-		free.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: path("/wing/drop")}
+		confined.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: mustParsePath("/wing/drop"), RootOnly: true}
+		free.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: mustParsePath("/wing/drop")}
 		for _, c := range []struct {
 			name, path, search string
 			who                access.Actor
@@ -62,7 +62,7 @@ func TestListByRules(t *testing.T) {
 			{"search by a key", "/", "txt", confined, "/wing/drop/mine.txt"},
 			{"an administrator's search", "/wing", "txt", h.admin, "/wing/read/a.txt /wing/read/deep/b.txt /wing/closed/c.txt /wing/drop/box/in.txt /wing/drop/mine.txt /wing/way/no.txt /wing/office/o.txt /wing/drop/others.txt /wing/plan.txt /wing/way/to/it/yes.txt"},
 		} {
-			if got := strings.Join(h.paths(c.who, files.ListQuery{Path: path(c.path), Search: c.search}), " "); got != c.want {
+			if got := strings.Join(h.searchPaths(c.who, files.ListQuery{Path: mustParsePath(c.path), Search: c.search}), " "); got != c.want {
 				t.Errorf("%s: %s, want %s", c.name, got, c.want)
 			}
 		}
@@ -71,7 +71,7 @@ func TestListByRules(t *testing.T) {
 		}
 		h.guests = false
 		h.write(func(tx *db.Tx) error { return tx.BumpConfig() })
-		if got := h.paths(h.ann, files.ListQuery{Path: path("/wing")}); !slices.Equal(got, []string{"/wing/drop", "/wing/read"}) {
+		if got := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/wing")}); !slices.Equal(got, []string{"/wing/drop", "/wing/read"}) {
 			t.Errorf("without guest access: %q", got)
 		}
 	})
@@ -80,21 +80,21 @@ func TestListByRules(t *testing.T) {
 // Abuse case C28: patterns of file names decide in order, and what they hide is not counted.
 func TestListByPatternsOfNames(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.folder(h.admin, "/shots")
+		h := newFixture(t, d)
+		h.createFolder(h.admin, "/shots")
 		for _, name := range []string{"a.jpg", "b.JPG", "c.raw", "d.raw.jpg", "e_1.png", "ex1.png", "f100%.txt", "é.raw", "é.gif"} {
-			h.file(h.admin, "/shots/"+name, "x")
+			h.mustUpload(h.admin, "/shots/"+name, "x")
 		}
 		h.write(func(tx *db.Tx) error {
 			_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE name IN ('c.raw', 'f100%.txt')")
 			return err
 		})
 		read := access.Set(access.Read)
-		h.rule(access.Rule{Pattern: "/shots/**", Effect: access.Allow, Role: access.Guest, Permissions: access.Set(access.Write)})
-		h.rule(access.Rule{Pattern: "/shots/*.jpg", Effect: access.Allow, Role: access.User, Permissions: read})
-		h.rule(access.Rule{Pattern: "/shots/*.raw*", Effect: access.Deny, Role: access.User, Permissions: read, Priority: 1})
-		h.rule(access.Rule{Pattern: "/shots/e_*", Effect: access.Allow, Role: access.User, Permissions: read})
-		h.rule(access.Rule{Pattern: "/shots/?.gif", Effect: access.Allow, Role: access.Guest, Permissions: read})
+		h.addRule(access.Rule{Pattern: "/shots/**", Effect: access.Allow, Role: access.Guest, Permissions: access.Set(access.Write)})
+		h.addRule(access.Rule{Pattern: "/shots/*.jpg", Effect: access.Allow, Role: access.User, Permissions: read})
+		h.addRule(access.Rule{Pattern: "/shots/*.raw*", Effect: access.Deny, Role: access.User, Permissions: read, Priority: 1})
+		h.addRule(access.Rule{Pattern: "/shots/e_*", Effect: access.Allow, Role: access.User, Permissions: read})
+		h.addRule(access.Rule{Pattern: "/shots/?.gif", Effect: access.Allow, Role: access.Guest, Permissions: read})
 		for _, c := range []struct {
 			who  access.Actor
 			want []string
@@ -105,20 +105,20 @@ func TestListByPatternsOfNames(t *testing.T) {
 			{h.admin, []string{"a.jpg", "b.JPG", "c.raw", "d.raw.jpg", "e_1.png", "ex1.png", "f100%.txt", "é.gif", "é.raw"}},
 		} {
 			for _, search := range []string{"", "."} {
-				if got := h.names(c.who, files.ListQuery{Path: path("/shots"), Search: search}); !slices.Equal(got, c.want) {
+				if got := h.listNames(c.who, files.ListQuery{Path: mustParsePath("/shots"), Search: search}); !slices.Equal(got, c.want) {
 					t.Errorf("%s searching %q: %q, want %q", c.who.UserID, search, got, c.want)
 				}
 			}
-			l, err := h.tree.List(t.Context(), c.who, files.ListQuery{Path: path("/shots"), Page: len(c.want), Limit: 1})
+			l, err := h.tree.List(t.Context(), c.who, files.ListQuery{Path: mustParsePath("/shots"), Page: len(c.want), Limit: 1})
 			h.must(err)
 			if l.Total != len(c.want) || len(l.Items) != 1 || l.Items[0].Name != c.want[len(c.want)-1] {
 				t.Errorf("%s, last page: %d of %d", c.who.UserID, len(l.Items), l.Total)
 			}
 		}
 		for i := range maxGlobs + 1 { // more than a query takes
-			h.rule(access.Rule{Pattern: "/shots/" + strings.Repeat("?", i+1) + ".png", Effect: access.Allow, UserID: "bob", Permissions: read})
+			h.addRule(access.Rule{Pattern: "/shots/" + strings.Repeat("?", i+1) + ".png", Effect: access.Allow, UserID: "bob", Permissions: read})
 		}
-		if got, want := h.list(h.bob, "/shots"), []string{"a.jpg", "e_1.png", "ex1.png", "é.gif"}; !slices.Equal(got, want) {
+		if got, want := h.listFolder(h.bob, "/shots"), []string{"a.jpg", "e_1.png", "ex1.png", "é.gif"}; !slices.Equal(got, want) {
 			t.Errorf("many patterns: %q, want %q", got, want)
 		}
 	})
@@ -128,15 +128,15 @@ func TestListByPatternsOfNames(t *testing.T) {
 const maxGlobs = 32
 
 // Abuse case C33: a pattern that is costly to match elsewhere.
-func TestCostlyPatternsAreListedFast(t *testing.T) {
+func TestListIsFastWithCostlyPatterns(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		for i := range 20 {
-			h.file(h.admin, "/public/"+strings.Repeat("a", 230+i), "x")
+			h.mustUpload(h.admin, "/public/"+strings.Repeat("a", 230+i), "x")
 		}
-		h.rule(access.Rule{Pattern: "/public/" + strings.Repeat("*a", 30) + "*b", Effect: access.Deny, Role: access.User})
+		h.addRule(access.Rule{Pattern: "/public/" + strings.Repeat("*a", 30) + "*b", Effect: access.Deny, Role: access.User})
 		start := time.Now()
-		if got := h.list(h.ann, "/public"); len(got) != 20 {
+		if got := h.listFolder(h.ann, "/public"); len(got) != 20 {
 			t.Errorf("%d names, want 20", len(got))
 		}
 		if took := time.Since(start); took > 5*time.Second {
@@ -148,23 +148,23 @@ func TestCostlyPatternsAreListedFast(t *testing.T) {
 // Abuse cases C7 and C8: rules and names meet in NFC, and their case counts.
 func TestListByNFCAndCase(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.file(h.admin, "/public/cafe\u0301/x.txt", "x")
-		h.file(h.admin, "/public/Secret/x.txt", "x")
-		h.file(h.admin, "/public/secret/y.txt", "x")
-		h.rule(access.Rule{Pattern: "/public/caf\u00e9/**", Effect: access.Deny, Role: access.User})
-		h.rule(access.Rule{Pattern: "/public/Secret/**", Effect: access.Deny, Role: access.User})
-		if got, want := h.list(h.ann, "/public"), []string{"secret/"}; !slices.Equal(got, want) {
+		h := newFixture(t, d)
+		h.mustUpload(h.admin, "/public/cafe\u0301/x.txt", "x")
+		h.mustUpload(h.admin, "/public/Secret/x.txt", "x")
+		h.mustUpload(h.admin, "/public/secret/y.txt", "x")
+		h.addRule(access.Rule{Pattern: "/public/caf\u00e9/**", Effect: access.Deny, Role: access.User})
+		h.addRule(access.Rule{Pattern: "/public/Secret/**", Effect: access.Deny, Role: access.User})
+		if got, want := h.listFolder(h.ann, "/public"), []string{"secret/"}; !slices.Equal(got, want) {
 			t.Errorf("listing: %q, want %q", got, want)
 		}
-		if got, want := h.paths(h.ann, files.ListQuery{Path: path("/public"), Search: "TXT"}), []string{"/public/secret/y.txt"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/public"), Search: "TXT"}), []string{"/public/secret/y.txt"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
 		for _, p := range []string{"/public/cafe\u0301", "/public/caf\u00e9", "/public/Secret"} {
-			_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: path(p), Page: 1, Limit: 1})
+			_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath(p), Page: 1, Limit: 1})
 			h.wantFault(p, err, fault.Forbidden)
 		}
-		if got := h.list(h.admin, "/public/cafe\u0301"); !slices.Equal(got, []string{"x.txt"}) {
+		if got := h.listFolder(h.admin, "/public/cafe\u0301"); !slices.Equal(got, []string{"x.txt"}) {
 			t.Errorf("by NFD: %q", got)
 		}
 	})
@@ -173,16 +173,16 @@ func TestListByNFCAndCase(t *testing.T) {
 // A password hides all that is below, of nested ones the nearest counts, in listings and searches alike.
 func TestListBehindPasswords(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		outer := h.folder(h.admin, "/public/outer")
-		inner := h.folder(h.admin, "/public/outer/inner")
-		h.folder(h.admin, "/public/outer/inner/deep")
-		h.file(h.admin, "/public/outer/o.txt", "x")
-		h.file(h.admin, "/public/outer/inner/i.txt", "x")
-		h.file(h.admin, "/public/outer/inner/deep/d.txt", "x")
-		h.protect(outer.ID)
-		h.protect(inner.ID)
-		with := func(a access.Actor, ids ...string) access.Actor { a.Unlocked = ids; return a }
+		h := newFixture(t, d)
+		outer := h.createFolder(h.admin, "/public/outer")
+		inner := h.createFolder(h.admin, "/public/outer/inner")
+		h.createFolder(h.admin, "/public/outer/inner/deep")
+		h.mustUpload(h.admin, "/public/outer/o.txt", "x")
+		h.mustUpload(h.admin, "/public/outer/inner/i.txt", "x")
+		h.mustUpload(h.admin, "/public/outer/inner/deep/d.txt", "x")
+		h.protectEntry(outer.ID)
+		h.protectEntry(inner.ID)
+		withUnlocked := func(a access.Actor, ids ...string) access.Actor { a.Unlocked = ids; return a }
 		key, adminKey := h.ann, h.admin
 		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read), Root: vpath.Root}
 		adminKey.Key = key.Key
@@ -193,22 +193,22 @@ func TestListBehindPasswords(t *testing.T) {
 			want string
 		}{
 			{"nobody's", h.ann, "/public/outer"},
-			{"the outer one", with(h.ann, outer.ID), "/public/outer/inner /public/outer /public/outer/o.txt"},
-			{"the inner one, which is nearer to what is in it", with(h.ann, inner.ID), "/public/outer/inner/deep /public/outer /public/outer/inner/deep/d.txt /public/outer/inner/i.txt"},
-			{"both", with(h.ann, outer.ID, inner.ID), all},
-			{"a visitor's", with(h.visitor, outer.ID, inner.ID), all},
+			{"the outer one", withUnlocked(h.ann, outer.ID), "/public/outer/inner /public/outer /public/outer/o.txt"},
+			{"the inner one, which is nearer to what is in it", withUnlocked(h.ann, inner.ID), "/public/outer/inner/deep /public/outer /public/outer/inner/deep/d.txt /public/outer/inner/i.txt"},
+			{"both", withUnlocked(h.ann, outer.ID, inner.ID), all},
+			{"a visitor's", withUnlocked(h.visitor, outer.ID, inner.ID), all},
 			{"an administrator's", h.admin, all},
 			{"the administrator's key", adminKey, all},
 			{"ann's key, which sees what she would without one", key, "/public/outer"},
-			{"a key cannot give one", with(key, outer.ID, inner.ID), "/public/outer"},
+			{"a key cannot give one", withUnlocked(key, outer.ID, inner.ID), "/public/outer"},
 		} {
-			found := h.paths(c.who, files.ListQuery{Path: path("/public")})
+			found := h.searchPaths(c.who, files.ListQuery{Path: mustParsePath("/public")})
 			if !slices.Equal(found, []string{"/public/outer"}) {
 				t.Errorf("%s: listing %q", c.name, found)
 			}
 			var got []string
 			for _, search := range []string{"e", ".txt"} { // e is in deep, inner and outer
-				got = append(got, h.paths(c.who, files.ListQuery{Path: path("/public"), Search: search})...)
+				got = append(got, h.searchPaths(c.who, files.ListQuery{Path: mustParsePath("/public"), Search: search})...)
 			}
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("%s: %q, want %s", c.name, got, c.want)
@@ -220,12 +220,12 @@ func TestListBehindPasswords(t *testing.T) {
 // Abuse case C108: a search is bounded.
 func TestSearchIsBounded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		for _, search := range []string{strings.Repeat("x", 10<<10), strings.Repeat("é", 256), "\xff", "a\x00"} {
 			_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Search: search, Page: 1, Limit: 1})
 			h.wantFault("search", err, fault.Invalid)
 		}
-		if got := h.names(h.ann, files.ListQuery{Search: strings.Repeat("%", 255)}); len(got) != 0 {
+		if got := h.listNames(h.ann, files.ListQuery{Search: strings.Repeat("%", 255)}); len(got) != 0 {
 			t.Errorf("found %q", got)
 		}
 	})

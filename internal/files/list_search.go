@@ -58,7 +58,7 @@ func (l *lister) search(f place, n *node, text string) ([]part, error) {
 	return parts, nil
 }
 
-// mounted adds the mounts below the folder that is searched, and the virtual folders on the way to them.
+// addMountOn adds the mounts below the folder that is searched, and the virtual folders on the way to them.
 func (s *searcher) mounted(f place) error {
 	seen := map[vpath.Path]bool{f.facts.Path: true}
 	for _, m := range s.mounts {

@@ -14,14 +14,14 @@ import (
 	"larder/internal/vpath"
 )
 
-func TestListShowsJustWhatMayBeSeen(t *testing.T) {
+func TestListShowsOnlyReadableEntries(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.file(h.ann, "/uploads/ann.txt", "1")
-		h.file(h.bob, "/uploads/bob.txt", "2")
-		h.folder(h.bob, "/uploads/bobs")
-		h.file(h.ann, "/home/ann/secret.txt", "3")
-		h.file(h.admin, "/public/logo.png", "4")
+		h := newFixture(t, d)
+		h.mustUpload(h.ann, "/uploads/ann.txt", "1")
+		h.mustUpload(h.bob, "/uploads/bob.txt", "2")
+		h.createFolder(h.bob, "/uploads/bobs")
+		h.mustUpload(h.ann, "/home/ann/secret.txt", "3")
+		h.mustUpload(h.admin, "/public/logo.png", "4")
 		for _, c := range []struct {
 			who  access.Actor
 			path string
@@ -37,7 +37,7 @@ func TestListShowsJustWhatMayBeSeen(t *testing.T) {
 			{h.admin, "/uploads", []string{"bobs/", "ann.txt", "bob.txt"}},
 			{h.visitor, "/public", []string{"logo.png"}},
 		} {
-			if got := h.list(c.who, c.path); !slices.Equal(got, c.want) {
+			if got := h.listFolder(c.who, c.path); !slices.Equal(got, c.want) {
 				t.Errorf("%s lists %s: %q, want %q", c.who.UserID, c.path, got, c.want)
 			}
 		}
@@ -54,7 +54,7 @@ func TestListShowsJustWhatMayBeSeen(t *testing.T) {
 			{h.ann, "/home/ann/secret.txt", fault.NotFound}, // a file
 			{h.admin, "/absent", fault.NotFound},
 		} {
-			_, err := h.tree.List(t.Context(), c.who, files.ListQuery{Path: path(c.path), Page: 1, Limit: 10})
+			_, err := h.tree.List(t.Context(), c.who, files.ListQuery{Path: mustParsePath(c.path), Page: 1, Limit: 10})
 			h.wantFault(c.who.UserID+" lists "+c.path, err, c.kind)
 		}
 	})
@@ -63,23 +63,23 @@ func TestListShowsJustWhatMayBeSeen(t *testing.T) {
 // Abuse case C28: what is denied is neither shown nor counted, in a listing or a search.
 func TestDeniedNamesAreAbsentAndNotCounted(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.rule(access.Rule{Pattern: "/public/*.key", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read)})
+		h := newFixture(t, d)
+		h.addRule(access.Rule{Pattern: "/public/*.key", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read)})
 		for _, name := range []string{"a.key", "b.txt", "c.key", "d.txt"} {
-			h.file(h.admin, "/public/"+name, name)
+			h.mustUpload(h.admin, "/public/"+name, name)
 		}
-		h.folder(h.admin, "/private")
-		h.file(h.admin, "/private/b.txt", "x")
-		if got, want := h.list(h.ann, "/public"), []string{"b.txt", "d.txt"}; !slices.Equal(got, want) {
+		h.createFolder(h.admin, "/private")
+		h.mustUpload(h.admin, "/private/b.txt", "x")
+		if got, want := h.listFolder(h.ann, "/public"), []string{"b.txt", "d.txt"}; !slices.Equal(got, want) {
 			t.Errorf("listing: %q, want %q", got, want)
 		}
-		if got := h.names(h.ann, files.ListQuery{Path: path("/"), Search: "key"}); len(got) != 0 {
+		if got := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/"), Search: "key"}); len(got) != 0 {
 			t.Errorf("search for what is denied: %q", got)
 		}
-		if got, want := h.names(h.ann, files.ListQuery{Path: path("/"), Search: "B.TX"}), []string{"b.txt"}; !slices.Equal(got, want) {
+		if got, want := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/"), Search: "B.TX"}), []string{"b.txt"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
-		l, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: path("/public"), Page: 2, Limit: 1})
+		l, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/public"), Page: 2, Limit: 1})
 		h.must(err)
 		if l.Total != 2 || len(l.Items) != 1 || l.Items[0].Name != "d.txt" {
 			t.Errorf("second page: %+v", l)
@@ -89,11 +89,11 @@ func TestDeniedNamesAreAbsentAndNotCounted(t *testing.T) {
 
 func TestListOrder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		dir := "/home/ann/"
 		for i, f := range []struct{ name, content string }{{"b", "333"}, {"A", "22"}, {"c", "1"}, {"É", "22"}} {
-			h.pass(time.Second)
-			e := h.file(h.ann, dir+f.name, f.content)
+			h.advance(time.Second)
+			e := h.mustUpload(h.ann, dir+f.name, f.content)
 			if f.name == "c" || f.name == "b" { // positions 10 and 8, the others have none
 				h.write(func(tx *db.Tx) error {
 					_, err := tx.Exec("UPDATE entries SET manual_position = $1 WHERE id = $2", 8+i, e.ID)
@@ -101,8 +101,8 @@ func TestListOrder(t *testing.T) {
 				})
 			}
 		}
-		h.folder(h.ann, dir+"z")
-		h.folder(h.ann, dir+"Y")
+		h.createFolder(h.ann, dir+"z")
+		h.createFolder(h.ann, dir+"Y")
 		for _, c := range []struct {
 			q    files.ListQuery
 			want []string
@@ -121,15 +121,15 @@ func TestListOrder(t *testing.T) {
 			{files.ListQuery{Limit: 2, Page: 1 << 62}, []string{}},
 			{files.ListQuery{Search: "e\u0301"}, []string{"É"}}, // without case, and written as NFD
 		} {
-			c.q.Path = path(dir)
-			if got := h.names(h.ann, c.q); !slices.Equal(got, c.want) {
+			c.q.Path = mustParsePath(dir)
+			if got := h.listNames(h.ann, c.q); !slices.Equal(got, c.want) {
 				t.Errorf("%+v: %q, want %q", c.q, got, c.want)
 			}
 		}
 		for _, q := range []files.ListQuery{
 			{Page: 0, Limit: 1}, {Page: 1, Limit: 0}, {Page: 1, Limit: 1, Sort: "id"}, {Page: 1, Limit: 1, Order: "up"}, {Page: 1, Limit: 1, Type: "x"},
 		} {
-			q.Path = path(dir)
+			q.Path = mustParsePath(dir)
 			_, err := h.tree.List(t.Context(), h.ann, q)
 			h.wantFault(fmt.Sprintf("%+v", q), err, fault.Invalid)
 		}
@@ -139,15 +139,15 @@ func TestListOrder(t *testing.T) {
 // Abuse case C18: names that would be patterns elsewhere.
 func TestWildcardsInNamesAreLiteral(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		dir := "/home/ann"
-		under := h.folder(h.ann, dir+"/a_b")
-		h.folder(h.ann, dir+"/axb")
-		h.folder(h.ann, dir+`/100%`)
-		h.file(h.ann, dir+"/axb/keep.txt", "kept")
-		h.file(h.ann, dir+"/a_b/gone.txt", "gone")
+		under := h.createFolder(h.ann, dir+"/a_b")
+		h.createFolder(h.ann, dir+"/axb")
+		h.createFolder(h.ann, dir+`/100%`)
+		h.mustUpload(h.ann, dir+"/axb/keep.txt", "kept")
+		h.mustUpload(h.ann, dir+"/a_b/gone.txt", "gone")
 		for search, want := range map[string][]string{"%": {"100%/"}, "_": {"a_b/"}, "A_": {"a_b/"}, `\`: {}} {
-			if got := h.names(h.ann, files.ListQuery{Path: path(dir), Search: search}); !slices.Equal(got, want) {
+			if got := h.listNames(h.ann, files.ListQuery{Path: mustParsePath(dir), Search: search}); !slices.Equal(got, want) {
 				t.Errorf("search %q: %q, want %q", search, got, want)
 			}
 		}
@@ -156,50 +156,50 @@ func TestWildcardsInNamesAreLiteral(t *testing.T) {
 		if rows != 2 {
 			t.Errorf("deleted %d entries, want 2", rows)
 		}
-		if got, err := h.read(h.ann, dir+"/axb/keep.txt"); got != "kept" || err != nil {
+		if got, err := h.readPath(h.ann, dir+"/axb/keep.txt"); got != "kept" || err != nil {
 			t.Errorf("the neighbour: %q, %v", got, err)
 		}
 	})
 }
 
 // Search looks into folders that do not show, and hides what lies under a password.
-func TestSearchFindsWhatIsMineAnywhere(t *testing.T) {
+func TestSearchFindsOwnEntriesInHiddenFolders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		hidden := h.folder(h.admin, "/hidden")
+		h := newFixture(t, d)
+		hidden := h.createFolder(h.admin, "/hidden")
 		h.write(func(tx *db.Tx) error {
 			_, err := h.tree.InsertFolder(tx, hidden.ID, "mine-too", "ann")
 			return err
 		})
-		if got, want := h.names(h.ann, files.ListQuery{Path: path("/"), Search: "mine"}), []string{"mine-too/"}; !slices.Equal(got, want) {
+		if got, want := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/"), Search: "mine"}), []string{"mine-too/"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
-		if got := h.list(h.ann, "/"); slices.Contains(got, "hidden/") {
+		if got := h.listFolder(h.ann, "/"); slices.Contains(got, "hidden/") {
 			t.Errorf("ownership alone shows the folder above: %q", got)
 		}
-		locked := h.folder(h.admin, "/public/locked")
-		h.file(h.admin, "/public/locked/mine.txt", "x")
-		h.protect(locked.ID)
-		if got := h.names(h.ann, files.ListQuery{Path: path("/public"), Search: "mine"}); len(got) != 0 {
+		locked := h.createFolder(h.admin, "/public/locked")
+		h.mustUpload(h.admin, "/public/locked/mine.txt", "x")
+		h.protectEntry(locked.ID)
+		if got := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/public"), Search: "mine"}); len(got) != 0 {
 			t.Errorf("search below a password: %q", got)
 		}
-		if got, want := h.list(h.ann, "/public"), []string{"locked/"}; !slices.Equal(got, want) {
+		if got, want := h.listFolder(h.ann, "/public"), []string{"locked/"}; !slices.Equal(got, want) {
 			t.Errorf("the folder itself shows: %q, want %q", got, want)
 		}
-		_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: path("/public/locked"), Page: 1, Limit: 1})
+		_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/public/locked"), Page: 1, Limit: 1})
 		h.wantFault("list a folder with a password", err, fault.PasswordRequired)
 		with := h.ann
 		with.Unlocked = []string{locked.ID}
-		if got, want := h.list(with, "/public/locked"), []string{"mine.txt"}; !slices.Equal(got, want) {
+		if got, want := h.listFolder(with, "/public/locked"), []string{"mine.txt"}; !slices.Equal(got, want) {
 			t.Errorf("with the password: %q, want %q", got, want)
 		}
 	})
 }
 
-func TestDetails(t *testing.T) {
+func TestEntryDetails(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		f := h.file(h.ann, "/home/ann/x.txt", "abc")
+		h := newFixture(t, d)
+		f := h.mustUpload(h.ann, "/home/ann/x.txt", "abc")
 		e, m, err := h.tree.Details(t.Context(), h.ann, f.ID)
 		h.must(err)
 		if e.Name != "x.txt" || e.Dir.String() != "/home/ann" || e.Size != 3 || e.OwnerID != "ann" || m.Name != "Files" || e.Permissions != access.All || e.Public {

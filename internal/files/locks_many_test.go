@@ -9,16 +9,16 @@ import (
 )
 
 // Locks deep down hold up nobody who moves or deletes a folder elsewhere: what they all lie in is gone over once.
-func TestManyLocksDeepDown(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
-		top := h.folder(h.ann, "/home/ann/top")
+func TestManyDeepLocksDoNotSlowFolderChanges(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		top := h.createFolder(h.ann, "/home/ann/top")
 		at := "/home/ann/top"
 		for i := range 50 {
 			at += fmt.Sprint("/", i)
-			h.folder(h.ann, at)
+			h.createFolder(h.ann, at)
 		}
-		deepest := h.file(h.ann, at+"/f", "x")
-		h.folder(h.ann, "/home/ann/empty")
+		deepest := h.mustUpload(h.ann, at+"/f", "x")
+		h.createFolder(h.ann, "/home/ann/empty")
 		h.write(func(tx *db.Tx) error {
 			for i := range 5000 {
 				_, err := tx.Exec("INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, FALSE, FALSE, $3, '', $4)",
@@ -32,7 +32,7 @@ func TestManyLocksDeepDown(t *testing.T) {
 		began := time.Now()
 		const rounds = 3
 		for range rounds {
-			f := h.folder(h.ann, "/home/ann/elsewhere")
+			f := h.createFolder(h.ann, "/home/ann/elsewhere")
 			_, _, err := h.tree.Delete(t.Context(), h.ann, f.ID)
 			h.must(err)
 		}

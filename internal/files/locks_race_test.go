@@ -16,19 +16,19 @@ import (
 )
 
 // Of two keys that lock one file at once, one gets it.
-func TestLocksAtOnce(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
-		f := h.file(h.ann, "/home/ann/dir/f", "x")
-		dir, err := h.tree.At(t.Context(), path("/home/ann/dir"))
+func TestConcurrentLocks(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		f := h.mustUpload(h.ann, "/home/ann/dir/f", "x")
+		dir, err := h.tree.At(t.Context(), mustParsePath("/home/ann/dir"))
 		h.must(err)
 		for round := range 50 {
 			var both sync.WaitGroup
 			var got [2]files.WriteLock
 			var errs [2]error
-			for i, l := range []files.WriteLock{exclusive, {Exclusive: true, Deep: true}} {
+			for i, l := range []files.WriteLock{exclusiveLock, {Exclusive: true, Deep: true}} {
 				both.Go(func() {
 					on := []string{f.ID, dir.ID()}[(i*round)%2] // the second now on the file, now on the folder above
-					got[i], errs[i] = h.tree.Lock(t.Context(), by(h.ann, fmt.Sprint("key", i)), on, l, time.Hour)
+					got[i], errs[i] = h.tree.Lock(t.Context(), viaKey(h.ann, fmt.Sprint("key", i)), on, l, time.Hour)
 				})
 			}
 			both.Wait()
@@ -38,24 +38,24 @@ func TestLocksAtOnce(t *testing.T) {
 			}
 			h.must(errs[won])
 			h.wantFault("the other", errs[lost], fault.Locked)
-			h.must(h.tree.Unlock(t.Context(), by(h.ann, fmt.Sprint("key", won)), got[won].EntryID, got[won].Token))
+			h.must(h.tree.Unlock(t.Context(), viaKey(h.ann, fmt.Sprint("key", won)), got[won].EntryID, got[won].Token))
 		}
 	})
 }
 
 // A file is changed before it is locked, or not at all.
 func TestLockAgainstChanges(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for round := range 50 {
-			s := h.scene(round)
+			s := h.newLockTree(round)
 			place, err := h.tree.Place(t.Context(), h.ann, s.path("dir"), "f", files.Replace)
 			h.must(err)
-			stored := h.store("after")
+			stored := h.storeContent("after")
 			var both sync.WaitGroup
 			var l files.WriteLock
 			var locked, changed error
 			both.Go(func() {
-				l, locked = h.tree.Lock(t.Context(), by(h.ann, "one"), s.ids["dir/f"], exclusive, time.Hour)
+				l, locked = h.tree.Lock(t.Context(), viaKey(h.ann, "one"), s.ids["dir/f"], exclusiveLock, time.Hour)
 			})
 			both.Go(func() {
 				switch round % 3 {
@@ -89,7 +89,7 @@ func TestLockAgainstChanges(t *testing.T) {
 				h.wantFault("locking what is deleted", locked, fault.NotFound)
 			case round%3 == 2 && changed == nil:
 				h.must(locked)
-				held, err := h.held(s.ids["dir/f"])
+				held, err := h.locksOf(s.ids["dir/f"])
 				if err != nil || len(held) != 1 || l.Path != s.path("out/f") {
 					t.Errorf("round %d: moved and locked at %s; held %+v, %v", round, l.Path, held, err)
 				}
@@ -101,18 +101,18 @@ func TestLockAgainstChanges(t *testing.T) {
 	})
 }
 
-// keyed has the jobs of a depot find the key `one`, and returns ann through it.
-func (w *depot) keyed() access.Actor {
-	a := by(w.ann, "one")
+// allowKey has the jobs of a depot find the key `one`, and returns ann through it.
+func (w *storesFixture) allowKey() access.Actor {
+	a := viaKey(w.ann, "one")
 	w.tree.Key = func(context.Context, int64, string, netip.Addr) (*access.Key, bool, error) { return a.Key, true, nil }
 	return a
 }
 
 // A move between providers is held up by a lock that came while it was under way, at either end, and leaves everything where it was; the tokens that
 // came with the order open it then as well.
-func TestMoveJobMeetsLocks(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		one := w.keyed()
+func TestMoveJobIsRefusedByNewLocks(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		one := w.allowKey()
 		n := 0
 		for what, on := range map[string]func(from, to string) string{
 			"the target":                 func(_, to string) string { return to },
@@ -125,37 +125,37 @@ func TestMoveJobMeetsLocks(t *testing.T) {
 			as := files.WriteLock{Exclusive: true, Deep: what == "the mount that it goes to"}
 			for _, with := range []bool{false, true} {
 				from, to := fmt.Sprintf("/home/ann/box%d%v", n, with), fmt.Sprintf("/vault/to%d%v", n, with)
-				moved := to + "/" + string(path(from).Base())
-				w.folder(w.ann, to)
-				g := w.stock(from, map[string]string{"a": "1", "sub/b": "22", "sub/c": "333"})
+				moved := to + "/" + string(mustParsePath(from).Base())
+				w.createFolder(w.ann, to)
+				g := w.uploadTree(from, map[string]string{"a": "1", "sub/b": "22", "sub/c": "333"})
 				if with {
-					l := w.lock("one", w.idAt(on(from, to)), as)
-					_, err := w.tree.Move(t.Context(), one, w.idAt(from), path(to), nil)
+					l := w.mustLock("one", w.idAtPath(on(from, to)), as)
+					_, err := w.tree.Move(t.Context(), one, w.idAtPath(from), mustParsePath(to), nil)
 					w.wantLocked("at once", err, on(from, to))
 					holder := one
 					holder.Locks = []string{"another", l.Token}
-					j := w.move(holder, w.idAt(from), to)
-					w.work()
-					w.ended(j.ID, "")
-					w.lies(g, moved, from)
+					j := w.startMove(holder, w.idAtPath(from), to)
+					w.runJobs()
+					w.checkJobEnded(j.ID, "")
+					w.checkReadableBelow(g, moved, from)
 				} else {
-					j := w.move(one, w.idAt(from), to)
-					w.during(func() { w.lock("one", w.idAt(on(from, to)), as) })
+					j := w.startMove(one, w.idAtPath(from), to)
+					w.runDuringCopy(func() { w.mustLock("one", w.idAtPath(on(from, to)), as) })
 					t.Log(what)
-					w.ended(j.ID, "locked")
-					w.lies(g, from, moved)
+					w.checkJobEnded(j.ID, "locked")
+					w.checkReadableBelow(g, from, moved)
 				}
 				w.write(func(tx *db.Tx) error { return w.tree.DropLocks(tx, "one") })
 			}
 		}
-		w.accounted()
+		w.checkAccounting()
 	})
 }
 
-// idAt returns the id of what lies at a path.
-func (w *depot) idAt(p string) string {
+// idAtPath returns the id of what lies at a path.
+func (w *storesFixture) idAtPath(p string) string {
 	w.t.Helper()
-	s, err := w.tree.At(w.t.Context(), path(p))
+	s, err := w.tree.At(w.t.Context(), mustParsePath(p))
 	w.must(err)
 	if !s.Exists() {
 		w.t.Fatalf("there is no %s", p)
@@ -164,31 +164,31 @@ func (w *depot) idAt(p string) string {
 }
 
 // A copy by a job is held up by a lock on its target, too, and by none on its source.
-func TestCopyJobMeetsLocks(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		one := w.keyed()
-		g, id := w.large(one, "/home/ann/box", "/home/ann/to", some())
-		bytes, count := w.used("ann")
-		w.lock("one", w.idAt("/home/ann/box"), deep)
+func TestCopyJobIsRefusedByNewLocks(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		one := w.allowKey()
+		g, id := w.startLargeCopy(one, "/home/ann/box", "/home/ann/to", sampleFiles())
+		bytes, count := w.usage("ann")
+		w.mustLock("one", w.idAtPath("/home/ann/box"), deepLock)
 		var l files.WriteLock
-		w.before(2, func() { l = w.lock("one", w.idAt("/home/ann/to"), exclusive) })
-		w.ended(id, "locked")
-		w.lie("/home/ann/to")
-		w.lies(g, "/home/ann/box")
-		w.holds("refused", "ann", bytes, count, 0, 0)
-		w.nothingStaged()
+		w.runBeforeTransaction(2, func() { l = w.mustLock("one", w.idAtPath("/home/ann/to"), exclusiveLock) })
+		w.checkJobEnded(id, "locked")
+		w.checkContents("/home/ann/to")
+		w.checkReadableBelow(g, "/home/ann/box")
+		w.checkUsage("refused", "ann", bytes, count, 0, 0)
+		w.checkNothingStaged()
 		name := vpath.Name("copy")
-		_, err := w.tree.Copy(t.Context(), one, w.idAt("/home/ann/box"), path("/home/ann/to"), &name)
+		_, err := w.tree.Copy(t.Context(), one, w.idAtPath("/home/ann/box"), mustParsePath("/home/ann/to"), &name)
 		w.wantLocked("while it is locked", err, "/home/ann/to")
 		one.Locks = []string{l.Token}
-		j, err := w.tree.Copy(t.Context(), one, w.idAt("/home/ann/box"), path("/home/ann/to"), &name)
+		j, err := w.tree.Copy(t.Context(), one, w.idAtPath("/home/ann/box"), mustParsePath("/home/ann/to"), &name)
 		w.must(err)
 		if j.Status != "pending" {
 			t.Errorf("the copy is no job: %+v", j)
 		}
-		w.work()
-		w.ended(j.ID, "")
-		w.has("/home/ann/to/copy", g)
-		w.accounted()
+		w.runJobs()
+		w.checkJobEnded(j.ID, "")
+		w.checkCopyOf("/home/ann/to/copy", g)
+		w.checkAccounting()
 	})
 }

@@ -160,7 +160,7 @@ func (c *Change) changes(n *node) bool {
 
 var colorPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
-// check judges and cleans what was given; an empty title, cover or emoji becomes none. Fault: Invalid.
+// checkListings judges and cleans what was given; an empty title, cover or emoji becomes none. Fault: Invalid.
 func (c *Change) check() (err error) {
 	if c.Title, err = cleanText(c.Title, "customTitle", maxTitle); err != nil {
 		return err

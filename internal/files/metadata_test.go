@@ -10,10 +10,10 @@ import (
 )
 
 // What any transport may ask for is judged here, whatever that transport has looked at before.
-func TestUpdateJudgesPositions(t *testing.T) {
+func TestUpdateValidatesPositions(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		f := h.file(h.ann, "/home/ann/f", "x")
+		h := newFixture(t, d)
+		f := h.mustUpload(h.ann, "/home/ann/f", "x")
 		at := func(position int64) (files.Entry, error) {
 			return h.tree.Update(t.Context(), h.ann, f.ID, files.Change{Position: files.Field[int64]{Given: true, Value: &position}})
 		}

@@ -16,12 +16,12 @@ import (
 // Content is never acknowledged in a provider that was deleted while it was stored, though its mount goes on with another one.
 func TestPutInADeletedProvider(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		place, err := h.tree.Place(t.Context(), h.ann, path("/home/ann"), "f", files.RenameNew)
+		h := newFixture(t, d)
+		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
-		other, err := h.tree.Place(t.Context(), h.ann, path("/home/ann"), "g", files.RenameNew)
+		other, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "g", files.RenameNew)
 		h.must(err)
-		one, two := h.store("one"), h.store("two")
+		one, two := h.storeContent("one"), h.storeContent("two")
 		h.must(h.reg.Prepare("other", "other"))
 		h.write(func(tx *db.Tx) error {
 			err := h.reg.Insert(tx, provider.Provider{ID: "other", Name: "other", Type: provider.BuiltIn, Bucket: "other", Marker: "other"})
@@ -31,25 +31,25 @@ func TestPutInADeletedProvider(t *testing.T) {
 			_, err = tx.Exec("UPDATE mounts SET provider_id = 'other'")
 			return err
 		})
-		e, err := h.commit(h.ann, place, one) // abuse case C24
+		e, err := h.putEntry(h.ann, place, one) // abuse case C24
 		if h.must(err); e.Name != "f" {
 			t.Errorf("%+v", e)
 		}
 		h.write(func(tx *db.Tx) error { return h.reg.Delete(tx, "local") })
-		_, err = h.commit(h.ann, other, two)
+		_, err = h.putEntry(h.ann, other, two)
 		h.wantFault("its provider is gone", err, fault.Conflict)
-		if bytes, count := h.used("ann"); bytes != 3 || count != 1 {
+		if bytes, count := h.usage("ann"); bytes != 3 || count != 1 {
 			t.Errorf("charged %d bytes and %d files", bytes, count)
 		}
 	})
 }
 
 // Keys that were only noted are let go; what uses one of them first, or comes meanwhile, keeps the provider in use.
-func TestNotedKeysAreLetGo(t *testing.T) {
+func TestNotedKeysAreReleased(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		const key = blob.Key("ab/00112233445566778899aabbccddeeff")
-		letGo := func(keys []blob.Key) error {
+		release := func(keys []blob.Key) error {
 			return h.db.Write(t.Context(), func(tx *db.Tx) error { return object.ForgetKeys(tx, "local", keys) })
 		}
 		h.write(func(tx *db.Tx) error { return object.Discard(tx, "local", key, 1e15) })
@@ -57,18 +57,18 @@ func TestNotedKeysAreLetGo(t *testing.T) {
 		if h.must(err); len(keys) != 1 || keys[0] != key {
 			t.Errorf("noted %q", keys)
 		}
-		place, err := h.tree.Place(t.Context(), h.ann, path("/home/ann"), "f", files.RenameNew)
+		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
-		s := h.store("body")
-		h.wantFault("a key that came meanwhile", letGo(keys), fault.Conflict)
+		s := h.storeContent("body")
+		h.wantFault("a key that came meanwhile", release(keys), fault.Conflict)
 		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("an object without a file", err, fault.Conflict)
-		e, err := h.commit(h.ann, place, s)
+		e, err := h.putEntry(h.ann, place, s)
 		h.must(err)
-		h.wantFault("a file that came meanwhile", letGo(keys), fault.Conflict)
+		h.wantFault("a file that came meanwhile", release(keys), fault.Conflict)
 		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("a file", err, fault.Conflict)
-		if n := h.count("garbage"); n != 1 {
+		if n := h.countRows("garbage"); n != 1 {
 			t.Errorf("%d keys noted after what was refused, want 1", n)
 		}
 
@@ -76,15 +76,15 @@ func TestNotedKeysAreLetGo(t *testing.T) {
 		h.must(err)
 		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("garbage", err, fault.Conflict)
-		h.pass(grace)
+		h.advance(grace)
 		h.collect()
 		keys, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.must(err)
-		h.must(letGo(keys))
-		if n := h.count("garbage"); n != 0 {
+		h.must(release(keys))
+		if n := h.countRows("garbage"); n != 0 {
 			t.Errorf("%d keys left", n)
 		}
-		_, err = h.commit(h.ann, place, files.Stored{Key: key, Size: 1})
+		_, err = h.putEntry(h.ann, place, files.Stored{Key: key, Size: 1})
 		if !errors.Is(err, object.ErrCollected) {
 			t.Errorf("content under a key that was let go: %v", err)
 		}
@@ -99,6 +99,6 @@ func TestNotedKeysAreLetGo(t *testing.T) {
 		})
 		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("parts", err, fault.Conflict)
-		h.wantFault("parts", letGo([]blob.Key{key}), fault.Conflict)
+		h.wantFault("parts", release([]blob.Key{key}), fault.Conflict)
 	})
 }

@@ -73,7 +73,7 @@ func lies() error {
 	return fault.New(fault.Conflict, "A file or folder of this name lies there already.")
 }
 
-// move is one call of Move, or one decision of its job.
+// startMove is one call of Move, or one decision of its job.
 type move struct {
 	*Tree
 	tx     *db.Tx

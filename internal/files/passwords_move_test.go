@@ -13,39 +13,39 @@ import (
 	"larder/internal/files"
 )
 
-// guardedHome gives ann a home with nested passwords, and returns an API key of hers. bob may do
+// newProtectedHome gives ann a home with nested passwords, and returns an API key of hers. bob may do
 // everything in it, and owns nothing.
-func (w *depot) guardedHome() (key access.Actor) {
-	w.rule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob"})
-	w.rule(access.Rule{Pattern: "/vault/**", Effect: access.Allow, UserID: "bob"})
-	w.furnish()
+func (w *storesFixture) newProtectedHome() (key access.Actor) {
+	w.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob"})
+	w.addRule(access.Rule{Pattern: "/vault/**", Effect: access.Allow, UserID: "bob"})
+	w.fillProtectedHome()
 	key = w.ann
-	key.Key, key.Unlocked = &access.Key{ID: "k", Permissions: access.All, Root: path("/")}, []string{"p1", "p2", "p3", "p4", "p5", "p6"}
+	key.Key, key.Unlocked = &access.Key{ID: "k", Permissions: access.All, Root: mustParsePath("/")}, []string{"p1", "p2", "p3", "p4", "p5", "p6"}
 	return key
 }
 
-// furnish fills the home of guardedHome.
-func (w *depot) furnish() {
+// fillProtectedHome fills the home of newProtectedHome.
+func (w *storesFixture) fillProtectedHome() {
 	for _, p := range []string{"free", "other", "shut", "shut/deep", "shut/inner", "shut/inner/low"} {
-		w.folder(w.ann, "/home/ann/"+p)
+		w.createFolder(w.ann, "/home/ann/"+p)
 	}
 	for _, p := range []string{"free/x", "free/own", "free/own2", "shut/f", "shut/own", "shut/deep/d", "shut/inner/g", "shut/inner/low/h", "other/o"} {
-		w.file(w.ann, "/home/ann/"+p, p)
+		w.mustUpload(w.ann, "/home/ann/"+p, p)
 	}
 	for p, password := range map[string]string{"shut": "p1", "shut/inner": "p2", "other": "p3", "shut/own": "p4", "free/own": "p5", "free/own2": "p6"} {
-		w.password(w.idAt("/home/ann/"+p), password)
+		w.setPassword(w.idAtPath("/home/ann/"+p), password)
 	}
 }
 
-// take moves what lies at a path to another, over what is there where that is wanted.
-func (w *depot) take(a access.Actor, from, to string, over bool) error {
+// moveTo moves what lies at a path to another, over what is there where that is wanted.
+func (w *storesFixture) moveTo(a access.Actor, from, to string, over bool) error {
 	w.t.Helper()
-	_, err := w.tree.MoveOver(w.t.Context(), a, w.idAt(from), path(to).Parent(), path(to).Base(), files.Manner{Over: over})
+	_, err := w.tree.MoveOver(w.t.Context(), a, w.idAtPath(from), mustParsePath(to).Parent(), mustParsePath(to).Base(), files.Manner{Over: over})
 	return err
 }
 
-// outOfReach are moves that take something out of the reach of a password, or to where another one asks.
-var outOfReach = []struct {
+// movesOutOfPassword are moves that take something out of the reach of a password, or to where another one asks.
+var movesOutOfPassword = []struct {
 	from, to string
 	over     bool
 	lifts    []string // the passwords that have to be given for it, by somebody who may not set them
@@ -72,29 +72,29 @@ var outOfReach = []struct {
 
 // No API key takes anything out of the reach of a password, since it can lift none: not its
 // owner's, nor an administrator's.
-func TestKeysMoveNothingOutOfAPassword(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		key := w.guardedHome()
+func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		key := w.newProtectedHome()
 		adminKey := w.admin
 		adminKey.Key, adminKey.Unlocked = key.Key, key.Unlocked
-		for _, c := range outOfReach {
-			id := w.idAt(c.from)
+		for _, c := range movesOutOfPassword {
+			id := w.idAtPath(c.from)
 			for whose, who := range map[string]access.Actor{"ann's key": key, "an administrator's key": adminKey} {
 				what := whose + ", " + c.from + " to " + c.to
-				w.wantFault(what, w.take(who, c.from, c.to, c.over), fault.PasswordRequired)
+				w.wantFault(what, w.moveTo(who, c.from, c.to, c.over), fault.PasswordRequired)
 				if !c.over {
-					done, err := w.tree.MoveEach(t.Context(), who, []string{id}, path(c.to).Parent())
+					done, err := w.tree.MoveEach(t.Context(), who, []string{id}, mustParsePath(c.to).Parent())
 					w.must(err)
 					w.wantFault(what+", in a batch", done[0].Err, fault.PasswordRequired)
 				}
-				_, err := w.tree.Copy(t.Context(), who, id, path("/home/ann/free"), nil)
+				_, err := w.tree.Copy(t.Context(), who, id, mustParsePath("/home/ann/free"), nil)
 				w.wantFault(what+", copied", err, fault.PasswordRequired)
 			}
-			if w.idAt(c.from) != id {
+			if w.idAtPath(c.from) != id {
 				t.Errorf("%s has gone", c.from)
 			}
 		}
-		if n := w.count("jobs"); n != 0 {
+		if n := w.countRows("jobs"); n != 0 {
 			t.Errorf("%d jobs were made", n)
 		}
 	})
@@ -102,9 +102,9 @@ func TestKeysMoveNothingOutOfAPassword(t *testing.T) {
 
 // Within the reach of a password a key moves, renames and replaces as elsewhere; what has a
 // password itself takes it along (abuse case C82).
-func TestKeysMoveWithinAPassword(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		key := w.guardedHome()
+func TestKeysMoveWithinProtectedFolder(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		key := w.newProtectedHome()
 		for _, c := range []struct {
 			from, to string
 			over     bool
@@ -119,18 +119,18 @@ func TestKeysMoveWithinAPassword(t *testing.T) {
 			{"/home/ann/shut", "/home/ann/free/shut", false}, // as a whole
 			{"/home/ann/free/shut/inner/g", "/home/ann/free/shut/inner/lower/g", false},
 		} {
-			w.must(w.take(key, c.from, c.to, c.over))
+			w.must(w.moveTo(key, c.from, c.to, c.over))
 		}
-		_, err := w.tree.Rename(t.Context(), key, w.idAt("/home/ann/free/shut/d"), "e")
+		_, err := w.tree.Rename(t.Context(), key, w.idAtPath("/home/ann/free/shut/d"), "e")
 		w.must(err)
-		_, err = w.tree.Rename(t.Context(), key, w.idAt("/home/ann/free/shut"), "barred")
+		_, err = w.tree.Rename(t.Context(), key, w.idAtPath("/home/ann/free/shut"), "barred")
 		w.must(err)
 		for p, password := range map[string]string{"/home/ann/free/barred/e": "p1", "/home/ann/free/barred/x": "p1", "/home/ann/free/barred/inner/lower/g": "p2", "/home/ann/own": "p5"} {
-			_, err := w.read(w.ann, p)
+			_, err := w.readPath(w.ann, p)
 			w.wantFault(p+" after all that", err, fault.PasswordRequired)
 			with := w.ann
 			with.Unlocked = []string{password}
-			_, err = w.read(with, p)
+			_, err = w.readPath(with, p)
 			w.must(err)
 		}
 	})
@@ -138,100 +138,100 @@ func TestKeysMoveWithinAPassword(t *testing.T) {
 
 // A session takes something out of the reach of a password when it could lift it: with the password
 // given, or as who may set and remove it.
-func TestSessionsMoveOutOfAPasswordThatTheyMayLift(t *testing.T) {
+func TestSessionsMoveOutOfProtectedFolderTheyMayUnlock(t *testing.T) {
 	for who, given := range map[string]bool{"ann": false, "admin": false, "bob": true} {
 		t.Run(who, func(t *testing.T) {
-			eachDepot(t, func(t *testing.T, w *depot) {
-				w.guardedHome()
+			eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+				w.newProtectedHome()
 				actors := map[string]access.Actor{"ann": w.ann, "admin": w.admin, "bob": w.bob}
-				for _, c := range outOfReach {
+				for _, c := range movesOutOfPassword {
 					a := actors[who]
 					for i := range c.lifts {
 						if given { // not by one password less
 							a.Unlocked = slices.Delete(slices.Clone(c.lifts), i, i+1)
-							w.wantFault(c.from+" to "+c.to+" without "+c.lifts[i], w.take(a, c.from, c.to, c.over), fault.PasswordRequired)
+							w.wantFault(c.from+" to "+c.to+" without "+c.lifts[i], w.moveTo(a, c.from, c.to, c.over), fault.PasswordRequired)
 							a.Unlocked = c.lifts
 						}
 					}
-					w.must(w.take(a, c.from, c.to, c.over))
-					w.work() // what is a move to another provider
-					w.idAt(c.to)
-					w.reset()
+					w.must(w.moveTo(a, c.from, c.to, c.over))
+					w.runJobs() // what is a move to another provider
+					w.idAtPath(c.to)
+					w.resetProtectedHome()
 				}
 			})
 		})
 	}
 }
 
-// reset puts the home of guardedHome back as it was.
-func (w *depot) reset() {
+// resetProtectedHome puts the home of newProtectedHome back as it was.
+func (w *storesFixture) resetProtectedHome() {
 	w.t.Helper()
 	for _, top := range []string{"/home/ann", "/vault"} {
-		l, err := w.tree.List(w.t.Context(), w.admin, files.ListQuery{Path: path(top), Page: 1, Limit: 100})
+		l, err := w.tree.List(w.t.Context(), w.admin, files.ListQuery{Path: mustParsePath(top), Page: 1, Limit: 100})
 		w.must(err)
 		for _, e := range l.Items {
 			_, _, err := w.tree.Delete(w.t.Context(), w.admin, e.ID)
 			w.must(err)
 		}
 	}
-	w.furnish()
+	w.fillProtectedHome()
 }
 
 // An owner who may not remove a folder's password, because something is mounted below the folder,
 // takes nothing out of it without the password either.
-func TestOwnerWhoMayNotLiftAPassword(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		w.guardedHome()
-		w.folder(w.ann, "/home/ann/shut/disk")
-		w.mount("/home/ann/shut/disk")
-		w.wantFault("the owner", w.take(w.ann, "/home/ann/shut/f", "/home/ann/free/f", false), fault.PasswordRequired)
-		w.must(w.take(w.ann, "/home/ann/shut/inner/g", "/home/ann/shut/inner/low/g", false))
+func TestOwnerWithoutRightToRemovePassword(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		w.newProtectedHome()
+		w.createFolder(w.ann, "/home/ann/shut/disk")
+		w.addMount("/home/ann/shut/disk")
+		w.wantFault("the owner", w.moveTo(w.ann, "/home/ann/shut/f", "/home/ann/free/f", false), fault.PasswordRequired)
+		w.must(w.moveTo(w.ann, "/home/ann/shut/inner/g", "/home/ann/shut/inner/low/g", false))
 		with := w.ann
 		with.Unlocked = []string{"p1"}
-		w.must(w.take(with, "/home/ann/shut/f", "/home/ann/free/f", false))
-		w.must(w.take(w.admin, "/home/ann/shut/deep/d", "/home/ann/free/d", false))
+		w.must(w.moveTo(with, "/home/ann/shut/f", "/home/ann/free/f", false))
+		w.must(w.moveTo(w.admin, "/home/ann/shut/deep/d", "/home/ann/free/d", false))
 	})
 }
 
 // A move to another provider is judged when it begins and again when it ends: a password that was
 // set meanwhile holds what a key moves.
-func TestMoveJobMeetsAPassword(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		key := w.guardedHome()
+func TestMoveJobIsRefusedByNewPassword(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		key := w.newProtectedHome()
 		w.tree.Key = func(context.Context, int64, string, netip.Addr) (*access.Key, bool, error) { return key.Key, true, nil }
-		w.folder(w.ann, "/home/ann/box")
+		w.createFolder(w.ann, "/home/ann/box")
 		for _, name := range []string{"begins", "ends"} {
-			w.file(w.ann, "/home/ann/box/"+name, name)
+			w.mustUpload(w.ann, "/home/ann/box/"+name, name)
 		}
-		box := w.idAt("/home/ann/box")
-		first := w.move(key, w.idAt("/home/ann/box/begins"), "/vault")
-		w.password(box, "p9")
-		w.work()
-		w.ended(first.ID, "password")
-		w.idAt("/home/ann/box/begins")
+		box := w.idAtPath("/home/ann/box")
+		first := w.startMove(key, w.idAtPath("/home/ann/box/begins"), "/vault")
+		w.setPassword(box, "p9")
+		w.runJobs()
+		w.checkJobEnded(first.ID, "password")
+		w.idAtPath("/home/ann/box/begins")
 
 		w.write(func(tx *db.Tx) error {
 			_, err := tx.Exec("UPDATE entries SET password_hash = NULL, password_id = NULL WHERE id = $1", box)
 			return err
 		})
-		second := w.move(key, w.idAt("/home/ann/box/ends"), "/vault")
-		w.on(func(_ int, op, _ string) error {
+		second := w.startMove(key, w.idAtPath("/home/ann/box/ends"), "/vault")
+		w.setHook(func(_ int, op, _ string) error {
 			if op == "stored" { // copied, and not yet moved
-				w.password(box, "p9")
+				w.setPassword(box, "p9")
 			}
 			return nil
 		})
-		w.work()
-		w.on(nil)
-		w.ended(second.ID, "password")
-		w.idAt("/home/ann/box/ends")
+		w.runJobs()
+		w.setHook(nil)
+		w.checkJobEnded(second.ID, "password")
+		w.idAtPath("/home/ann/box/ends")
 
-		w.must(w.take(w.ann, "/home/ann/box/ends", "/vault/ends", false)) // she may lift it
+		w.must(w.moveTo(w.ann, "/home/ann/box/ends", "/vault/ends", false)) // she may lift it
 	})
 }
 
-// given returns what an actor has who was told a rule's password.
-func (w *depot) given(rule string) []string {
+// passwordsGiven returns what an actor has who was told a rule's password.
+func (w *storesFixture) passwordsGiven(rule string) []string {
 	w.t.Helper()
 	all, err := w.rules.All(w.t.Context())
 	w.must(err)
@@ -247,39 +247,39 @@ func (w *depot) given(rule string) []string {
 // A rule's password protects like a folder's: who is asked for it takes nothing to where it is not
 // asked for, or where another one is.
 func TestMovesOutOfARulesPassword(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		read := access.Set(access.Read | access.Download)
-		asks := func(p string) string {
-			id := w.rule(access.Rule{Pattern: p + "/**", Effect: access.Allow, UserID: "ann", Permissions: read, RequirePassword: true, Priority: 2})
-			w.rule(access.Rule{Pattern: p + "/**", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 1})
+		requirePassword := func(p string) string {
+			id := w.addRule(access.Rule{Pattern: p + "/**", Effect: access.Allow, UserID: "ann", Permissions: read, RequirePassword: true, Priority: 2})
+			w.addRule(access.Rule{Pattern: p + "/**", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 1})
 			return id
 		}
 		for _, p := range []string{"/home/ann/one", "/home/ann/one/sub", "/home/ann/two", "/home/ann/free"} {
-			w.folder(w.ann, p)
+			w.createFolder(w.ann, p)
 		}
-		w.file(w.ann, "/home/ann/one/f", "f")
-		w.file(w.ann, "/home/ann/one/g", "g")
-		one := asks("/home/ann/one")
-		asks("/home/ann/two")
+		w.mustUpload(w.ann, "/home/ann/one/f", "f")
+		w.mustUpload(w.ann, "/home/ann/one/g", "g")
+		one := requirePassword("/home/ann/one")
+		requirePassword("/home/ann/two")
 		key := w.ann
 		// it may not read: what it moved its owner, or a key of the owner's that reads, would find elsewhere
-		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Write | access.Update | access.Delete), Root: path("/")}
+		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Write | access.Update | access.Delete), Root: mustParsePath("/")}
 		withCookie := key
-		withCookie.Unlocked = w.given(one)
+		withCookie.Unlocked = w.passwordsGiven(one)
 		for what, who := range map[string]access.Actor{"ann": w.ann, "a key": key, "a key with the cookie": withCookie} {
 			for _, to := range []string{"/home/ann/free/f", "/home/ann/two/f"} {
-				w.wantFault(what+", to "+to, w.take(who, "/home/ann/one/f", to, false), fault.PasswordRequired)
+				w.wantFault(what+", to "+to, w.moveTo(who, "/home/ann/one/f", to, false), fault.PasswordRequired)
 			}
-			w.must(w.take(who, "/home/ann/one/f", "/home/ann/one/sub/f", false))
-			w.must(w.take(who, "/home/ann/one/sub/f", "/home/ann/one/f", false))
+			w.must(w.moveTo(who, "/home/ann/one/f", "/home/ann/one/sub/f", false))
+			w.must(w.moveTo(who, "/home/ann/one/sub/f", "/home/ann/one/f", false))
 		}
 		with := w.ann
-		with.Unlocked = w.given(one)
-		w.must(w.take(with, "/home/ann/one/f", "/home/ann/free/f", false))
-		w.must(w.take(w.admin, "/home/ann/one/g", "/home/ann/free/g", false)) // whom no rule asks
+		with.Unlocked = w.passwordsGiven(one)
+		w.must(w.moveTo(with, "/home/ann/one/f", "/home/ann/free/f", false))
+		w.must(w.moveTo(w.admin, "/home/ann/one/g", "/home/ann/free/g", false)) // whom no rule asks
 
 		// nor out of a plain deny to where a password would let them see it
-		w.rule(access.Rule{Pattern: "/home/ann/free/**", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 5})
-		w.wantFault("out of a deny", w.take(w.ann, "/home/ann/free/f", "/home/ann/two/f", false), fault.Forbidden)
+		w.addRule(access.Rule{Pattern: "/home/ann/free/**", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 5})
+		w.wantFault("out of a deny", w.moveTo(w.ann, "/home/ann/free/f", "/home/ann/two/f", false), fault.Forbidden)
 	})
 }

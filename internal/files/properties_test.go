@@ -14,14 +14,14 @@ import (
 	"larder/internal/vpath"
 )
 
-// set sets a property of an entry of ann's.
-func (h *house) set(id, name, value string) {
+// setProperty sets a property of an entry of ann's.
+func (h *fixture) setProperty(id, name, value string) {
 	h.t.Helper()
 	h.must(h.tree.SetProperties(h.t.Context(), h.ann, id, []files.PropertyChange{{Property: files.Property{Namespace: "urn:n", Name: name, Value: value}}}))
 }
 
-// properties returns those of an entry as `name=value`.
-func (h *house) properties(id string) (list []string) {
+// listProperties returns those of an entry as `name=value`.
+func (h *fixture) listProperties(id string) (list []string) {
 	h.t.Helper()
 	found, err := h.tree.Properties(h.t.Context(), []string{id})
 	h.must(err)
@@ -31,17 +31,17 @@ func (h *house) properties(id string) (list []string) {
 	return list
 }
 
-func (h *house) wantProperties(what, id string, want ...string) {
+func (h *fixture) wantProperties(what, id string, want ...string) {
 	h.t.Helper()
-	if got := h.properties(id); !slices.Equal(got, want) {
+	if got := h.listProperties(id); !slices.Equal(got, want) {
 		h.t.Errorf("%s: properties %q, want %q", what, got, want)
 	}
 }
 
 // Properties are set, replaced and removed in the order given, all of it or nothing (RFC 4918, section 9.2), and told in the order of their names.
 func TestProperties(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
-		f := h.file(h.ann, "/home/ann/f", "x")
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		f := h.mustUpload(h.ann, "/home/ann/f", "x")
 		set := func(namespace, name, lang, value string) files.PropertyChange {
 			return files.PropertyChange{Property: files.Property{Namespace: namespace, Name: name, Lang: lang, Value: value}}
 		}
@@ -77,10 +77,10 @@ func TestProperties(t *testing.T) {
 		want("after what was refused", all...)
 		h.wantFault("another's", change(h.bob, set("", "b", "", "")), fault.Forbidden)
 		h.wantFault("nothing's", h.tree.SetProperties(t.Context(), h.ann, "absent", nil), fault.NotFound)
-		reads := by(h.ann, "one")
+		reads := viaKey(h.ann, "one")
 		reads.Key.Permissions = access.Set(access.Read)
 		h.wantFault("by a key that may only read", change(reads, set("", "b", "", "")), fault.Forbidden)
-		h.protect(f.ID)
+		h.protectEntry(f.ID)
 		if err := change(h.bob, set("", "b", "", "")); err == nil {
 			t.Error("set on what has a password")
 		}
@@ -90,9 +90,9 @@ func TestProperties(t *testing.T) {
 
 // An entry has so many properties, of so many bytes, and no more, however many come at once.
 func TestPropertiesAreBounded(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
-		dir := h.folder(h.ann, "/home/ann/dir")
-		f := h.file(h.ann, "/home/ann/dir/f", "x")
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		dir := h.createFolder(h.ann, "/home/ann/dir")
+		f := h.mustUpload(h.ann, "/home/ann/dir/f", "x")
 		change := func(id string, c ...files.PropertyChange) error {
 			return h.tree.SetProperties(t.Context(), h.ann, id, c)
 		}
@@ -111,7 +111,7 @@ func TestPropertiesAreBounded(t *testing.T) {
 		h.must(change(f.ID, named(100)))
 		h.must(change(dir.ID, named(0))) // each by itself
 
-		g := h.file(h.ann, "/home/ann/dir/g", "x")
+		g := h.mustUpload(h.ann, "/home/ann/dir/g", "x")
 		full := files.Property{Namespace: "four", Name: "éx", Lang: "en", Value: strings.Repeat("x", 65536-4-3-2)}
 		h.must(change(g.ID, files.PropertyChange{Property: full}))
 		more := full
@@ -122,7 +122,7 @@ func TestPropertiesAreBounded(t *testing.T) {
 			t.Errorf("afterwards there are %d, %v", len(got[g.ID]), err)
 		}
 		for round := range 10 {
-			e := h.file(h.ann, fmt.Sprintf("/home/ann/dir/e%d", round), "x")
+			e := h.mustUpload(h.ann, fmt.Sprintf("/home/ann/dir/e%d", round), "x")
 			var some sync.WaitGroup
 			for i := range 4 {
 				some.Go(func() {
@@ -136,7 +136,7 @@ func TestPropertiesAreBounded(t *testing.T) {
 				})
 			}
 			some.Wait()
-			if n := len(h.properties(e.ID)); n != 80 {
+			if n := len(h.listProperties(e.ID)); n != 80 {
 				t.Errorf("round %d: %d properties of four times forty", round, n)
 			}
 		}
@@ -145,9 +145,9 @@ func TestPropertiesAreBounded(t *testing.T) {
 
 // Properties are never left behind by what is deleted at the same time.
 func TestPropertiesAgainstDelete(t *testing.T) {
-	eachHouse(t, func(t *testing.T, h *house) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for i := range 50 {
-			f := h.file(h.ann, fmt.Sprintf("/home/ann/f%d", i), "x")
+			f := h.mustUpload(h.ann, fmt.Sprintf("/home/ann/f%d", i), "x")
 			var both sync.WaitGroup
 			both.Go(func() {
 				err := h.tree.SetProperties(t.Context(), h.ann, f.ID, []files.PropertyChange{{Property: files.Property{Name: "n"}}})
@@ -162,7 +162,7 @@ func TestPropertiesAgainstDelete(t *testing.T) {
 			})
 			both.Wait()
 		}
-		if n := h.count("properties"); n != 0 {
+		if n := h.countRows("properties"); n != 0 {
 			t.Errorf("%d properties of nothing", n)
 		}
 	})
@@ -170,97 +170,97 @@ func TestPropertiesAgainstDelete(t *testing.T) {
 
 // Properties go where their entry goes (RFC 4918, section 9.9.1), a copy has its own (section 9.8.2), new content changes none, and nothing is left of
 // those of what was deleted.
-func TestPropertiesGoAlong(t *testing.T) {
-	eachSize(t, func(t *testing.T, w *depot, _ bool) {
-		w.stock("/home/ann/box", map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4", "sub/deep/e": "5"})
+func TestPropertiesFollowTheirEntry(t *testing.T) {
+	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
+		w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4", "sub/deep/e": "5"})
 		all := []string{"", "/a", "/sub", "/sub/c", "/sub/deep", "/sub/deep/e"}
 		for _, p := range all {
-			w.set(w.idAt("/home/ann/box"+p), "at", p)
-			w.set(w.idAt("/home/ann/box"+p), "and", "too")
+			w.setProperty(w.idAtPath("/home/ann/box"+p), "at", p)
+			w.setProperty(w.idAtPath("/home/ann/box"+p), "and", "too")
 		}
 		there := func(what, folder string) {
 			t.Helper()
 			for _, p := range all {
-				w.wantProperties(what+p, w.idAt(folder+p), "and=too", "at="+p)
+				w.wantProperties(what+p, w.idAtPath(folder+p), "and=too", "at="+p)
 			}
-			w.wantProperties(what, w.idAt(folder+"/b"))
+			w.wantProperties(what, w.idAtPath(folder+"/b"))
 		}
-		w.copied(w.ann, w.idAt("/home/ann/box"), "/home/ann", "copy")
+		w.mustCopy(w.ann, w.idAtPath("/home/ann/box"), "/home/ann", "copy")
 		there("copied", "/home/ann/copy")
 		there("the original", "/home/ann/box")
-		w.copied(w.ann, w.idAt("/home/ann/box"), "/vault", "copy")
+		w.mustCopy(w.ann, w.idAtPath("/home/ann/box"), "/vault", "copy")
 		there("copied to another provider", "/vault/copy")
-		if n := w.count("properties"); n != 36 {
+		if n := w.countRows("properties"); n != 36 {
 			t.Errorf("%d properties, want three times twelve", n)
 		}
-		w.set(w.idAt("/home/ann/copy/a"), "at", "the copy's")
-		w.wantProperties("the original", w.idAt("/home/ann/box/a"), "and=too", "at=/a")
-		w.set(w.idAt("/home/ann/copy/a"), "at", "/a")
+		w.setProperty(w.idAtPath("/home/ann/copy/a"), "at", "the copy's")
+		w.wantProperties("the original", w.idAtPath("/home/ann/box/a"), "and=too", "at=/a")
+		w.setProperty(w.idAtPath("/home/ann/copy/a"), "at", "/a")
 
 		name := vpath.Name("moved")
-		_, err := w.tree.Move(t.Context(), w.ann, w.idAt("/home/ann/box"), path("/home/ann/copy"), &name)
+		_, err := w.tree.Move(t.Context(), w.ann, w.idAtPath("/home/ann/box"), mustParsePath("/home/ann/copy"), &name)
 		w.must(err)
 		there("moved", "/home/ann/copy/moved")
-		_, err = w.tree.Rename(t.Context(), w.ann, w.idAt("/home/ann/copy"), "outer")
+		_, err = w.tree.Rename(t.Context(), w.ann, w.idAtPath("/home/ann/copy"), "outer")
 		w.must(err)
 		there("below what was renamed", "/home/ann/outer/moved")
-		_, err = w.tree.Move(t.Context(), w.ann, w.idAt("/home/ann/outer"), path("/vault"), nil)
+		_, err = w.tree.Move(t.Context(), w.ann, w.idAtPath("/home/ann/outer"), mustParsePath("/vault"), nil)
 		w.must(err)
-		w.work()
+		w.runJobs()
 		there("below what was moved to another provider", "/vault/outer/moved")
 		there("moved to another provider", "/vault/outer")
-		_, err = w.put(w.ann, "/vault/outer/a", "new content", files.Replace)
+		_, err = w.upload(w.ann, "/vault/outer/a", "new content", files.Replace)
 		w.must(err)
 		there("with new content", "/vault/outer")
 
-		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAt("/vault/copy/a"))
+		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAtPath("/vault/copy/a"))
 		w.must(err)
-		if n := w.count("properties"); n != 34 {
+		if n := w.countRows("properties"); n != 34 {
 			t.Errorf("%d properties after a file was deleted, want 34", n)
 		}
-		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAt("/vault/copy/sub"))
+		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAtPath("/vault/copy/sub"))
 		w.must(err)
 		w.collect()
-		if n := w.count("properties"); n != 26 {
+		if n := w.countRows("properties"); n != 26 {
 			t.Errorf("%d properties after a folder was deleted, want 26", n)
 		}
 		for _, p := range []string{"/vault/copy", "/vault/outer"} {
-			_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAt(p))
+			_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAtPath(p))
 			w.must(err)
 		}
 		w.collect()
-		if n := w.count("properties"); n != 0 {
+		if n := w.countRows("properties"); n != 0 {
 			t.Errorf("%d properties of what was deleted", n)
 		}
-		w.accounted()
+		w.checkAccounting()
 	})
 }
 
 // Nothing is left of the properties of a copy that failed, nor of those in a folder that is taken away in pieces.
-func TestPropertiesOfWhatNeverCame(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		w.stock("/home/ann/box", some())
+func TestPropertiesOfFailedCopyAreDeleted(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		w.uploadTree("/home/ann/box", sampleFiles())
 		for _, p := range []string{"/home/ann/box", "/home/ann/box/a.txt", "/home/ann/box/sub", "/home/ann/box/sub/c"} {
-			w.set(w.idAt(p), "n", "v")
+			w.setProperty(w.idAtPath(p), "n", "v")
 		}
 		w.tree.SetBatch(2)
-		to := w.folder(w.ann, "/home/ann/to")
-		j, err := w.copy(w.ann, w.idAt("/home/ann/box"), "/home/ann/to")
+		to := w.createFolder(w.ann, "/home/ann/to")
+		j, err := w.requestCopy(w.ann, w.idAtPath("/home/ann/box"), "/home/ann/to")
 		w.must(err)
-		w.before(4, func() {
+		w.runBeforeTransaction(4, func() {
 			_, _, err := w.tree.Delete(t.Context(), w.ann, to.ID)
 			w.must(err)
-			if n := w.count("properties"); n <= 4 {
+			if n := w.countRows("properties"); n <= 4 {
 				t.Errorf("%d properties with what was copied so far", n)
 			}
 		})
-		w.ended(j.ID, "target folder")
-		w.nothingStaged()
+		w.checkJobEnded(j.ID, "target folder")
+		w.checkNothingStaged()
 		w.collect()
-		if n := w.count("properties"); n != 4 {
+		if n := w.countRows("properties"); n != 4 {
 			t.Errorf("%d properties, want those of the original", n)
 		}
-		big := w.folder(w.ann, "/home/ann/big")
+		big := w.createFolder(w.ann, "/home/ann/big")
 		w.write(func(tx *db.Tx) error {
 			_, err := tx.Exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ('o', 'local', 'ab/o', 1, '', 1100, 0)")
 			for i := 0; i < 1100 && err == nil; i++ {
@@ -277,7 +277,7 @@ func TestPropertiesOfWhatNeverCame(t *testing.T) {
 		_, _, err = w.tree.Delete(t.Context(), w.ann, big.ID)
 		w.must(err)
 		w.collect()
-		if n := w.count("properties"); n != 4 {
+		if n := w.countRows("properties"); n != 4 {
 			t.Errorf("%d properties, want those of the original", n)
 		}
 	})

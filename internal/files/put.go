@@ -149,7 +149,7 @@ func (w *put) touched(n *node, there *row) []level {
 	return n.trail
 }
 
-// folders makes what is missing below n, and moves n down to the last of it.
+// countFolders makes what is missing below n, and moves n down to the last of it.
 func (w *put) folders(n *node) error {
 	for len(n.missing) > 0 {
 		name := n.missing[0]

@@ -15,30 +15,30 @@ import (
 	"larder/internal/vpath"
 )
 
-func TestPutSettlesConflicts(t *testing.T) {
+func TestPutResolvesNameConflicts(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		first := h.file(h.ann, "/home/ann/cat.jpg", "one")
+		h := newFixture(t, d)
+		first := h.mustUpload(h.ann, "/home/ann/cat.jpg", "one")
 		link, err := h.tree.Link(t.Context(), h.ann, first.ID)
 		h.must(err)
 
-		second, err := h.put(h.ann, "/home/ann/cat.jpg", "two", files.RenameNew)
+		second, err := h.upload(h.ann, "/home/ann/cat.jpg", "two", files.RenameNew)
 		h.must(err)
-		third, err := h.put(h.ann, "/home/ann/cat.jpg", "three", files.RenameNew)
+		third, err := h.upload(h.ann, "/home/ann/cat.jpg", "three", files.RenameNew)
 		h.must(err)
 		if second.Name != "cat (1).jpg" || third.Name != "cat (2).jpg" {
 			t.Errorf("renamed to %q and %q", second.Name, third.Name)
 		}
-		_, err = h.put(h.ann, "/home/ann/cat.jpg", "x", files.Fail)
+		_, err = h.upload(h.ann, "/home/ann/cat.jpg", "x", files.Fail)
 		h.wantFault("fail", err, fault.AlreadyExists)
 
 		before, err := h.tree.ByID(t.Context(), h.ann, first.ID)
 		h.must(err)
-		replaced, err := h.put(h.ann, "/home/ann/cat.jpg", "replaced", files.Replace)
+		replaced, err := h.upload(h.ann, "/home/ann/cat.jpg", "replaced", files.Replace)
 		h.must(err)
 		after, err := h.tree.ByID(t.Context(), h.ann, first.ID)
 		h.must(err)
-		if replaced.ID != first.ID || replaced.OwnerID != "ann" || replaced.Size != 8 || h.bytes(after) != "replaced" {
+		if replaced.ID != first.ID || replaced.OwnerID != "ann" || replaced.Size != 8 || h.readContent(after) != "replaced" {
 			t.Errorf("replaced: %+v", replaced)
 		}
 		if before.ETag == after.ETag || !strings.HasPrefix(after.ETag, `"`) {
@@ -47,17 +47,17 @@ func TestPutSettlesConflicts(t *testing.T) {
 		if first.ETag != before.ETag || replaced.ETag != after.ETag {
 			t.Errorf("who put it was told the ETags %s and %s, want %s and %s", first.ETag, replaced.ETag, before.ETag, after.ETag)
 		}
-		if c, err := h.tree.ByLink(t.Context(), link.ID); err != nil || h.bytes(c) != "replaced" {
+		if c, err := h.tree.ByLink(t.Context(), link.ID); err != nil || h.readContent(c) != "replaced" {
 			t.Errorf("the link after a replacement: %v", err)
 		}
-		if bytes, count := h.used("ann"); bytes != 8+3+5 || count != 3 {
+		if bytes, count := h.usage("ann"); bytes != 8+3+5 || count != 3 {
 			t.Errorf("charged %d bytes and %d files, want 16 and 3", bytes, count)
 		}
 
-		h.folder(h.ann, "/home/ann/dir")
-		_, err = h.put(h.ann, "/home/ann/dir", "x", files.Replace)
+		h.createFolder(h.ann, "/home/ann/dir")
+		_, err = h.upload(h.ann, "/home/ann/dir", "x", files.Replace)
 		h.wantFault("replace a folder", err, fault.AlreadyExists)
-		beside, err := h.put(h.ann, "/home/ann/dir", "x", files.RenameNew)
+		beside, err := h.upload(h.ann, "/home/ann/dir", "x", files.RenameNew)
 		h.must(err)
 		if beside.Name != "dir (1)" {
 			t.Errorf("beside a folder: %q", beside.Name)
@@ -65,9 +65,9 @@ func TestPutSettlesConflicts(t *testing.T) {
 	})
 }
 
-func TestNumberedNamesStayNames(t *testing.T) {
+func TestNumberedNamesStayValid(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		long := strings.Repeat("漢", 251)
 		for name, want := range map[string]string{
 			".profile":       ".profile (1)",
@@ -78,8 +78,8 @@ func TestNumberedNamesStayNames(t *testing.T) {
 			"e\u0301te.jpg":  "\u00e9te (1).jpg",
 			"ends with a .x": "ends with a (1).x",
 		} {
-			h.file(h.ann, "/home/ann/"+name, "1")
-			e, err := h.put(h.ann, "/home/ann/"+name, "2", files.RenameNew)
+			h.mustUpload(h.ann, "/home/ann/"+name, "1")
+			e, err := h.upload(h.ann, "/home/ann/"+name, "2", files.RenameNew)
 			h.must(err)
 			if e.Name != want {
 				t.Errorf("beside %q: %q, want %q", name, e.Name, want)
@@ -90,19 +90,19 @@ func TestNumberedNamesStayNames(t *testing.T) {
 
 func TestManyFilesOfOneName(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var got []string
 		stored := make([]files.Stored, 40)
 		for i := range stored {
-			stored[i] = h.store("x")
+			stored[i] = h.storeContent("x")
 		}
-		place, err := h.tree.Place(t.Context(), h.ann, path("/home/ann/new/er"), "image.png", files.RenameNew)
+		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann/new/er"), "image.png", files.RenameNew)
 		h.must(err)
 		for _, s := range stored {
 			wg.Go(func() {
-				e, err := h.commit(h.ann, place, s)
+				e, err := h.putEntry(h.ann, place, s)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -116,25 +116,25 @@ func TestManyFilesOfOneName(t *testing.T) {
 		if got = slices.Compact(got); len(got) != 40 {
 			t.Errorf("%d names for 40 files: %q", len(got), got)
 		}
-		if _, count := h.used("ann"); count != 40 {
+		if _, count := h.usage("ann"); count != 40 {
 			t.Errorf("%d files charged", count)
 		}
-		if got := h.list(h.ann, "/home/ann/new"); !slices.Equal(got, []string{"er/"}) {
+		if got := h.listFolder(h.ann, "/home/ann/new"); !slices.Equal(got, []string{"er/"}) {
 			t.Errorf("folders made: %q", got)
 		}
 	})
 }
 
 // The folder that an upload began in is kept by its id.
-func TestPutFollowsItsFolder(t *testing.T) {
+func TestPutFollowsRenamedFolder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		dir := h.folder(h.ann, "/home/ann/a")
-		place, err := h.tree.Place(t.Context(), h.ann, path("/home/ann/a/b"), "f.txt", files.RenameNew)
+		h := newFixture(t, d)
+		dir := h.createFolder(h.ann, "/home/ann/a")
+		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann/a/b"), "f.txt", files.RenameNew)
 		h.must(err)
 		_, err = h.tree.Rename(t.Context(), h.ann, dir.ID, "renamed")
 		h.must(err)
-		e, err := h.commit(h.ann, place, h.store("x"))
+		e, err := h.putEntry(h.ann, place, h.storeContent("x"))
 		h.must(err)
 		if e.Path().String() != "/home/ann/renamed/b/f.txt" {
 			t.Errorf("the file lies at %s", e.Path())
@@ -142,49 +142,49 @@ func TestPutFollowsItsFolder(t *testing.T) {
 
 		_, _, err = h.tree.Delete(t.Context(), h.ann, dir.ID)
 		h.must(err)
-		_, err = h.commit(h.ann, place, h.store("x"))
+		_, err = h.putEntry(h.ann, place, h.storeContent("x"))
 		h.wantFault("the folder is gone", err, fault.Conflict)
-		if bytes, count := h.used("ann"); bytes != 0 || count != 0 {
+		if bytes, count := h.usage("ann"); bytes != 0 || count != 0 {
 			t.Errorf("charged %d bytes and %d files for what is gone", bytes, count)
 		}
 
 		// Abuse case C31: judged again when it is put.
-		place, err = h.tree.Place(t.Context(), h.bob, path("/uploads"), "f.txt", files.RenameNew)
+		place, err = h.tree.Place(t.Context(), h.bob, mustParsePath("/uploads"), "f.txt", files.RenameNew)
 		h.must(err)
-		h.rule(access.Rule{Pattern: "/uploads/**", Effect: access.Deny, UserID: "bob", Permissions: access.Set(access.Write)})
-		_, err = h.commit(h.bob, place, h.store("x"))
+		h.addRule(access.Rule{Pattern: "/uploads/**", Effect: access.Deny, UserID: "bob", Permissions: access.Set(access.Write)})
+		_, err = h.putEntry(h.bob, place, h.storeContent("x"))
 		h.wantFault("no longer permitted", err, fault.Forbidden)
 	})
 }
 
 func TestPlaceRefuses(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
-		h.file(h.ann, "/home/ann/file", "x")
-		deep := path("/home/ann" + strings.Repeat("/d", 62))
+		h := newFixture(t, d)
+		h.mustUpload(h.ann, "/home/ann/file", "x")
+		deep := mustParsePath("/home/ann" + strings.Repeat("/d", 62))
 		for _, c := range []struct {
 			who  access.Actor
 			dir  vpath.Path
 			name vpath.Name
 			kind fault.Kind
 		}{
-			{h.bob, path("/home/ann"), "x", fault.Forbidden},
-			{h.bob, path("/home/ann/absent"), "x", fault.Forbidden},
-			{h.bob, path("/home/ann/file"), "x", fault.Forbidden},
-			{h.ann, path("/home/ann/file"), "x", fault.NotFound},
-			{h.ann, path("/home/ann/file/deeper"), "x", fault.NotFound},
+			{h.bob, mustParsePath("/home/ann"), "x", fault.Forbidden},
+			{h.bob, mustParsePath("/home/ann/absent"), "x", fault.Forbidden},
+			{h.bob, mustParsePath("/home/ann/file"), "x", fault.Forbidden},
+			{h.ann, mustParsePath("/home/ann/file"), "x", fault.NotFound},
+			{h.ann, mustParsePath("/home/ann/file/deeper"), "x", fault.NotFound},
 			{h.admin, vpath.Root, "Robots.TXT", fault.Invalid},
-			{h.admin, path("/API"), "x", fault.Invalid},
+			{h.admin, mustParsePath("/API"), "x", fault.Invalid},
 			{h.ann, deep, "x", fault.Invalid},
-			{h.visitor, path("/public"), "x", fault.Unauthorized},
+			{h.visitor, mustParsePath("/public"), "x", fault.Unauthorized},
 		} {
 			_, err := h.tree.Place(t.Context(), c.who, c.dir, c.name, files.RenameNew)
 			h.wantFault(c.who.UserID+" puts into "+c.dir.String(), err, c.kind)
 		}
-		if _, err := h.put(h.ann, deep.Parent().String()+"/x", "deep", files.Fail); err != nil {
+		if _, err := h.upload(h.ann, deep.Parent().String()+"/x", "deep", files.Fail); err != nil {
 			t.Errorf("64 levels: %v", err)
 		}
-		if got, err := h.read(h.ann, deep.Parent().String()+"/x"); got != "deep" || err != nil {
+		if got, err := h.readPath(h.ann, deep.Parent().String()+"/x"); got != "deep" || err != nil {
 			t.Errorf("64 levels down: %q, %v", got, err)
 		}
 	})
@@ -192,28 +192,28 @@ func TestPlaceRefuses(t *testing.T) {
 
 func TestPutChargesTheQuota(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newHouse(t, d)
+		h := newFixture(t, d)
 		most, count := int64(10), int64(2)
 		h.write(func(tx *db.Tx) error { return quota.SetLimits(tx, "ann", &most, &count) })
-		h.file(h.ann, "/home/ann/a", "12345678")
-		_, err := h.put(h.ann, "/home/ann/b", "123", files.Fail)
+		h.mustUpload(h.ann, "/home/ann/a", "12345678")
+		_, err := h.upload(h.ann, "/home/ann/b", "123", files.Fail)
 		h.wantFault("too many bytes", err, fault.QuotaExceeded)
-		h.file(h.ann, "/home/ann/b", "12")
-		_, err = h.put(h.ann, "/home/ann/c", "", files.Fail)
+		h.mustUpload(h.ann, "/home/ann/b", "12")
+		_, err = h.upload(h.ann, "/home/ann/c", "", files.Fail)
 		h.wantFault("too many files", err, fault.QuotaExceeded)
-		if _, err := h.put(h.ann, "/home/ann/a", "1234", files.Replace); err != nil {
+		if _, err := h.upload(h.ann, "/home/ann/a", "1234", files.Replace); err != nil {
 			t.Errorf("a smaller replacement: %v", err)
 		}
 		// Somebody else's replacement is charged to the owner.
-		h.rule(access.Rule{Pattern: "/home/ann/a", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Update)})
-		_, err = h.put(h.bob, "/home/ann/a", "123456789", files.Replace)
+		h.addRule(access.Rule{Pattern: "/home/ann/a", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Update)})
+		_, err = h.upload(h.bob, "/home/ann/a", "123456789", files.Replace)
 		h.wantFault("over the owner's quota", err, fault.QuotaExceeded)
-		e, err := h.put(h.bob, "/home/ann/a", "12345678", files.Replace)
+		e, err := h.upload(h.bob, "/home/ann/a", "12345678", files.Replace)
 		h.must(err)
-		if bytes, count := h.used("ann"); bytes != 10 || count != 2 || e.OwnerID != "ann" {
+		if bytes, count := h.usage("ann"); bytes != 10 || count != 2 || e.OwnerID != "ann" {
 			t.Errorf("%d bytes and %d files, owner %s", bytes, count, e.OwnerID)
 		}
-		if bytes, count := h.used("bob"); bytes != 0 || count != 0 {
+		if bytes, count := h.usage("bob"); bytes != 0 || count != 0 {
 			t.Errorf("bob pays for %d bytes and %d files", bytes, count)
 		}
 	})

@@ -14,48 +14,48 @@ import (
 	"larder/internal/vpath"
 )
 
-// over is a way to put something over what is there.
-type over struct {
-	moves   bool
+// overwrite is a way to put something over what is there.
+type overwrite struct {
+	move    bool
 	shallow bool
 }
 
-func (o over) String() string { return map[bool]string{true: "move", false: "copy"}[o.moves] }
+func (o overwrite) String() string { return map[bool]string{true: "move", false: "copy"}[o.move] }
 
-// do asks for it, and runs what jobs there are.
-func (o over) do(w *depot, a access.Actor, from, to string) error {
+// run asks for it, and runs what jobs there are.
+func (o overwrite) run(w *storesFixture, a access.Actor, from, to string) error {
 	w.t.Helper()
-	_, err := o.ask(w, a, from, to)
-	w.work()
+	_, err := o.request(w, a, from, to)
+	w.runJobs()
 	return err
 }
 
-func (o over) ask(w *depot, a access.Actor, from, to string) (job.Job, error) {
+func (o overwrite) request(w *storesFixture, a access.Actor, from, to string) (job.Job, error) {
 	w.t.Helper()
-	id, target, name := w.idAt(from), path(to).Parent(), path(to).Base()
-	if o.moves {
+	id, target, name := w.idAtPath(from), mustParsePath(to).Parent(), mustParsePath(to).Base()
+	if o.move {
 		return w.tree.MoveOver(w.t.Context(), a, id, target, name, files.Manner{Over: true})
 	}
 	return w.tree.CopyOver(w.t.Context(), a, id, target, name, files.Manner{Over: true, Shallow: o.shallow})
 }
 
-// eachOver runs a test with moves and with copies.
-func eachOver(t *testing.T, test func(t *testing.T, w *depot, how over)) {
+// eachOverwrite runs a test with moves and with copies.
+func eachOverwrite(t *testing.T, test func(t *testing.T, w *storesFixture, how overwrite)) {
 	t.Helper()
-	for _, how := range []over{{moves: true}, {}} {
-		t.Run(how.String(), func(t *testing.T) { eachDepot(t, func(t *testing.T, w *depot) { test(t, w, how) }) })
+	for _, how := range []overwrite{{move: true}, {}} {
+		t.Run(how.String(), func(t *testing.T) { eachStoresFixture(t, func(t *testing.T, w *storesFixture) { test(t, w, how) }) })
 	}
 }
 
-// team lets every account do everything in a folder of the administrator's.
-func (w *depot) team(p string) {
+// allowAllUsers lets every account do everything in a folder of the administrator's.
+func (w *storesFixture) allowAllUsers(p string) {
 	w.t.Helper()
-	w.rule(access.Rule{Pattern: p + "/**", Effect: access.Allow, Role: access.User})
-	w.folder(w.admin, p)
+	w.addRule(access.Rule{Pattern: p + "/**", Effect: access.Allow, Role: access.User})
+	w.createFolder(w.admin, p)
 }
 
-// password sets a password on an entry.
-func (w *depot) password(id, password string) {
+// setPassword sets a password on an entry.
+func (w *storesFixture) setPassword(id, password string) {
 	w.t.Helper()
 	w.write(func(tx *db.Tx) error {
 		_, err := tx.Exec("UPDATE entries SET password_hash = 'hash of ' || CAST($1 AS TEXT), password_id = $1 WHERE id = $2", password, id)
@@ -63,7 +63,7 @@ func (w *depot) password(id, password string) {
 	})
 }
 
-func (w *depot) passwordOf(id string) (password string) {
+func (w *storesFixture) passwordOf(id string) (password string) {
 	w.t.Helper()
 	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COALESCE(password_id, '') || COALESCE(' ' || password_hash, '') FROM entries WHERE id = $1", id).Scan(&password))
 	return password
@@ -71,155 +71,155 @@ func (w *depot) passwordOf(id string) (password string) {
 
 // A file over a file gives its content and its properties to what is there, which stays the same entry, whoever owns it.
 func TestFileOverFile(t *testing.T) {
-	eachOver(t, func(t *testing.T, w *depot, how over) {
-		w.team("/team")
-		there, source := w.file(w.bob, "/team/there", "123"), w.file(w.ann, "/team/source", "12345678")
+	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
+		w.allowAllUsers("/team")
+		there, source := w.mustUpload(w.bob, "/team/there", "123"), w.mustUpload(w.ann, "/team/source", "12345678")
 		link, err := w.tree.Link(t.Context(), w.bob, there.ID)
 		w.must(err)
 		old, err := w.tree.Link(t.Context(), w.ann, source.ID)
 		w.must(err)
 		was, err := w.tree.ByID(t.Context(), w.ann, source.ID)
 		w.must(err)
-		w.set(source.ID, "of", "the source")
-		w.set(there.ID, "of", "what is there")
-		w.set(there.ID, "goes", "away")
+		w.setProperty(source.ID, "of", "the source")
+		w.setProperty(there.ID, "of", "what is there")
+		w.setProperty(there.ID, "goes", "away")
 		var key string
 		w.must(w.db.Read(t.Context()).QueryRow("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", there.ID).Scan(&key))
-		w.pass(1000)
-		w.must(how.do(w, w.ann, "/team/source", "/team/there"))
+		w.advance(1000)
+		w.must(how.run(w, w.ann, "/team/source", "/team/there"))
 		c, err := w.tree.ByID(t.Context(), w.bob, there.ID)
 		w.must(err)
-		if e := w.at("/team/there"); e.ID != there.ID || e.OwnerID != "bob" || e.Size != 8 || e.CreatedAt != there.CreatedAt || e.UpdatedAt != w.clock().UnixMilli() || c.ETag != was.ETag {
+		if e := w.entryAtPath("/team/there"); e.ID != there.ID || e.OwnerID != "bob" || e.Size != 8 || e.CreatedAt != there.CreatedAt || e.UpdatedAt != w.clock().UnixMilli() || c.ETag != was.ETag {
 			t.Errorf("there lies %+v with the ETag %s, want that of %+v with %s", e, c.ETag, there, was.ETag)
 		}
 		byLink, err := w.tree.ByLink(t.Context(), link.ID)
 		w.must(err)
-		if got := w.bytes(byLink); got != "12345678" || w.bytes(c) != got {
+		if got := w.readContent(byLink); got != "12345678" || w.readContent(c) != got {
 			t.Errorf("by the link there is %q", got)
 		}
 		w.wantProperties("what is there", there.ID, "of=the source")
-		w.holds("bob pays", "bob", 8, 1, 0, 0)
-		if how.moves {
-			w.lie("/team", "there=12345678")
+		w.checkUsage("bob pays", "bob", 8, 1, 0, 0)
+		if how.move {
+			w.checkContents("/team", "there=12345678")
 			_, err = w.tree.ByLink(t.Context(), old.ID)
 			w.wantFault("the link of what is gone", err, fault.NotFound)
-			w.holds("ann has nothing", "ann", 0, 0, 0, 0)
-			if n := w.count("properties"); n != 1 {
+			w.checkUsage("ann has nothing", "ann", 0, 0, 0, 0)
+			if n := w.countRows("properties"); n != 1 {
 				t.Errorf("%d properties, want 1", n)
 			}
 		} else {
-			w.lie("/team", "there=12345678", "source=12345678")
+			w.checkContents("/team", "there=12345678", "source=12345678")
 			w.wantProperties("the source", source.ID, "of=the source")
-			w.holds("ann has what she had", "ann", 8, 1, 0, 0)
+			w.checkUsage("ann has what she had", "ann", 8, 1, 0, 0)
 			if _, err = w.tree.ByLink(t.Context(), old.ID); err != nil {
 				t.Errorf("the source's link: %v", err)
 			}
 		}
 		var garbage int
 		w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE key = $1 AND after = $2", key, w.clock().Add(grace).UnixMilli()).Scan(&garbage))
-		if objects := w.count("objects"); objects != 1 || garbage != 1 {
+		if objects := w.countRows("objects"); objects != 1 || garbage != 1 {
 			t.Errorf("%d objects, and what was there is garbage %d times; want one of each", objects, garbage)
 		}
 		// Shorter, and onto what has the same content by now.
-		w.file(w.ann, "/team/short", "1")
-		w.must(how.do(w, w.ann, "/team/short", "/team/there"))
-		w.holds("given back", "bob", 1, 1, 0, 0)
-		w.copied(w.ann, w.idAt("/team/there"), "/team", "twin")
-		w.must(how.do(w, w.ann, "/team/twin", "/team/there"))
-		w.holds("the same again", "bob", 1, 1, 0, 0)
-		w.must(how.do(w, w.ann, "/team/there", "/team/new")) // where there is nothing
-		if got := w.at("/team/new"); got.OwnerID != map[bool]string{true: "bob", false: "ann"}[how.moves] {
+		w.mustUpload(w.ann, "/team/short", "1")
+		w.must(how.run(w, w.ann, "/team/short", "/team/there"))
+		w.checkUsage("given back", "bob", 1, 1, 0, 0)
+		w.mustCopy(w.ann, w.idAtPath("/team/there"), "/team", "twin")
+		w.must(how.run(w, w.ann, "/team/twin", "/team/there"))
+		w.checkUsage("the same again", "bob", 1, 1, 0, 0)
+		w.must(how.run(w, w.ann, "/team/there", "/team/new")) // where there is nothing
+		if got := w.entryAtPath("/team/new"); got.OwnerID != map[bool]string{true: "bob", false: "ann"}[how.move] {
 			t.Errorf("where nothing was lies %+v", got)
 		}
 		w.collect()
-		w.owned()
-		w.kept()
+		w.checkChargesMatchOwnership()
+		w.checkObjects()
 	})
 }
 
 // What is there pays the difference, when that fits to the byte; a byte less, and nothing is changed.
 func TestReplacingKeepsToTheQuota(t *testing.T) {
-	eachOver(t, func(t *testing.T, w *depot, how over) {
-		w.team("/team")
-		w.file(w.bob, "/team/there", "123")
-		w.file(w.ann, "/team/source", "12345678")
-		w.set(w.idAt("/team/source"), "of", "source")
-		w.limit("bob", 7, 1)
-		w.wantFault("a byte too few", how.do(w, w.ann, "/team/source", "/team/there"), fault.QuotaExceeded)
-		w.lie("/team", "source=12345678", "there=123")
-		w.holds("refused", "bob", 3, 1, 0, 0)
-		w.holds("refused", "ann", 8, 1, 0, 0)
-		w.wantProperties("refused", w.idAt("/team/source"), "of=source")
-		w.wantProperties("refused", w.idAt("/team/there"))
-		w.limit("bob", 8, 1)
-		w.limit("ann", 0, 0) // is charged with nothing
-		w.must(how.do(w, w.ann, "/team/source", "/team/there"))
+	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
+		w.allowAllUsers("/team")
+		w.mustUpload(w.bob, "/team/there", "123")
+		w.mustUpload(w.ann, "/team/source", "12345678")
+		w.setProperty(w.idAtPath("/team/source"), "of", "source")
+		w.setQuota("bob", 7, 1)
+		w.wantFault("a byte too few", how.run(w, w.ann, "/team/source", "/team/there"), fault.QuotaExceeded)
+		w.checkContents("/team", "source=12345678", "there=123")
+		w.checkUsage("refused", "bob", 3, 1, 0, 0)
+		w.checkUsage("refused", "ann", 8, 1, 0, 0)
+		w.wantProperties("refused", w.idAtPath("/team/source"), "of=source")
+		w.wantProperties("refused", w.idAtPath("/team/there"))
+		w.setQuota("bob", 8, 1)
+		w.setQuota("ann", 0, 0) // is charged with nothing
+		w.must(how.run(w, w.ann, "/team/source", "/team/there"))
 
-		w.limit("ann", -1, -1)
-		w.file(w.ann, "/home/ann/a", "12345678")
-		w.file(w.ann, "/home/ann/b", "123")
-		_, count := w.used("ann")
-		bytes, _ := w.used("ann")
+		w.setQuota("ann", -1, -1)
+		w.mustUpload(w.ann, "/home/ann/a", "12345678")
+		w.mustUpload(w.ann, "/home/ann/b", "123")
+		_, count := w.usage("ann")
+		bytes, _ := w.usage("ann")
 		most := bytes // the source goes
-		if !how.moves {
+		if !how.move {
 			most = bytes + 5
-			w.limit("ann", most-1, count)
-			w.wantFault("one's own, a byte too few", how.do(w, w.ann, "/home/ann/a", "/home/ann/b"), fault.QuotaExceeded)
+			w.setQuota("ann", most-1, count)
+			w.wantFault("one's own, a byte too few", how.run(w, w.ann, "/home/ann/a", "/home/ann/b"), fault.QuotaExceeded)
 		}
-		w.limit("ann", most, count)
-		w.must(how.do(w, w.ann, "/home/ann/a", "/home/ann/b"))
+		w.setQuota("ann", most, count)
+		w.must(how.run(w, w.ann, "/home/ann/a", "/home/ann/b"))
 
-		w.limit("ann", -1, -1) // a folder gives back what it held before what comes is charged
-		w.stock("/home/ann/old", map[string]string{"x": "1234567890", "sub/y": "12345"})
-		w.stock("/home/ann/new", map[string]string{"x": "123456789012345", "y": ""})
-		bytes, count = w.used("ann")
-		w.limit("ann", bytes, count)
-		w.must(how.do(w, w.ann, "/home/ann/new", "/home/ann/old"))
-		w.lie("/home/ann/old", "x=123456789012345", "y=")
+		w.setQuota("ann", -1, -1) // a folder gives back what it held before what comes is charged
+		w.uploadTree("/home/ann/old", map[string]string{"x": "1234567890", "sub/y": "12345"})
+		w.uploadTree("/home/ann/new", map[string]string{"x": "123456789012345", "y": ""})
+		bytes, count = w.usage("ann")
+		w.setQuota("ann", bytes, count)
+		w.must(how.run(w, w.ann, "/home/ann/new", "/home/ann/old"))
+		w.checkContents("/home/ann/old", "x=123456789012345", "y=")
 		w.collect()
-		w.owned()
-		w.kept()
+		w.checkChargesMatchOwnership()
+		w.checkObjects()
 	})
 }
 
 // Nothing opens by being put over something: what is there keeps its password, or gets the source's own.
 func TestReplacingKeepsPasswords(t *testing.T) {
-	eachOver(t, func(t *testing.T, w *depot, how over) {
-		w.team("/team")
+	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
+		w.allowAllUsers("/team")
 		with := func(ids ...string) access.Actor { a := w.ann; a.Unlocked = ids; return a }
 		for what, c := range map[string]struct{ source, there, want string }{
 			"neither": {}, "the source": {"p1", "", "p1 hash of p1"}, "what is there": {"", "p2", "p2 hash of p2"}, "both": {"p1", "p2", "p2 hash of p2"},
 		} {
-			w.file(w.ann, "/team/source", "source")
-			there := w.file(w.bob, "/team/there", "there")
+			w.mustUpload(w.ann, "/team/source", "source")
+			there := w.mustUpload(w.bob, "/team/there", "there")
 			if c.source != "" {
-				w.password(w.idAt("/team/source"), c.source)
+				w.setPassword(w.idAtPath("/team/source"), c.source)
 			}
 			if c.there != "" {
-				w.password(there.ID, c.there)
-				w.wantFault(what+", not given", how.do(w, with("p1"), "/team/source", "/team/there"), fault.PasswordRequired)
+				w.setPassword(there.ID, c.there)
+				w.wantFault(what+", not given", how.run(w, with("p1"), "/team/source", "/team/there"), fault.PasswordRequired)
 			}
-			w.must(how.do(w, with("p1", "p2"), "/team/source", "/team/there"))
+			w.must(how.run(w, with("p1", "p2"), "/team/source", "/team/there"))
 			if got := w.passwordOf(there.ID); got != c.want {
 				t.Errorf("%s: what is there has the password %q, want %q", what, got, c.want)
 			}
 			for _, e := range []string{"/team/source", "/team/there"} {
-				if s, err := w.tree.At(t.Context(), path(e)); err != nil || !s.Exists() {
+				if s, err := w.tree.At(t.Context(), mustParsePath(e)); err != nil || !s.Exists() {
 					continue
 				}
-				_, _, err := w.tree.Delete(t.Context(), w.admin, w.idAt(e))
+				_, _, err := w.tree.Delete(t.Context(), w.admin, w.idAtPath(e))
 				w.must(err)
 			}
 		}
 		w.collect()
-		w.owned()
-		w.kept()
+		w.checkChargesMatchOwnership()
+		w.checkObjects()
 	})
 }
 
 // A file over a file takes to write at the path and to update what is there; all else takes to delete that, all through it.
-func TestReplacingTakesPermissions(t *testing.T) {
-	eachOver(t, func(t *testing.T, w *depot, how over) {
+func TestReplaceRequiresPermissions(t *testing.T) {
+	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
 		n := 0
 		for _, c := range []struct {
 			has          access.Set
@@ -240,41 +240,41 @@ func TestReplacingTakesPermissions(t *testing.T) {
 		} {
 			n++
 			drop, own := fmt.Sprintf("/drop%d", n), fmt.Sprintf("/home/bob/box%d", n)
-			w.folder(w.admin, drop)
-			w.file(w.admin, drop+"/file", "there")
-			w.file(w.admin, drop+"/folder/sub/g", "there")
-			w.file(w.bob, own+"/file", "new")
-			w.file(w.bob, own+"/folder/h", "new")
-			w.rule(access.Rule{Pattern: drop + "/**", Effect: access.Allow, UserID: "bob", Permissions: c.has})
-			before := w.all(drop)
-			err := how.do(w, w.bob, own+"/"+c.source, drop+"/"+c.over)
+			w.createFolder(w.admin, drop)
+			w.mustUpload(w.admin, drop+"/file", "there")
+			w.mustUpload(w.admin, drop+"/folder/sub/g", "there")
+			w.mustUpload(w.bob, own+"/file", "new")
+			w.mustUpload(w.bob, own+"/folder/h", "new")
+			w.addRule(access.Rule{Pattern: drop + "/**", Effect: access.Allow, UserID: "bob", Permissions: c.has})
+			before := w.contentsBelow(drop)
+			err := how.run(w, w.bob, own+"/"+c.source, drop+"/"+c.over)
 			if c.may != (err == nil) {
 				t.Errorf("%s over %s with %v: %v", c.source, c.over, c.has, err)
 			}
 			if !c.may {
 				w.wantFault(fmt.Sprintf("%s over %s with %v", c.source, c.over, c.has), err, fault.Forbidden)
-				if after := w.all(drop); !slices.Equal(before, after) {
+				if after := w.contentsBelow(drop); !slices.Equal(before, after) {
 					t.Errorf("there lie %q, lay %q", after, before)
 				}
 			}
 		}
-		w.folder(w.admin, "/drop")
-		w.file(w.admin, "/drop/there/sub/kept", "1")
-		w.file(w.bob, "/home/bob/f", "1")
-		w.rule(access.Rule{Pattern: "/drop/**", Effect: access.Allow, UserID: "bob"})
-		w.rule(access.Rule{Pattern: "/drop/there/sub/**", Effect: access.Deny, UserID: "bob", Permissions: access.Set(access.Delete)})
-		w.wantFault("something in it must not be deleted", how.do(w, w.bob, "/home/bob/f", "/drop/there"), fault.Forbidden)
-		w.lie("/drop", "there/", "there/sub/", "there/sub/kept=1")
+		w.createFolder(w.admin, "/drop")
+		w.mustUpload(w.admin, "/drop/there/sub/kept", "1")
+		w.mustUpload(w.bob, "/home/bob/f", "1")
+		w.addRule(access.Rule{Pattern: "/drop/**", Effect: access.Allow, UserID: "bob"})
+		w.addRule(access.Rule{Pattern: "/drop/there/sub/**", Effect: access.Deny, UserID: "bob", Permissions: access.Set(access.Delete)})
+		w.wantFault("something in it must not be deleted", how.run(w, w.bob, "/home/bob/f", "/drop/there"), fault.Forbidden)
+		w.checkContents("/drop", "there/", "there/sub/", "there/sub/kept=1")
 		w.collect()
-		w.owned()
-		w.kept()
+		w.checkChargesMatchOwnership()
+		w.checkObjects()
 	})
 }
 
 // All but a file over a file deletes what is there, with links, quota and all that is in it.
 func TestReplacingDeletesWhatIsThere(t *testing.T) {
-	eachOver(t, func(t *testing.T, w *depot, how over) {
-		w.team("/team")
+	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
+		w.allowAllUsers("/team")
 		for _, c := range []struct {
 			source, over string
 			want         []string
@@ -284,62 +284,62 @@ func TestReplacingDeletesWhatIsThere(t *testing.T) {
 			{"folder", "folder", []string{"folder/", "folder/h=in", "folder/sub/", "folder/sub/i=deep"}},
 		} {
 			what := c.source + " over " + c.over
-			w.folder(w.admin, "/team/to")
-			f, g := w.file(w.bob, "/team/to/file", "there"), w.file(w.bob, "/team/to/folder/sub/g", "there too")
+			w.createFolder(w.admin, "/team/to")
+			f, g := w.mustUpload(w.bob, "/team/to/file", "there"), w.mustUpload(w.bob, "/team/to/folder/sub/g", "there too")
 			links := map[string]string{}
 			for over, id := range map[string]string{"file": f.ID, "folder": g.ID} {
 				link, err := w.tree.Link(t.Context(), w.bob, id)
 				w.must(err)
 				links[over] = link.ID
-				w.set(id, "of", over)
+				w.setProperty(id, "of", over)
 			}
-			w.file(w.ann, "/team/box/file", "new")
-			w.file(w.ann, "/team/box/folder/h", "in")
-			w.file(w.ann, "/team/box/folder/sub/i", "deep")
-			source, there := w.idAt("/team/box/"+c.source), w.idAt("/team/to/"+c.over)
-			w.set(source, "of", "source")
-			w.must(how.do(w, w.ann, "/team/box/"+c.source, "/team/to/"+c.over))
-			now := w.at("/team/to/" + c.over)
-			if now.ID == there || (now.ID == source) != how.moves || now.OwnerID != "ann" {
+			w.mustUpload(w.ann, "/team/box/file", "new")
+			w.mustUpload(w.ann, "/team/box/folder/h", "in")
+			w.mustUpload(w.ann, "/team/box/folder/sub/i", "deep")
+			source, there := w.idAtPath("/team/box/"+c.source), w.idAtPath("/team/to/"+c.over)
+			w.setProperty(source, "of", "source")
+			w.must(how.run(w, w.ann, "/team/box/"+c.source, "/team/to/"+c.over))
+			now := w.entryAtPath("/team/to/" + c.over)
+			if now.ID == there || (now.ID == source) != how.move || now.OwnerID != "ann" {
 				t.Errorf("%s: there is %+v", what, now)
 			}
 			w.wantProperties(what, now.ID, "of=source")
 			other := map[string]string{"file": "folder", "folder": "file"}[c.over]
-			_, _, err := w.tree.Delete(t.Context(), w.admin, w.idAt("/team/to/"+other))
+			_, _, err := w.tree.Delete(t.Context(), w.admin, w.idAtPath("/team/to/"+other))
 			w.must(err)
-			w.lie("/team/to", c.want...)
+			w.checkContents("/team/to", c.want...)
 			_, err = w.tree.ByLink(t.Context(), links[c.over])
 			w.wantFault(what+": the link of what was there", err, fault.NotFound)
-			w.holds(what, "bob", 0, 0, 0, 0)
+			w.checkUsage(what, "bob", 0, 0, 0, 0)
 			w.collect()
-			w.owned()
+			w.checkChargesMatchOwnership()
 			for _, p := range []string{"/team/to", "/team/box"} {
-				_, _, err := w.tree.Delete(t.Context(), w.admin, w.idAt(p))
+				_, _, err := w.tree.Delete(t.Context(), w.admin, w.idAtPath(p))
 				w.must(err)
 			}
 			w.collect()
-			if n := w.count("properties") + w.count("links") + w.count("objects"); n != 0 {
+			if n := w.countRows("properties") + w.countRows("links") + w.countRows("objects"); n != 0 {
 				t.Errorf("%s: %d properties, links and objects are left", what, n)
 			}
 		}
 		w.collect()
-		w.owned()
-		w.kept()
+		w.checkChargesMatchOwnership()
+		w.checkObjects()
 	})
 }
 
 // What cannot be: over itself, over what it lies in, into itself, over a mount or what is above one.
 func TestReplacingIsRefused(t *testing.T) {
-	for _, how := range []over{{moves: true}, {}, {shallow: true}} {
+	for _, how := range []overwrite{{move: true}, {}, {shallow: true}} {
 		t.Run(fmt.Sprint(how, how.shallow), func(t *testing.T) {
-			eachDepot(t, func(t *testing.T, w *depot) {
-				w.file(w.ann, "/home/ann/a/b/f", "content")
-				w.file(w.ann, "/home/ann/g", "other")
-				w.folder(w.ann, "/home/ann/m")
-				w.folder(w.ann, "/home/ann/m/disk")
-				w.mount("/home/ann/m/disk")
-				w.set(w.idAt("/home/ann/g"), "n", "v")
-				before := w.all("/home/ann")
+			eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+				w.mustUpload(w.ann, "/home/ann/a/b/f", "content")
+				w.mustUpload(w.ann, "/home/ann/g", "other")
+				w.createFolder(w.ann, "/home/ann/m")
+				w.createFolder(w.ann, "/home/ann/m/disk")
+				w.addMount("/home/ann/m/disk")
+				w.setProperty(w.idAtPath("/home/ann/g"), "n", "v")
+				before := w.contentsBelow("/home/ann")
 				for what, c := range map[string][2]string{
 					"a file over itself":              {"/home/ann/g", "/home/ann/g"},
 					"a folder over itself":            {"/home/ann/a", "/home/ann/a"},
@@ -353,19 +353,19 @@ func TestReplacingIsRefused(t *testing.T) {
 					"a file over what is above one":   {"/home/ann/g", "/home/ann/m"},
 					"a folder over what is above one": {"/home/ann/a", "/home/ann/m"},
 				} {
-					w.wantFault(what, how.do(w, w.ann, c[0], c[1]), fault.Conflict)
+					w.wantFault(what, how.run(w, w.ann, c[0], c[1]), fault.Conflict)
 				}
-				w.wantFault("where no folder is", how.do(w, w.ann, "/home/ann/g", "/home/ann/absent/g"), fault.NotFound)
-				if after := w.all("/home/ann"); !slices.Equal(before, after) {
+				w.wantFault("where no folder is", how.run(w, w.ann, "/home/ann/g", "/home/ann/absent/g"), fault.NotFound)
+				if after := w.contentsBelow("/home/ann"); !slices.Equal(before, after) {
 					t.Errorf("there lie %q, lay %q", after, before)
 				}
-				w.wantProperties("refused", w.idAt("/home/ann/g"), "n=v")
+				w.wantProperties("refused", w.idAtPath("/home/ann/g"), "n=v")
 				name := vpath.Name("g")
-				_, err := w.tree.CopyOver(t.Context(), w.ann, w.idAt("/home/ann/a/b/f"), path("/home/ann"), name, files.Manner{Shallow: how.shallow})
+				_, err := w.tree.CopyOver(t.Context(), w.ann, w.idAtPath("/home/ann/a/b/f"), mustParsePath("/home/ann"), name, files.Manner{Shallow: how.shallow})
 				w.wantFault("a name that is taken, not over it", err, fault.Conflict)
 				w.collect()
-				w.owned()
-				w.kept()
+				w.checkChargesMatchOwnership()
+				w.checkObjects()
 			})
 		})
 	}
@@ -373,54 +373,54 @@ func TestReplacingIsRefused(t *testing.T) {
 
 // A shallow copy of a folder has its metadata, properties and password, and nothing that is in it (RFC 4918, section 9.8.3).
 func TestShallowCopy(t *testing.T) {
-	eachSize(t, func(t *testing.T, w *depot, _ bool) {
-		w.stock("/home/ann/box", map[string]string{"a": "1", "b": "22", "sub/c": "333"})
-		w.stock("/home/ann/there", map[string]string{"old": "4444"})
-		w.set(w.idAt("/home/ann/box"), "n", "v")
-		w.set(w.idAt("/home/ann/there"), "goes", "away")
-		bytes, count := w.used("ann")
-		shallow := over{shallow: true}
-		w.must(shallow.do(w, w.ann, "/home/ann/box", "/home/ann/new"))
-		w.must(shallow.do(w, w.ann, "/home/ann/box", "/vault/new"))
-		w.lie("/home/ann/new")
-		w.lie("/vault/new")
-		w.holds("two folders", "ann", bytes, count, 0, 0)
-		w.must(shallow.do(w, w.ann, "/home/ann/box", "/home/ann/there"))
-		w.lie("/home/ann/there")
-		w.holds("what was there is given back", "ann", bytes-4, count-1, 0, 0)
+	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
+		w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "sub/c": "333"})
+		w.uploadTree("/home/ann/there", map[string]string{"old": "4444"})
+		w.setProperty(w.idAtPath("/home/ann/box"), "n", "v")
+		w.setProperty(w.idAtPath("/home/ann/there"), "goes", "away")
+		bytes, count := w.usage("ann")
+		shallow := overwrite{shallow: true}
+		w.must(shallow.run(w, w.ann, "/home/ann/box", "/home/ann/new"))
+		w.must(shallow.run(w, w.ann, "/home/ann/box", "/vault/new"))
+		w.checkContents("/home/ann/new")
+		w.checkContents("/vault/new")
+		w.checkUsage("two folders", "ann", bytes, count, 0, 0)
+		w.must(shallow.run(w, w.ann, "/home/ann/box", "/home/ann/there"))
+		w.checkContents("/home/ann/there")
+		w.checkUsage("what was there is given back", "ann", bytes-4, count-1, 0, 0)
 		for _, p := range []string{"/home/ann/new", "/vault/new", "/home/ann/there"} {
-			w.wantProperties(p, w.idAt(p), "n=v")
+			w.wantProperties(p, w.idAtPath(p), "n=v")
 		}
-		w.must(shallow.do(w, w.ann, "/home/ann/box/a", "/home/ann/there")) // a file is copied as ever
-		if got, err := w.read(w.ann, "/home/ann/there"); got != "1" || err != nil {
+		w.must(shallow.run(w, w.ann, "/home/ann/box/a", "/home/ann/there")) // a file is copied as ever
+		if got, err := w.readPath(w.ann, "/home/ann/there"); got != "1" || err != nil {
 			t.Errorf("the copy of a file: %q, %v", got, err)
 		}
-		w.lie("/home/ann/box", "a=1", "b=22", "sub/", "sub/c=333")
-		w.password(w.idAt("/home/ann/box"), "p1")
+		w.checkContents("/home/ann/box", "a=1", "b=22", "sub/", "sub/c=333")
+		w.setPassword(w.idAtPath("/home/ann/box"), "p1")
 		a := w.ann
 		a.Unlocked = []string{"p1"}
-		w.must(shallow.do(w, a, "/home/ann/box", "/home/ann/closed"))
-		if got := w.passwordOf(w.idAt("/home/ann/closed")); got != "p1 hash of p1" {
+		w.must(shallow.run(w, a, "/home/ann/box", "/home/ann/closed"))
+		if got := w.passwordOf(w.idAtPath("/home/ann/closed")); got != "p1 hash of p1" {
 			t.Errorf("the copy has the password %q", got)
 		}
-		w.nothingStaged()
-		w.accounted()
+		w.checkNothingStaged()
+		w.checkAccounting()
 	})
 }
 
 // A move to another provider replaces what is there when it is done, not before, and not at all when it fails.
 func TestMoveJobReplacesAtTheEnd(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		how := over{moves: true}
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		how := overwrite{move: true}
 		n := 0
 		for _, c := range []struct{ source, there string }{{"f", "f"}, {"f", "dir"}, {"dir", "f"}, {"dir", "dir"}} {
 			n++
 			from, to := fmt.Sprintf("/home/ann/box%d", n), fmt.Sprintf("/vault/to%d", n)
-			w.stock(from, map[string]string{"f": "new", "dir/g": "new too", "dir/h": "and this"})
-			old := w.stock(to, map[string]string{"f": "there", "dir/old": "there too"})
+			w.uploadTree(from, map[string]string{"f": "new", "dir/g": "new too", "dir/h": "and this"})
+			old := w.uploadTree(to, map[string]string{"f": "there", "dir/old": "there too"})
 			ask := func() job.Job {
 				t.Helper()
-				j, err := how.ask(w, w.ann, from+"/"+c.source, to+"/"+c.there)
+				j, err := how.request(w, w.ann, from+"/"+c.source, to+"/"+c.there)
 				w.must(err)
 				if j.Status != "pending" {
 					t.Errorf("%v is no job: %+v", c, j)
@@ -428,93 +428,93 @@ func TestMoveJobReplacesAtTheEnd(t *testing.T) {
 				return j
 			}
 			j := ask()
-			w.on(func(_ int, op, _ string) error {
+			w.setHook(func(_ int, op, _ string) error {
 				if op == "open" {
 					return blob.ErrNotFound
 				}
 				return nil
 			})
-			w.work()
-			w.on(nil)
-			w.ended(j.ID, "nothing was moved")
-			w.lies(old, to)
+			w.runJobs()
+			w.setHook(nil)
+			w.checkJobEnded(j.ID, "nothing was moved")
+			w.checkReadableBelow(old, to)
 			j = ask()
-			w.on(func(_ int, op, _ string) error {
+			w.setHook(func(_ int, op, _ string) error {
 				if op == "stored" {
-					w.lies(old, to)
+					w.checkReadableBelow(old, to)
 				}
 				return nil
 			})
-			w.work()
-			w.on(nil)
-			w.ended(j.ID, "")
+			w.runJobs()
+			w.setHook(nil)
+			w.checkJobEnded(j.ID, "")
 			if c.source == "f" {
-				w.lie(from, "dir/", "dir/g=new too", "dir/h=and this")
-				if got, err := w.read(w.ann, to+"/"+c.there); got != "new" || err != nil {
+				w.checkContents(from, "dir/", "dir/g=new too", "dir/h=and this")
+				if got, err := w.readPath(w.ann, to+"/"+c.there); got != "new" || err != nil {
 					t.Errorf("%v: %q, %v", c, got, err)
 				}
 			} else {
-				w.lie(from, "f=new")
-				w.lie(to+"/"+c.there, "g=new too", "h=and this")
+				w.checkContents(from, "f=new")
+				w.checkContents(to+"/"+c.there, "g=new too", "h=and this")
 			}
-			if same := w.idAt(to+"/"+c.there) == old.ids["f"]; same != (c.source == "f" && c.there == "f") {
+			if same := w.idAtPath(to+"/"+c.there) == old.ids["f"]; same != (c.source == "f" && c.there == "f") {
 				t.Errorf("%v: what is there is the same: %v", c, same)
 			}
 		}
 		// Whoever may not delete it any more by then replaces nothing.
-		w.stock("/home/ann/last", map[string]string{"a": "1", "b": "2"})
-		old := w.stock("/vault/last", map[string]string{"c": "3"})
-		j, err := how.ask(w, w.ann, "/home/ann/last", "/vault/last")
+		w.uploadTree("/home/ann/last", map[string]string{"a": "1", "b": "2"})
+		old := w.uploadTree("/vault/last", map[string]string{"c": "3"})
+		j, err := how.request(w, w.ann, "/home/ann/last", "/vault/last")
 		w.must(err)
-		w.during(func() {
-			w.rule(access.Rule{Pattern: "/vault/last/c", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Delete)})
+		w.runDuringCopy(func() {
+			w.addRule(access.Rule{Pattern: "/vault/last/c", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Delete)})
 		})
-		w.ended(j.ID, "permission")
-		w.lies(old, "/vault/last")
-		w.accounted()
+		w.checkJobEnded(j.ID, "permission")
+		w.checkReadableBelow(old, "/vault/last")
+		w.checkAccounting()
 	})
 }
 
 // What is replaced in the source while it moves over a file in another provider ends up in that provider as well.
-func TestMoveOverAFileTakesTheLastContent(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		w.file(w.ann, "/home/ann/f", "first")
-		there := w.file(w.ann, "/vault/f", "there")
-		j, err := over{moves: true}.ask(w, w.ann, "/home/ann/f", "/vault/f")
+func TestMoveOverFileUsesLatestContent(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		w.mustUpload(w.ann, "/home/ann/f", "first")
+		there := w.mustUpload(w.ann, "/vault/f", "there")
+		j, err := overwrite{move: true}.request(w, w.ann, "/home/ann/f", "/vault/f")
 		w.must(err)
 		asked := 0
-		w.asked = func() {
+		w.onOwner = func() {
 			if asked++; asked == 2 { // the content was copied
-				_, err := w.put(w.ann, "/home/ann/f", "second", files.Replace)
+				_, err := w.upload(w.ann, "/home/ann/f", "second", files.Replace)
 				w.must(err)
 			}
 		}
-		w.work()
-		w.asked = nil
-		w.ended(j.ID, "")
-		if got, err := w.read(w.ann, "/vault/f"); got != "second" || err != nil || w.idAt("/vault/f") != there.ID {
+		w.runJobs()
+		w.onOwner = nil
+		w.checkJobEnded(j.ID, "")
+		if got, err := w.readPath(w.ann, "/vault/f"); got != "second" || err != nil || w.idAtPath("/vault/f") != there.ID {
 			t.Errorf("there is %q, %v", got, err)
 		}
-		if n := w.in("local"); n != 0 {
+		if n := w.countObjects("local"); n != 0 {
 			t.Errorf("%d objects stayed with the old provider", n)
 		}
-		w.accounted()
+		w.checkAccounting()
 	})
 }
 
 // A copy by a job replaces what is there when it is complete, and not when it fails; then what it replaced is given back.
 func TestCopyJobReplacesAtTheEnd(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetBatch(2)
-		w.stock("/home/ann/box", some())
-		bytes, count := w.used("ann")
+		w.uploadTree("/home/ann/box", sampleFiles())
+		bytes, count := w.usage("ann")
 		for _, place := range []string{"/home/ann/old", "/vault/old"} {
-			old := w.stock(place, map[string]string{"a": "there", "sub/b": "there too"})
-			oldBytes, oldCount := w.used("ann")
+			old := w.uploadTree(place, map[string]string{"a": "there", "sub/b": "there too"})
+			oldBytes, oldCount := w.usage("ann")
 			oldBytes, oldCount = oldBytes-bytes, oldCount-count
 			ask := func() job.Job {
 				t.Helper()
-				j, err := over{}.ask(w, w.ann, "/home/ann/box", place)
+				j, err := overwrite{}.request(w, w.ann, "/home/ann/box", place)
 				w.must(err)
 				if j.Status != "pending" {
 					t.Errorf("the copy is no job: %+v", j)
@@ -523,22 +523,22 @@ func TestCopyJobReplacesAtTheEnd(t *testing.T) {
 			}
 			j := ask()
 			var l files.WriteLock
-			w.before(3, func() { l = w.lock("one", w.idAt(place+"/sub/b"), exclusive) })
-			w.ended(j.ID, "locked")
-			w.lies(old, place)
-			w.nothingStaged()
-			w.holds("failed", "ann", bytes+oldBytes, count+oldCount, 0, 0)
-			w.must(w.tree.Unlock(t.Context(), by(w.ann, "one"), l.EntryID, l.Token))
+			w.runBeforeTransaction(3, func() { l = w.mustLock("one", w.idAtPath(place+"/sub/b"), exclusiveLock) })
+			w.checkJobEnded(j.ID, "locked")
+			w.checkReadableBelow(old, place)
+			w.checkNothingStaged()
+			w.checkUsage("failed", "ann", bytes+oldBytes, count+oldCount, 0, 0)
+			w.must(w.tree.Unlock(t.Context(), viaKey(w.ann, "one"), l.EntryID, l.Token))
 			j = ask()
-			w.before(3, func() { w.lies(old, place) })
-			w.ended(j.ID, "")
-			w.nothingStaged()
-			if a, b := w.all("/home/ann/box"), w.all(place); !slices.Equal(a, b) {
+			w.runBeforeTransaction(3, func() { w.checkReadableBelow(old, place) })
+			w.checkJobEnded(j.ID, "")
+			w.checkNothingStaged()
+			if a, b := w.contentsBelow("/home/ann/box"), w.contentsBelow(place); !slices.Equal(a, b) {
 				t.Errorf("the copy has %.300q, the original %.300q", b, a)
 			}
-			w.holds("copied", "ann", 2*bytes, 2*count, 0, 0)
-			w.accounted()
-			_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAt(place))
+			w.checkUsage("copied", "ann", 2*bytes, 2*count, 0, 0)
+			w.checkAccounting()
+			_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath(place))
 			w.must(err)
 		}
 	})
@@ -546,32 +546,32 @@ func TestCopyJobReplacesAtTheEnd(t *testing.T) {
 
 // A copy of a file over one in another provider has its content at once, which a job brings there, or leaves where it can be read.
 func TestCopyOverAFileInAnotherProvider(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		w.file(w.ann, "/home/ann/f", "content")
-		there := w.file(w.ann, "/vault/f", "there")
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		w.mustUpload(w.ann, "/home/ann/f", "content")
+		there := w.mustUpload(w.ann, "/vault/f", "there")
 		for _, fails := range []bool{true, false} {
-			j, err := over{}.ask(w, w.ann, "/home/ann/f", "/vault/f")
+			j, err := overwrite{}.request(w, w.ann, "/home/ann/f", "/vault/f")
 			w.must(err)
-			if got, err := w.read(w.ann, "/vault/f"); got != "content" || err != nil {
+			if got, err := w.readPath(w.ann, "/vault/f"); got != "content" || err != nil {
 				t.Errorf("at once: %q, %v", got, err)
 			}
-			w.on(func(_ int, op, _ string) error {
+			w.setHook(func(_ int, op, _ string) error {
 				if op == "stat" && fails {
 					return blob.ErrNotFound
 				}
 				return nil
 			})
-			w.work()
-			w.on(nil)
-			w.ended(j.ID, map[bool]string{true: "it stays in the storage that it was in"}[fails])
-			if got, err := w.read(w.ann, "/vault/f"); got != "content" || err != nil || w.idAt("/vault/f") != there.ID {
+			w.runJobs()
+			w.setHook(nil)
+			w.checkJobEnded(j.ID, map[bool]string{true: "it stays in the storage that it was in"}[fails])
+			if got, err := w.readPath(w.ann, "/vault/f"); got != "content" || err != nil || w.idAtPath("/vault/f") != there.ID {
 				t.Errorf("in the end: %q, %v", got, err)
 			}
-			if n := w.in("vault"); fails != (n == 0) {
+			if n := w.countObjects("vault"); fails != (n == 0) {
 				t.Errorf("%d objects in the vault", n)
 			}
 		}
-		w.holds("in the end", "ann", 14, 2, 0, 0)
-		w.accounted()
+		w.checkUsage("in the end", "ann", 14, 2, 0, 0)
+		w.checkAccounting()
 	})
 }

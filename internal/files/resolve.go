@@ -46,7 +46,7 @@ type node struct {
 	missing []vpath.Name // by path: the names asked for below the entry, which is then the deepest that exists
 }
 
-// mounted reports whether the path that was asked for lies in a mount.
+// addMountOn reports whether the path that was asked for lies in a mount.
 func (n *node) mounted() bool { return n.mount.ID != "" }
 
 // exists reports whether what was asked for is there.

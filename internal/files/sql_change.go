@@ -98,7 +98,7 @@ const (
 // anyGuarded tells whether anything at all has a password that is not the user's: where nothing has, no tree is walked through for it.
 const anyGuarded = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL AND e.owner_id <> $1)"
 
-// below refuses when the query finds something below a folder. Fault: Forbidden.
+// joinPath refuses when the query finds something below a folder. Fault: Forbidden.
 func below(q db.Querier, query, folder, userID string) error {
 	var found bool
 	if query == guardedBelow {
@@ -156,7 +156,7 @@ func heightOf(q db.Querier, folder string) (height int, err error) {
 	return height, nil
 }
 
-// sum is what one account has below a folder.
+// sumFiles is what one account has below a folder.
 type sum struct {
 	owner                 string
 	folders, files, bytes int64

@@ -50,7 +50,7 @@ func (s *statement) arg(value any) string {
 	return fmt.Sprintf("$%d", len(s.args))
 }
 
-// list joins what a parameter is to be searched for in, each between two of the separators.
+// listFolder joins what a parameter is to be searched for in, each between two of the separators.
 func list(separator string, parts []string) string {
 	return separator + strings.Join(parts, separator) + separator
 }
@@ -111,7 +111,7 @@ func (c *selection) alike(s *statement) {
 	s.WriteString(" AND CASE " + verdict + " WHEN 2 THEN 1 WHEN 1 THEN CASE WHEN e.owner_id = " + s.arg(c.me) + " THEN 1 ELSE 0 END ELSE 0 END = 1")
 }
 
-// count counts the selection.
+// countRows counts the selection.
 func (c *selection) count(q db.Querier) (n int64, err error) {
 	var s statement
 	s.WriteString("SELECT COUNT(*) FROM entries e WHERE ")
@@ -205,7 +205,7 @@ func entriesByID(q db.Querier, ids []string) (map[string]row, error) {
 	return found, nil
 }
 
-// in writes up to 64 values and the closing bracket, in one of three lengths.
+// countObjects writes up to 64 values and the closing bracket, in one of three lengths.
 func in[T ~string](s *statement, values []T) {
 	length := 64
 	for _, fewer := range []int{8, 1} {

@@ -81,7 +81,7 @@ func (m *matching) where(s *statement, me string) {
 	}
 }
 
-// count counts what matches.
+// countRows counts what matches.
 func (m *matching) count(q db.Querier) (n int64, err error) {
 	var s statement
 	me := m.begin(&s)

@@ -25,16 +25,16 @@ import (
 // A folder and a file go to another provider: until the end they can be read where they were, by every address, then where they are, with the
 // same ids, links, ETags and charges. What they were stored as goes after the grace period.
 func TestMoveBetweenProviders(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g := w.stock("/home/ann/box", some())
-		single := w.stock("/home/ann", map[string]string{"single": "alone"})
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g := w.uploadTree("/home/ann/box", sampleFiles())
+		single := w.uploadTree("/home/ann", map[string]string{"single": "alone"})
 		w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE objects SET sha256 = NULL"); return err }) // as of uploads in parts
-		before, _ := w.used("ann")
-		j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
-		k := w.move(w.ann, single.ids["single"], "/vault")
-		w.lies(g, "/home/ann/box", "/vault/box")
+		before, _ := w.usage("ann")
+		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		k := w.startMove(w.ann, single.ids["single"], "/vault")
+		w.checkReadableBelow(g, "/home/ann/box", "/vault/box")
 		stored := 0
-		w.on(func(_ int, op, provider string) error {
+		w.setHook(func(_ int, op, provider string) error {
 			if op == "stored" {
 				stored++
 			}
@@ -42,26 +42,26 @@ func TestMoveBetweenProviders(t *testing.T) {
 				t.Errorf("%s in %s", op, provider)
 			}
 			if w.job(j.ID).Status != "completed" {
-				w.lies(g, "/home/ann/box", "/vault/box")
+				w.checkReadableBelow(g, "/home/ann/box", "/vault/box")
 			}
 			if w.job(k.ID).Status != "completed" {
-				w.lies(single, "/home/ann", "/vault")
+				w.checkReadableBelow(single, "/home/ann", "/vault")
 			}
 			return nil
 		})
-		w.work()
-		w.on(nil)
-		w.ended(j.ID, "")
-		w.ended(k.ID, "")
-		w.lies(g, "/vault/box", "/home/ann/box")
-		w.lies(single, "/vault", "/home/ann")
-		if got := w.list(w.ann, "/home/ann"); len(got) != 0 {
+		w.runJobs()
+		w.setHook(nil)
+		w.checkJobEnded(j.ID, "")
+		w.checkJobEnded(k.ID, "")
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
+		w.checkReadableBelow(single, "/vault", "/home/ann")
+		if got := w.listFolder(w.ann, "/home/ann"); len(got) != 0 {
 			t.Errorf("left at the old place: %q", got)
 		}
-		if stored != len(g.content)+1 || w.in("local") != 0 || w.in("vault") != stored {
-			t.Errorf("%d copies; objects: %d in the old provider, %d in the new one", stored, w.in("local"), w.in("vault"))
+		if stored != len(g.content)+1 || w.countObjects("local") != 0 || w.countObjects("vault") != stored {
+			t.Errorf("%d copies; objects: %d in the old provider, %d in the new one", stored, w.countObjects("local"), w.countObjects("vault"))
 		}
-		if after, _ := w.used("ann"); after != before {
+		if after, _ := w.usage("ann"); after != before {
 			t.Errorf("charged %d bytes, before %d", after, before)
 		}
 		for _, content := range g.content {
@@ -73,48 +73,48 @@ func TestMoveBetweenProviders(t *testing.T) {
 			}
 		}
 		w.collect()
-		if n := w.storedIn("local"); n != stored { // whoever is reading them reads on
+		if n := w.countStored("local"); n != stored { // whoever is reading them reads on
 			t.Errorf("%d of %d old objects are there within the grace period", n, stored)
 		}
-		w.accounted()
-		w.lies(g, "/vault/box")
+		w.checkAccounting()
+		w.checkReadableBelow(g, "/vault/box")
 	})
 }
 
 // What needs no copying is done at once: empty folders, a file whose content lies there already.
-func TestMoveWithNothingToCopyIsDoneAtOnce(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		w.folder(w.ann, "/home/ann/empty")
-		w.folder(w.ann, "/home/ann/empty/inner")
-		done, err := w.tree.Move(t.Context(), w.ann, w.folderOf("/home/ann/empty"), path("/vault"), nil)
+func TestMoveWithNothingToCopyNeedsNoJob(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		w.createFolder(w.ann, "/home/ann/empty")
+		w.createFolder(w.ann, "/home/ann/empty/inner")
+		done, err := w.tree.Move(t.Context(), w.ann, w.folderID("/home/ann/empty"), mustParsePath("/vault"), nil)
 		w.must(err)
 		if done.Status != "completed" || w.job(done.ID).Status != "completed" {
 			t.Errorf("job %+v", done)
 		}
-		w.folderOf("/vault/empty/inner")
+		w.folderID("/vault/empty/inner")
 
 		// A move that failed at the very end has copied everything: the second try copies nothing.
-		g := w.stock("/home/ann/box", some())
-		j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
-		w.file(w.ann, "/vault/box", "in the way")
-		w.work()
-		w.ended(j.ID, "lies there already")
-		w.lies(g, "/home/ann/box")
-		done, err = w.tree.Move(t.Context(), w.ann, w.folderOf("/home/ann/box"), path("/vault/empty"), nil)
+		g := w.uploadTree("/home/ann/box", sampleFiles())
+		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		w.mustUpload(w.ann, "/vault/box", "in the way")
+		w.runJobs()
+		w.checkJobEnded(j.ID, "lies there already")
+		w.checkReadableBelow(g, "/home/ann/box")
+		done, err = w.tree.Move(t.Context(), w.ann, w.folderID("/home/ann/box"), mustParsePath("/vault/empty"), nil)
 		w.must(err)
 		if done.Status != "completed" {
 			t.Errorf("job %+v", done)
 		}
-		w.lies(g, "/vault/empty/box", "/home/ann/box")
-		w.accounted()
+		w.checkReadableBelow(g, "/vault/empty/box", "/home/ann/box")
+		w.checkAccounting()
 	})
 }
 
 // What is refused within a provider is refused between two, at once.
-func TestMoveBetweenProvidersIsJudgedAtOnce(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		f := w.file(w.ann, "/home/ann/f", "x")
-		w.file(w.ann, "/vault/f", "x")
+func TestMoveBetweenProvidersIsRefusedAtOnce(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		f := w.mustUpload(w.ann, "/home/ann/f", "x")
+		w.mustUpload(w.ann, "/vault/f", "x")
 		for what, c := range map[string]struct {
 			who    access.Actor
 			id     string
@@ -127,32 +127,32 @@ func TestMoveBetweenProvidersIsJudgedAtOnce(t *testing.T) {
 			"a file as target":    {w.ann, f.ID, "/vault/f", fault.NotFound},
 			"the root of a mount": {w.admin, w.root, "/vault", fault.Conflict},
 		} {
-			_, err := w.tree.Move(t.Context(), c.who, c.id, path(c.target), nil)
+			_, err := w.tree.Move(t.Context(), c.who, c.id, mustParsePath(c.target), nil)
 			w.wantFault(what, err, c.kind)
 		}
-		id := w.file(w.ann, "/home/ann/g", "x").ID
+		id := w.mustUpload(w.ann, "/home/ann/g", "x").ID
 		for range 100 {
-			w.move(w.ann, id, "/vault")
+			w.startMove(w.ann, id, "/vault")
 		}
-		_, err := w.tree.Move(t.Context(), w.ann, id, path("/vault"), nil)
+		_, err := w.tree.Move(t.Context(), w.ann, id, mustParsePath("/vault"), nil)
 		w.wantFault("the 101st job", err, fault.Conflict)
 	})
 }
 
 // Abuse case C127: a move that is stopped at any operation of a store, by a failure or by a stop of the service, leaves every file where it was,
 // and another replica does the rest.
-func TestMoveGoesOnWhereItWasStopped(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestMoveResumesAfterStop(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		content := map[string]string{"a": "first", "sub/b": "second", "sub/c": strings.Repeat("third", 100_000)}
 		from, to := "/home/ann", "/vault"
 		const operations = 12 // for three files: open, put, stored, stat
 		for stopped := 1; stopped <= operations; stopped++ {
 			for _, how := range []string{"failure", "stop"} {
 				name := fmt.Sprintf("%s-%d", how, stopped)
-				g := w.stock(from+"/"+name, content)
-				j := w.move(w.ann, w.folderOf(from+"/"+name), to)
+				g := w.uploadTree(from+"/"+name, content)
+				j := w.startMove(w.ann, w.folderID(from+"/"+name), to)
 				ctx, stop := context.WithCancel(t.Context())
-				w.on(func(n int, op, _ string) error {
+				w.setHook(func(n int, op, _ string) error {
 					if n != stopped {
 						return nil
 					}
@@ -162,37 +162,37 @@ func TestMoveGoesOnWhereItWasStopped(t *testing.T) {
 					}
 					return errors.New(op + " failed")
 				})
-				_, err := w.runner().Once(ctx)
+				_, err := w.newJobRunner().Once(ctx)
 				w.must(err)
 				last := w.job(j.ID).Status == "completed" // a stop after the last operation of a store may come too late
 				if last && (how != "stop" || stopped < operations-1) {
 					t.Errorf("%s: %+v", name, w.job(j.ID))
 				}
 				if !last {
-					w.lies(g, from+"/"+name, to+"/"+name)
+					w.checkReadableBelow(g, from+"/"+name, to+"/"+name)
 				}
-				copied := w.in("vault")
-				w.on(nil)
-				w.pass(5 * time.Second)
-				w.work()
-				w.ended(j.ID, "")
-				w.lies(g, to+"/"+name, from+"/"+name)
-				if stopped > operations/3+1 && copied == w.in("vault")-len(content) {
+				copied := w.countObjects("vault")
+				w.setHook(nil)
+				w.advance(5 * time.Second)
+				w.runJobs()
+				w.checkJobEnded(j.ID, "")
+				w.checkReadableBelow(g, to+"/"+name, from+"/"+name)
+				if stopped > operations/3+1 && copied == w.countObjects("vault")-len(content) {
 					t.Errorf("%s: nothing of the first attempt was kept", name)
 				}
 				stop()
 			}
 		}
-		w.accounted()
+		w.checkAccounting()
 	})
 }
 
 // Abuse case C127: a copy that is not what was recorded is swept, the job fails, and the source is as it was.
-func TestMoveRefusesACopyThatDiffers(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestMoveRejectsCorruptCopy(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		absent := func(where string) func() {
 			return func() {
-				w.on(func(_ int, op, _ string) error {
+				w.setHook(func(_ int, op, _ string) error {
 					if op == where {
 						return blob.ErrNotFound
 					}
@@ -202,35 +202,35 @@ func TestMoveRefusesACopyThatDiffers(t *testing.T) {
 		}
 		n := 0
 		for what, spoil := range map[string]func(){
-			"a flipped bit":         func() { w.open = func(o blob.Object) blob.Object { return &flipped{Object: o} } },
-			"a cut object":          func() { w.open = func(o blob.Object) blob.Object { return &cut{Object: o} } },
+			"a flipped bit":         func() { w.wrapObject = func(o blob.Object) blob.Object { return &corruptObject{Object: o} } },
+			"a cut object":          func() { w.wrapObject = func(o blob.Object) blob.Object { return &truncatedObject{Object: o} } },
 			"a target that lost it": absent("stat"),
 			"a source that lost it": absent("open"),
 		} {
 			n++
 			from := fmt.Sprintf("/home/ann/box%d", n)
-			g := w.stock(from, map[string]string{"f": "content that matters"})
-			j := w.move(w.ann, w.folderOf(from), "/vault")
+			g := w.uploadTree(from, map[string]string{"f": "content that matters"})
+			j := w.startMove(w.ann, w.folderID(from), "/vault")
 			spoil()
-			w.work()
-			w.on(nil)
-			w.open = nil
+			w.runJobs()
+			w.setHook(nil)
+			w.wrapObject = nil
 			t.Log(what)
-			w.ended(j.ID, "nothing was moved")
-			w.lies(g, from, "/vault/"+string(path(from).Base()))
+			w.checkJobEnded(j.ID, "nothing was moved")
+			w.checkReadableBelow(g, from, "/vault/"+string(mustParsePath(from).Base()))
 			w.collect() // swept at once: no grace is needed for what nobody could read
-			if n := w.storedIn("vault"); n != 0 {
+			if n := w.countStored("vault"); n != 0 {
 				t.Errorf("%s: %d objects lie in the target", what, n)
 			}
 		}
-		w.accounted()
+		w.checkAccounting()
 	})
 }
 
-// flipped is an object with one wrong bit, cut one that ends early.
-type flipped struct{ blob.Object }
+// corruptObject is an object with one wrong bit, cut one that ends early.
+type corruptObject struct{ blob.Object }
 
-func (f *flipped) Read(p []byte) (int, error) {
+func (f *corruptObject) Read(p []byte) (int, error) {
 	n, err := f.Object.Read(p)
 	if n > 0 {
 		p[0] ^= 1
@@ -238,9 +238,9 @@ func (f *flipped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type cut struct{ blob.Object }
+type truncatedObject struct{ blob.Object }
 
-func (c *cut) Read(p []byte) (int, error) {
+func (c *truncatedObject) Read(p []byte) (int, error) {
 	n, err := c.Object.Read(p)
 	if err == nil {
 		return max(n-1, 0), io.EOF
@@ -248,8 +248,8 @@ func (c *cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// storedIn counts what lies in a provider's store.
-func (w *depot) storedIn(id string) (n int) {
+// countStored counts what lies in a provider's store.
+func (w *storesFixture) countStored(id string) (n int) {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), id)
 	w.must(err)
@@ -261,14 +261,14 @@ func (w *depot) storedIn(id string) (n int) {
 }
 
 // Content that came in parts gets its checksum from a job that its upload has left.
-func TestChecksumsAreFilledIn(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		w.house.file(w.ann, "/home/ann/f", "abc")
-		gone := w.house.file(w.ann, "/home/ann/gone", "gone")
+func TestChecksumJobFillsInSHA256(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		w.fixture.mustUpload(w.ann, "/home/ann/f", "abc")
+		gone := w.fixture.mustUpload(w.ann, "/home/ann/gone", "gone")
 		w.write(func(tx *db.Tx) error {
 			return job.Insert(tx, job.New{ID: "of nothing", Type: object.ChecksumJob, Payload: "absent"})
 		})
-		w.on(func(n int, op, _ string) error { // the first attempt meets a store that is away, and one of the files is deleted meanwhile
+		w.setHook(func(n int, op, _ string) error { // the first attempt meets a store that is away, and one of the files is deleted meanwhile
 			if n == 1 {
 				_, _, err := w.tree.Delete(t.Context(), w.ann, gone.ID)
 				w.must(err)
@@ -276,22 +276,22 @@ func TestChecksumsAreFilledIn(t *testing.T) {
 			}
 			return nil
 		})
-		w.work()
-		w.pass(5 * time.Second)
-		w.work()
-		w.on(nil)
+		w.runJobs()
+		w.advance(5 * time.Second)
+		w.runJobs()
+		w.setHook(nil)
 		var sum string
 		w.must(w.db.Read(t.Context()).QueryRow("SELECT sha256 FROM objects WHERE size = 3").Scan(&sum))
 		if sum != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
 			t.Errorf("checksum %s", sum)
 		}
-		if n := w.count("jobs"); n != 0 {
+		if n := w.countRows("jobs"); n != 0 {
 			t.Errorf("%d jobs are left", n)
 		}
 		// An object that is not as long as recorded gets none.
-		w.house.file(w.ann, "/home/ann/short", "short")
-		w.open = func(o blob.Object) blob.Object { return &cut{Object: o} }
-		w.work()
+		w.fixture.mustUpload(w.ann, "/home/ann/short", "short")
+		w.wrapObject = func(o blob.Object) blob.Object { return &truncatedObject{Object: o} }
+		w.runJobs()
 		var unknown int
 		w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM objects WHERE sha256 IS NULL").Scan(&unknown))
 		if unknown != 1 {
@@ -301,43 +301,43 @@ func TestChecksumsAreFilledIn(t *testing.T) {
 }
 
 // An object that is carried to another provider while it is read keeps what the move found out.
-func TestChecksumOfWhatMovesMeanwhile(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		f := w.house.file(w.ann, "/home/ann/f", "abc")
-		j := w.move(w.ann, f.ID, "/vault")
+func TestChecksumOfObjectMovedMeanwhile(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		f := w.fixture.mustUpload(w.ann, "/home/ann/f", "abc")
+		j := w.startMove(w.ann, f.ID, "/vault")
 		w.write(func(tx *db.Tx) error {
 			_, err := tx.Exec("UPDATE jobs SET due = due + 60000 WHERE id = $1", j.ID)
 			return err
 		})
 		moved := false
-		w.on(func(_ int, op, _ string) error {
+		w.setHook(func(_ int, op, _ string) error {
 			if op == "open" && !moved {
 				moved = true
-				w.pass(time.Minute)
-				w.work() // the other replica moves it
+				w.advance(time.Minute)
+				w.runJobs() // the other replica moves it
 			}
 			return nil
 		})
-		w.open = func(o blob.Object) blob.Object { return o }
-		w.work()
-		w.on(nil)
-		w.ended(j.ID, "")
+		w.wrapObject = func(o blob.Object) blob.Object { return o }
+		w.runJobs()
+		w.setHook(nil)
+		w.checkJobEnded(j.ID, "")
 		var sum string
 		w.must(w.db.Read(t.Context()).QueryRow("SELECT sha256 FROM objects").Scan(&sum))
 		if sum != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
 			t.Errorf("checksum %s", sum)
 		}
-		if got, err := w.read(w.ann, "/vault/f"); got != "abc" || err != nil {
+		if got, err := w.readPath(w.ann, "/vault/f"); got != "abc" || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
 }
 
-// during runs a job and calls do while the second of its objects is being copied.
-func (w *depot) during(do func()) {
+// runDuringCopy runs a job and calls do while the second of its objects is being copied.
+func (w *storesFixture) runDuringCopy(do func()) {
 	w.t.Helper()
 	puts := 0
-	w.on(func(_ int, op, _ string) error {
+	w.setHook(func(_ int, op, _ string) error {
 		if op == "put" {
 			if puts++; puts == 2 {
 				do()
@@ -345,14 +345,14 @@ func (w *depot) during(do func()) {
 		}
 		return nil
 	})
-	w.work()
-	w.on(nil)
+	w.runJobs()
+	w.setHook(nil)
 }
 
 // What changes while the content is copied decides at the end: where the move is not allowed or not possible any more, the job fails with a
 // sentence, and everything can be read where it was.
-func TestMoveIsJudgedAgainAtTheEnd(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		n := 0
 		for what, c := range map[string]struct {
 			change  func(from, to string)
@@ -360,50 +360,50 @@ func TestMoveIsJudgedAgainAtTheEnd(t *testing.T) {
 		}{
 			// abuse case C31
 			"the right to write there is gone": {func(_, to string) {
-				w.rule(access.Rule{Pattern: to + "/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
+				w.addRule(access.Rule{Pattern: to + "/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
 			}, "permission"},
 			"the right to delete is gone": {func(from, _ string) {
-				w.rule(access.Rule{Pattern: from + "/sub/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Delete)})
+				w.addRule(access.Rule{Pattern: from + "/sub/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Delete)})
 			}, "permission"},
 			"the account is disabled": {func(string, string) {
-				w.away["ann"] = true
+				w.inactive["ann"] = true
 				w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
 			}, "account"},
 			"the target is deleted": {func(_, to string) {
-				_, _, err := w.tree.Delete(t.Context(), w.ann, w.folderOf(to))
+				_, _, err := w.tree.Delete(t.Context(), w.ann, w.folderID(to))
 				w.must(err)
 			}, "target folder does not exist"},
 			"the target has another name": {func(_, to string) {
-				_, err := w.tree.Rename(t.Context(), w.ann, w.folderOf(to), path(to).Base()+"-elsewhere")
+				_, err := w.tree.Rename(t.Context(), w.ann, w.folderID(to), mustParsePath(to).Base()+"-elsewhere")
 				w.must(err)
 			}, "target folder does not exist"},
 			"another folder has the target's name": {func(_, to string) {
-				_, err := w.tree.Rename(t.Context(), w.ann, w.folderOf(to), path(to).Base()+"-elsewhere")
+				_, err := w.tree.Rename(t.Context(), w.ann, w.folderID(to), mustParsePath(to).Base()+"-elsewhere")
 				w.must(err)
-				w.folder(w.ann, to)
+				w.createFolder(w.ann, to)
 			}, "moved or replaced"},
-			"the name is taken": {func(from, to string) { w.file(w.ann, to+"/"+string(path(from).Base()), "x") }, "lies there already"},
+			"the name is taken": {func(from, to string) { w.mustUpload(w.ann, to+"/"+string(mustParsePath(from).Base()), "x") }, "lies there already"},
 		} {
 			n++
 			from, to := fmt.Sprintf("/home/ann/box%d", n), fmt.Sprintf("/vault/to%d", n)
-			w.folder(w.ann, to)
-			g := w.stock(from, map[string]string{"a": "1", "sub/b": "22", "sub/c": "333"})
-			j := w.move(w.ann, w.folderOf(from), to)
-			w.during(func() { c.change(from, to) })
+			w.createFolder(w.ann, to)
+			g := w.uploadTree(from, map[string]string{"a": "1", "sub/b": "22", "sub/c": "333"})
+			j := w.startMove(w.ann, w.folderID(from), to)
+			w.runDuringCopy(func() { c.change(from, to) })
 			t.Log(what)
-			w.ended(j.ID, c.message)
-			w.away["ann"] = false
+			w.checkJobEnded(j.ID, c.message)
+			w.inactive["ann"] = false
 			w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
-			w.lies(g, from, to+"/"+string(path(from).Base()))
+			w.checkReadableBelow(g, from, to+"/"+string(mustParsePath(from).Base()))
 		}
-		w.accounted()
+		w.checkAccounting()
 	})
 }
 
 // A key that was revoked ends the moves that were asked for with it; one that is good does no more than it may.
-func TestMoveByKeyIsJudgedByTheKey(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		key := &access.Key{ID: "pk", Permissions: access.Set(access.Read | access.Write | access.Delete), Root: path("/")}
+func TestMoveByKeyNeedsTheKeyAtTheEnd(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		key := &access.Key{ID: "pk", Permissions: access.Set(access.Read | access.Write | access.Delete), Root: mustParsePath("/")}
 		usable := true
 		w.tree.Key = func(_ context.Context, _ int64, id string, ip netip.Addr) (*access.Key, bool, error) {
 			if id != "pk" || ip != w.ann.IP {
@@ -413,137 +413,137 @@ func TestMoveByKeyIsJudgedByTheKey(t *testing.T) {
 		}
 		byKey := w.ann
 		byKey.Key = key
-		g := w.stock("/home/ann/box", some())
-		j := w.move(byKey, w.folderOf("/home/ann/box"), "/vault")
-		w.during(func() { usable = false })
-		w.ended(j.ID, "API key")
-		w.lies(g, "/home/ann/box", "/vault/box")
+		g := w.uploadTree("/home/ann/box", sampleFiles())
+		j := w.startMove(byKey, w.folderID("/home/ann/box"), "/vault")
+		w.runDuringCopy(func() { usable = false })
+		w.checkJobEnded(j.ID, "API key")
+		w.checkReadableBelow(g, "/home/ann/box", "/vault/box")
 		usable = true
-		w.file(w.ann, "/home/ann/box/new", "x")
-		j = w.move(byKey, w.folderOf("/home/ann/box"), "/vault")
-		key = &access.Key{ID: "pk", Permissions: access.Set(access.Read | access.Write | access.Delete), Root: path("/home")}
-		w.work()
-		w.ended(j.ID, "permission")
+		w.mustUpload(w.ann, "/home/ann/box/new", "x")
+		j = w.startMove(byKey, w.folderID("/home/ann/box"), "/vault")
+		key = &access.Key{ID: "pk", Permissions: access.Set(access.Read | access.Write | access.Delete), Root: mustParsePath("/home")}
+		w.runJobs()
+		w.checkJobEnded(j.ID, "permission")
 		key = byKey.Key
-		j = w.move(byKey, w.folderOf("/home/ann/box"), "/vault")
-		w.work()
-		w.ended(j.ID, "")
-		w.lies(g, "/vault/box", "/home/ann/box")
+		j = w.startMove(byKey, w.folderID("/home/ann/box"), "/vault")
+		w.runJobs()
+		w.checkJobEnded(j.ID, "")
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
 	})
 }
 
 // What happens to the files while they are copied is no reason to fail.
-func TestMoveFollowsWhatHappensMeanwhile(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g := w.stock("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444", "old/e": "55555"})
-		late := goods{content: map[string]string{}, ids: map[string]string{}, links: map[string]string{}, etags: map[string]string{}}
-		j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
-		w.during(func() { // a is copied, b is being copied
+func TestMoveFollowsConcurrentChanges(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444", "old/e": "55555"})
+		late := uploadedFiles{content: map[string]string{}, ids: map[string]string{}, links: map[string]string{}, etags: map[string]string{}}
+		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		w.runDuringCopy(func() { // a is copied, b is being copied
 			for _, name := range []string{"b", "c"} { // one under way, one to come
 				_, _, err := w.tree.Delete(t.Context(), w.ann, g.ids[name])
 				w.must(err)
 				delete(g.content, name)
 			}
-			_, err := w.put(w.ann, "/home/ann/box/d", "replaced", files.Replace)
+			_, err := w.upload(w.ann, "/home/ann/box/d", "replaced", files.Replace)
 			w.must(err)
 			g.content["d"], g.etags["d"] = "replaced", ""
-			_, err = w.tree.Rename(t.Context(), w.ann, w.folderOf("/home/ann/box/old"), "A older")
+			_, err = w.tree.Rename(t.Context(), w.ann, w.folderID("/home/ann/box/old"), "A older")
 			w.must(err)
 			g.content["A older/e"], g.ids["A older/e"], g.links["A older/e"] = "55555", g.ids["old/e"], g.links["old/e"]
 			delete(g.content, "old/e")
-			_, err = w.tree.Rename(t.Context(), w.ann, w.folderOf("/home/ann/box"), "case")
+			_, err = w.tree.Rename(t.Context(), w.ann, w.folderID("/home/ann/box"), "case")
 			w.must(err)
-			late = w.stock("/home/ann/case", map[string]string{"A": "late", "new/late": "late too"})
+			late = w.uploadTree("/home/ann/case", map[string]string{"A": "late", "new/late": "late too"})
 		})
-		w.ended(j.ID, "")
-		w.lies(g, "/vault/case", "/home/ann/box", "/home/ann/case")
-		w.lies(late, "/vault/case", "/home/ann/box", "/home/ann/case")
-		if w.in("local") != 0 {
-			t.Errorf("%d objects stayed", w.in("local"))
+		w.checkJobEnded(j.ID, "")
+		w.checkReadableBelow(g, "/vault/case", "/home/ann/box", "/home/ann/case")
+		w.checkReadableBelow(late, "/vault/case", "/home/ann/box", "/home/ann/case")
+		if w.countObjects("local") != 0 {
+			t.Errorf("%d objects stayed", w.countObjects("local"))
 		}
-		w.accounted()
+		w.checkAccounting()
 	})
 }
 
 // What comes into the folder at the last moment is copied after it has its new place; a move stopped there goes on from there.
-func TestMoveCopiesStragglers(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g := w.stock("/home/ann/box", map[string]string{"a": "1", "z": "22"})
-		late := goods{}
-		j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
+func TestMoveCopiesLateFiles(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "z": "22"})
+		late := uploadedFiles{}
+		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		puts := 0
-		w.on(func(_ int, op, _ string) error {
+		w.setHook(func(_ int, op, _ string) error {
 			if op == "put" {
 				puts++
 			}
 			switch {
 			case op == "put" && puts == 2: // the folder has been gone through but for z
-				late = w.stock("/home/ann/box", map[string]string{"b": "straggler", "c": "another"})
+				late = w.uploadTree("/home/ann/box", map[string]string{"b": "straggler", "c": "another"})
 			case op == "put" && puts == 3:
 				stop()
 			}
 			return nil
 		})
-		_, err := w.runner().Once(ctx)
+		_, err := w.newJobRunner().Once(ctx)
 		w.must(err)
 		if got := w.job(j.ID); got.Status != "pending" {
 			t.Errorf("parked as %+v", got)
 		}
-		w.on(nil)
-		w.lies(g, "/vault/box", "/home/ann/box")
-		w.lies(late, "/vault/box", "/home/ann/box")
-		if w.in("local") != 2 {
-			t.Errorf("%d objects are still to be copied, want 2", w.in("local"))
+		w.setHook(nil)
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
+		w.checkReadableBelow(late, "/vault/box", "/home/ann/box")
+		if w.countObjects("local") != 2 {
+			t.Errorf("%d objects are still to be copied, want 2", w.countObjects("local"))
 		}
 		// By now the actor may not do it any more: what is moved is moved.
-		w.rule(access.Rule{Pattern: "/vault/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
-		w.work()
-		w.ended(j.ID, "")
-		w.lies(g, "/vault/box", "/home/ann/box")
-		w.lies(late, "/vault/box", "/home/ann/box")
-		if w.in("local") != 0 {
-			t.Errorf("%d objects stayed", w.in("local"))
+		w.addRule(access.Rule{Pattern: "/vault/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
+		w.runJobs()
+		w.checkJobEnded(j.ID, "")
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
+		w.checkReadableBelow(late, "/vault/box", "/home/ann/box")
+		if w.countObjects("local") != 0 {
+			t.Errorf("%d objects stayed", w.countObjects("local"))
 		}
-		w.accounted()
+		w.checkAccounting()
 	})
 }
 
 // The thing itself goes, before its job begins or while it runs.
-func TestMoveOfWhatIsDeleted(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestMoveOfDeletedEntry(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for _, when := range []string{"before", "during"} {
-			w.stock("/home/ann/box", some())
-			id := w.folderOf("/home/ann/box")
-			j := w.move(w.ann, id, "/vault")
+			w.uploadTree("/home/ann/box", sampleFiles())
+			id := w.folderID("/home/ann/box")
+			j := w.startMove(w.ann, id, "/vault")
 			remove := func() {
 				_, _, err := w.tree.Delete(context.Background(), w.ann, id)
 				w.must(err)
 			}
 			if when == "before" {
 				remove()
-				w.work()
+				w.runJobs()
 			} else {
-				w.during(remove)
+				w.runDuringCopy(remove)
 			}
-			w.ended(j.ID, "no such file or folder")
+			w.checkJobEnded(j.ID, "no such file or folder")
 		}
-		if n := w.storedIn("vault"); n > 2 {
+		if n := w.countStored("vault"); n > 2 {
 			t.Errorf("%d objects were copied, most of them after the folder was gone", n)
 		}
-		w.accounted()
-		if n := w.storedIn("vault") + w.storedIn("local"); n != 0 {
+		w.checkAccounting()
+		if n := w.countStored("vault") + w.countStored("local"); n != 0 {
 			t.Errorf("%d objects are left", n)
 		}
 	})
 }
 
 // Copies that share an object keep it; the one that is moved gets its own.
-func TestMoveLeavesSharedContentToOthers(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g := w.stock("/home/ann/box", map[string]string{"a": "shared", "b": "shared"})
-		kept := w.file(w.ann, "/home/ann/kept", "shared")
+func TestMoveKeepsSharedObjectForOtherCopies(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g := w.uploadTree("/home/ann/box", map[string]string{"a": "shared", "b": "shared"})
+		kept := w.mustUpload(w.ann, "/home/ann/kept", "shared")
 		// All three share the object of a, as copies do.
 		w.write(func(tx *db.Tx) error {
 			var object string
@@ -564,24 +564,24 @@ func TestMoveLeavesSharedContentToOthers(t *testing.T) {
 			return nil
 		})
 		g.etags["b"] = g.etags["a"] // the content is one, and so is its ETag, wherever copies of it lie
-		j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
-		w.work()
-		w.ended(j.ID, "")
-		w.lies(g, "/vault/box", "/home/ann/box")
-		if got, err := w.read(w.ann, "/home/ann/kept"); err != nil || got != "shared" {
+		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		w.runJobs()
+		w.checkJobEnded(j.ID, "")
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
+		if got, err := w.readPath(w.ann, "/home/ann/kept"); err != nil || got != "shared" {
 			t.Errorf("the copy that stayed: %q, %v", got, err)
 		}
-		if w.in("local") != 1 || w.in("vault") != 2 {
-			t.Errorf("%d objects in the old provider, %d in the new", w.in("local"), w.in("vault"))
+		if w.countObjects("local") != 1 || w.countObjects("vault") != 2 {
+			t.Errorf("%d objects in the old provider, %d in the new", w.countObjects("local"), w.countObjects("vault"))
 		}
 		w.write(func(tx *db.Tx) error { // the two whose rows were deleted above are nobody's
 			_, err := tx.Exec("DELETE FROM garbage WHERE after < 0")
 			return err
 		})
-		w.pass(3 * time.Hour)
+		w.advance(3 * time.Hour)
 		w.collect()
-		w.lies(g, "/vault/box")
-		if got, err := w.read(w.ann, "/home/ann/kept"); err != nil || got != "shared" {
+		w.checkReadableBelow(g, "/vault/box")
+		if got, err := w.readPath(w.ann, "/home/ann/kept"); err != nil || got != "shared" {
 			t.Errorf("the copy that stayed, after the grace period: %q, %v", got, err)
 		}
 	})
@@ -589,37 +589,37 @@ func TestMoveLeavesSharedContentToOthers(t *testing.T) {
 
 // Abuse case C20: two providers in one directory. Nothing is lost, whichever way it goes.
 func TestMoveBetweenProvidersInOneDirectory(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g := w.stock("/home/ann/box", some())
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g := w.uploadTree("/home/ann/box", sampleFiles())
 		for _, way := range [][2]string{{"/home/ann", "/twin"}, {"/twin", "/home/ann"}} {
-			j := w.move(w.ann, w.folderOf(way[0]+"/box"), way[1])
-			w.work()
-			w.ended(j.ID, "")
-			w.lies(g, way[1]+"/box", way[0]+"/box")
-			w.accounted()
-			w.lies(g, way[1]+"/box", way[0]+"/box")
+			j := w.startMove(w.ann, w.folderID(way[0]+"/box"), way[1])
+			w.runJobs()
+			w.checkJobEnded(j.ID, "")
+			w.checkReadableBelow(g, way[1]+"/box", way[0]+"/box")
+			w.checkAccounting()
+			w.checkReadableBelow(g, way[1]+"/box", way[0]+"/box")
 		}
 	})
 }
 
 // Whoever sends a provider to another bucket takes the tree alone and asks whether a key is noted for it: a key must be noted before its store is
 // asked for, or the copy would go to the old bucket and count as one in the new.
-func TestCopiesAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g := w.stock("/home/ann/box", some())
+func TestMoveNotesKeysBeforeOpeningStore(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g := w.uploadTree("/home/ann/box", sampleFiles())
 		asked := 0
 		w.tree.WrapStores(func(id string, s blob.Store) blob.Store {
 			if id == "vault" {
-				if asked++; w.garbageOf("vault") == 0 {
+				if asked++; w.countGarbage("vault") == 0 {
 					t.Error("the store of a copy is asked for while no key is noted")
 				}
 			}
 			return s
 		})
-		j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
-		w.work()
-		w.ended(j.ID, "")
-		w.lies(g, "/vault/box", "/home/ann/box")
+		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		w.runJobs()
+		w.checkJobEnded(j.ID, "")
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
 		if asked == 0 {
 			t.Error("the store was not asked for")
 		}
@@ -628,100 +628,100 @@ func TestCopiesAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
 
 // Abuse case C126: a store that is away for a minute costs a minute.
 func TestMoveWaitsForAStore(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g := w.stock("/home/ann/box", some())
-		j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g := w.uploadTree("/home/ann/box", sampleFiles())
+		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
 		end := w.clock().Add(time.Minute)
-		w.on(func(n int, op, provider string) error {
+		w.setHook(func(n int, op, provider string) error {
 			if n > 3 && provider == "vault" && w.clock().Before(end) {
 				return blob.Unavailable(op, errors.New("no route to host"))
 			}
 			return nil
 		})
 		for range 40 {
-			w.work()
+			w.runJobs()
 			if w.job(j.ID).Status != "completed" {
-				w.lies(g, "/home/ann/box", "/vault/box")
+				w.checkReadableBelow(g, "/home/ann/box", "/vault/box")
 			}
-			w.pass(5 * time.Second)
+			w.advance(5 * time.Second)
 		}
-		w.ended(j.ID, "")
-		w.lies(g, "/vault/box", "/home/ann/box")
-		w.accounted()
+		w.checkJobEnded(j.ID, "")
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
+		w.checkAccounting()
 	})
 }
 
 // However long the copy of a large object takes, its key is not collected under way.
-func TestMoveOfALargeObjectKeepsItsKey(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g := w.stock("/home/ann", map[string]string{"large": strings.Repeat("large", 300_000)})
-		j := w.move(w.ann, g.ids["large"], "/vault")
-		w.open = func(o blob.Object) blob.Object {
-			return &slow{Object: o, pause: func() { w.pass(50 * time.Minute); w.collect() }}
+func TestCollectorKeepsKeyDuringLargeMove(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g := w.uploadTree("/home/ann", map[string]string{"large": strings.Repeat("large", 300_000)})
+		j := w.startMove(w.ann, g.ids["large"], "/vault")
+		w.wrapObject = func(o blob.Object) blob.Object {
+			return &slowObject{Object: o, pause: func() { w.advance(50 * time.Minute); w.collect() }}
 		}
-		w.work()
-		w.ended(j.ID, "")
-		w.lies(g, "/vault", "/home/ann")
-		w.accounted()
-		w.lies(g, "/vault", "/home/ann")
+		w.runJobs()
+		w.checkJobEnded(j.ID, "")
+		w.checkReadableBelow(g, "/vault", "/home/ann")
+		w.checkAccounting()
+		w.checkReadableBelow(g, "/vault", "/home/ann")
 	})
 }
 
-// slow is an object that takes its time for each piece.
-type slow struct {
+// slowObject is an object that takes its time for each piece.
+type slowObject struct {
 	blob.Object
 	pause func()
 }
 
-func (s *slow) Read(p []byte) (int, error) {
+func (s *slowObject) Read(p []byte) (int, error) {
 	s.pause()
 	return s.Object.Read(p)
 }
 
 // Two holders of one job at once, after a pause longer than the lease: each copies, one counts, nothing is left over.
-func TestTwoHoldersOfAMoveDoNoHarm(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
-		g := w.stock("/home/ann/box", some())
-		j := w.move(w.ann, w.folderOf("/home/ann/box"), "/vault")
+func TestTwoReplicasHoldingOneMoveJob(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		g := w.uploadTree("/home/ann/box", sampleFiles())
+		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
 		taken := false
-		w.on(func(n int, op, _ string) error {
+		w.setHook(func(n int, op, _ string) error {
 			if op == "stored" && n > 5 && !taken {
 				taken = true
 				w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE jobs SET due = 0"); return err })
-				w.work() // the other one does it to the end
+				w.runJobs() // the other one does it to the end
 			}
 			return nil
 		})
-		_, err := w.runner().Once(t.Context())
+		_, err := w.newJobRunner().Once(t.Context())
 		w.must(err)
-		w.on(nil)
-		w.ended(j.ID, "")
-		w.lies(g, "/vault/box", "/home/ann/box")
-		w.work()
-		w.accounted()
-		w.lies(g, "/vault/box")
+		w.setHook(nil)
+		w.checkJobEnded(j.ID, "")
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
+		w.runJobs()
+		w.checkAccounting()
+		w.checkReadableBelow(g, "/vault/box")
 	})
 }
 
 // Abuse case C91: moves of one tree to two places, of one into the other, renames and uploads meanwhile, by two replicas. The jobs end, nothing is
 // lost, nothing makes a cycle.
-func TestCrossingMovesBetweenProviders(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestConcurrentMovesBetweenProviders(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for round := range 6 {
 			base := fmt.Sprintf("/home/ann/r%d", round)
 			far := fmt.Sprintf("/vault/r%d", round)
-			w.folder(w.ann, base)
-			w.folder(w.ann, far)
+			w.createFolder(w.ann, base)
+			w.createFolder(w.ann, far)
 			inBase, inFar := fmt.Sprintf("%s/a%d", base, round), fmt.Sprintf("%s/b%d", far, round)
-			a, b := w.stock(inBase, some()), w.stock(inFar, some())
-			idA, idB, parent := w.folderOf(inBase), w.folderOf(inFar), w.folderOf(far)
+			a, b := w.uploadTree(inBase, sampleFiles()), w.uploadTree(inFar, sampleFiles())
+			idA, idB, parent := w.folderID(inBase), w.folderID(inFar), w.folderID(far)
 			jobs := []string{
-				w.move(w.ann, idA, inFar).ID, w.move(w.ann, idB, inBase).ID, w.move(w.ann, idA, "/twin").ID, w.move(w.ann, idA, far).ID,
+				w.startMove(w.ann, idA, inFar).ID, w.startMove(w.ann, idB, inBase).ID, w.startMove(w.ann, idA, "/twin").ID, w.startMove(w.ann, idA, far).ID,
 			}
 			var all sync.WaitGroup
 			for range 2 {
 				all.Go(func() {
-					for r := w.runner(); ; {
+					for r := w.newJobRunner(); ; {
 						ran, err := r.Once(t.Context())
 						if err != nil {
 							t.Error(err)
@@ -733,31 +733,31 @@ func TestCrossingMovesBetweenProviders(t *testing.T) {
 				})
 			}
 			all.Go(func() {
-				if _, err := w.tree.Rename(t.Context(), w.ann, parent, "renamed-"+path(far).Base()); err != nil {
+				if _, err := w.tree.Rename(t.Context(), w.ann, parent, "renamed-"+mustParsePath(far).Base()); err != nil {
 					t.Error(err)
 				}
 			})
 			all.Wait()
 			for range 12 {
-				w.pass(10 * time.Minute)
-				w.work()
+				w.advance(10 * time.Minute)
+				w.runJobs()
 			}
 			for _, id := range jobs {
 				if j := w.job(id); j.Status != "completed" && j.Status != "failed" {
 					t.Errorf("round %d: a job did not end: %+v", round, j)
 				}
 			}
-			for _, g := range []goods{a, b} {
+			for _, g := range []uploadedFiles{a, b} {
 				for name, id := range g.ids {
 					c, err := w.tree.ByID(t.Context(), w.ann, id)
 					if err != nil {
 						t.Errorf("round %d: %s is lost: %v", round, name, err)
-					} else if got := w.bytes(c); got != g.content[name] {
+					} else if got := w.readContent(c); got != g.content[name] {
 						t.Errorf("round %d: %s has %.20q", round, name, got)
 					}
 				}
 			}
 		}
-		w.accounted()
+		w.checkAccounting()
 	})
 }

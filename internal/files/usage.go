@@ -98,7 +98,7 @@ func (t *Tree) usageBy(ctx context.Context, all Amount, used []string) (map[stri
 	return by, err
 }
 
-// kept is what was counted last, in proportion to what there is now, where counting took long; and whether it still stands.
+// checkObjects is what was counted last, in proportion to what there is now, where counting took long; and whether it still stands.
 func (c *counted) kept(all Amount, used []string, now time.Time) (by map[string]Amount, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ func (c *counted) keep(all Amount, by map[string]Amount, began, ended time.Time)
 	c.all, c.by, c.long, c.until = all, by, took > soon, ended.Add(restful*took)
 }
 
-// count sums what objects are referred to by, and takes away the files that are deleted or not there yet. Of those there are few, except for a while
+// countRows sums what objects are referred to by, and takes away the files that are deleted or not there yet. Of those there are few, except for a while
 // after a large folder was deleted; then some of them stand for all.
 func (t *Tree) count(ctx context.Context, all Amount, used []string) (map[string]Amount, error) {
 	q := t.DB.Read(ctx)

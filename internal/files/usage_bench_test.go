@@ -16,10 +16,10 @@ func BenchmarkUsage(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
 			d := dbtest.Open(b, engine)
-			h := newHouse(b, d)
+			h := newFixture(b, d)
 			var folders [2]string
 			for i := range folders {
-				folders[i] = h.folder(h.ann, fmt.Sprint("/home/ann/", i)).ID
+				folders[i] = h.createFolder(h.ann, fmt.Sprint("/home/ann/", i)).ID
 			}
 			h.write(func(tx *db.Tx) error {
 				if err := h.reg.Insert(tx, provider.Provider{ID: "other", Name: "other", Type: provider.BuiltIn, Bucket: "other", Marker: "marker"}); err != nil {
@@ -40,7 +40,7 @@ func BenchmarkUsage(b *testing.B) {
 				}
 				return nil
 			})
-			vacuum(b, d)
+			vacuumPostgres(b, d)
 			measure := func(name string, want map[string]files.Amount) {
 				b.Run(name, func(b *testing.B) {
 					for b.Loop() {

@@ -10,8 +10,8 @@ import (
 	"larder/internal/files"
 )
 
-// usage asks for what all files are and what lies with each provider.
-func (w *depot) usage(what string, all files.Amount, want map[string]files.Amount) {
+// checkUsageReport asks for what all files are and what lies with each provider.
+func (w *storesFixture) checkUsageReport(what string, all files.Amount, want map[string]files.Amount) {
 	w.t.Helper()
 	got, by, err := w.tree.Usage(w.t.Context(), []string{"local", "vault", "twin", "nobody's"})
 	w.must(err)
@@ -23,94 +23,94 @@ func (w *depot) usage(what string, all files.Amount, want map[string]files.Amoun
 
 // What is deleted counts for nothing at once, whenever its rows and objects go, and what is shared counts for each file, as in quotas.
 func TestUsage(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
-		w.usage("nothing", files.Amount{}, by{})
-		a := w.file(w.ann, "/home/ann/a", "12345")
-		w.folder(w.ann, "/home/ann/box")
-		w.file(w.bob, "/home/bob/b", "1")
-		w.usage("one provider", files.Amount{Files: 2, Bytes: 6}, by{"local": {Files: 2, Bytes: 6}})
-		w.file(w.ann, "/vault/box/c", "123")
-		w.file(w.ann, "/vault/box/sub/empty", "")
-		d := w.file(w.ann, "/vault/d", "1234567")
-		w.usage("two", files.Amount{Files: 5, Bytes: 16}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 10}})
-		_, err := w.put(w.ann, "/vault/d", "12", files.Replace)
+		w.checkUsageReport("nothing", files.Amount{}, by{})
+		a := w.mustUpload(w.ann, "/home/ann/a", "12345")
+		w.createFolder(w.ann, "/home/ann/box")
+		w.mustUpload(w.bob, "/home/bob/b", "1")
+		w.checkUsageReport("one provider", files.Amount{Files: 2, Bytes: 6}, by{"local": {Files: 2, Bytes: 6}})
+		w.mustUpload(w.ann, "/vault/box/c", "123")
+		w.mustUpload(w.ann, "/vault/box/sub/empty", "")
+		d := w.mustUpload(w.ann, "/vault/d", "1234567")
+		w.checkUsageReport("two", files.Amount{Files: 5, Bytes: 16}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 10}})
+		_, err := w.upload(w.ann, "/vault/d", "12", files.Replace)
 		w.must(err)
-		w.usage("replaced", files.Amount{Files: 5, Bytes: 11}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 5}})
+		w.checkUsageReport("replaced", files.Amount{Files: 5, Bytes: 11}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 5}})
 
-		_, err = w.tree.Copy(t.Context(), w.ann, a.ID, path("/home/ann/box"), nil)
+		_, err = w.tree.Copy(t.Context(), w.ann, a.ID, mustParsePath("/home/ann/box"), nil)
 		w.must(err)
-		w.usage("copied", files.Amount{Files: 6, Bytes: 16}, by{"local": {Files: 3, Bytes: 11}, "vault": {Files: 3, Bytes: 5}})
-		w.move(w.ann, a.ID, "/vault")
-		w.work()
-		w.usage("moved to the other", files.Amount{Files: 6, Bytes: 16}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 4, Bytes: 10}})
+		w.checkUsageReport("copied", files.Amount{Files: 6, Bytes: 16}, by{"local": {Files: 3, Bytes: 11}, "vault": {Files: 3, Bytes: 5}})
+		w.startMove(w.ann, a.ID, "/vault")
+		w.runJobs()
+		w.checkUsageReport("moved to the other", files.Amount{Files: 6, Bytes: 16}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 4, Bytes: 10}})
 		_, _, err = w.tree.Delete(t.Context(), w.ann, d.ID)
 		w.must(err)
-		w.usage("a file deleted", files.Amount{Files: 5, Bytes: 14}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 8}})
-		_, _, err = w.tree.Delete(t.Context(), w.ann, w.entryAt("/vault/box"))
+		w.checkUsageReport("a file deleted", files.Amount{Files: 5, Bytes: 14}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 8}})
+		_, _, err = w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/vault/box"))
 		w.must(err)
 		after := by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 1, Bytes: 5}}
-		w.usage("a folder deleted", files.Amount{Files: 3, Bytes: 11}, after)
-		w.pass(2 * grace)
+		w.checkUsageReport("a folder deleted", files.Amount{Files: 3, Bytes: 11}, after)
+		w.advance(2 * grace)
 		w.collect()
-		w.usage("and collected", files.Amount{Files: 3, Bytes: 11}, after)
+		w.checkUsageReport("and collected", files.Amount{Files: 3, Bytes: 11}, after)
 		_, _, err = w.tree.Delete(t.Context(), w.ann, a.ID)
 		w.must(err)
-		w.usage("one provider again", files.Amount{Files: 2, Bytes: 6}, by{"local": {Files: 2, Bytes: 6}})
+		w.checkUsageReport("one provider again", files.Amount{Files: 2, Bytes: 6}, by{"local": {Files: 2, Bytes: 6}})
 	})
 }
 
 // A large copy under way is not there yet.
-func TestUsageOfACopyUnderWay(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestUsageIgnoresCopyUnderWay(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
-		w.file(w.ann, "/vault/x", "1")
+		w.mustUpload(w.ann, "/vault/x", "1")
 		content := map[string]string{"a": "12", "b": "123", "c": "1234", "d": "12345", "e": "", "f": "1"}
 		before, during, after := files.Amount{Files: 6, Bytes: 15}, 0, files.Amount{Files: 12, Bytes: 30}
 		check := func() {
 			during++
-			w.usage("under way", files.Amount{Files: 7, Bytes: 16}, by{"local": before, "vault": {Files: 1, Bytes: 1}})
+			w.checkUsageReport("under way", files.Amount{Files: 7, Bytes: 16}, by{"local": before, "vault": {Files: 1, Bytes: 1}})
 		}
-		_, id := w.large(w.ann, "/home/ann/from", "/home/ann/to", content)
+		_, id := w.startLargeCopy(w.ann, "/home/ann/from", "/home/ann/to", content)
 		check()
-		w.before(2, check)
-		w.ended(id, "")
+		w.runBeforeTransaction(2, check)
+		w.checkJobEnded(id, "")
 		if during != 2 {
 			t.Errorf("asked %d times", during)
 		}
-		w.usage("done", files.Amount{Files: 13, Bytes: 31}, by{"local": after, "vault": {Files: 1, Bytes: 1}})
+		w.checkUsageReport("done", files.Amount{Files: 13, Bytes: 31}, by{"local": after, "vault": {Files: 1, Bytes: 1}})
 	})
 }
 
 // What took long to count is used for a while, in proportion to what there is by then; never for longer, and never with another provider.
-func TestUsageThatTookLongToCount(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestUsageCachesSlowCounts(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
-		w.file(w.ann, "/vault/x", "12")
+		w.mustUpload(w.ann, "/vault/x", "12")
 		for _, p := range []string{"/home/ann/a", "/home/ann/b", "/home/ann/c"} {
-			w.file(w.ann, p, "12")
+			w.mustUpload(w.ann, p, "12")
 		}
-		w.usage("counted", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 1, Bytes: 2}})
+		w.checkUsageReport("counted", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 1, Bytes: 2}})
 		w.tree.KeepUsage(w.clock().Add(time.Second))
 		for _, p := range []string{"/vault/e", "/vault/f", "/vault/g", "/vault/h"} {
-			w.file(w.ann, p, "12")
+			w.mustUpload(w.ann, p, "12")
 		}
-		w.pass(time.Second - time.Millisecond)
-		w.usage("soon after", files.Amount{Files: 8, Bytes: 16}, by{"local": {Files: 6, Bytes: 12}, "vault": {Files: 2, Bytes: 4}})
-		w.pass(time.Millisecond)
-		w.usage("later", files.Amount{Files: 8, Bytes: 16}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 5, Bytes: 10}})
+		w.advance(time.Second - time.Millisecond)
+		w.checkUsageReport("soon after", files.Amount{Files: 8, Bytes: 16}, by{"local": {Files: 6, Bytes: 12}, "vault": {Files: 2, Bytes: 4}})
+		w.advance(time.Millisecond)
+		w.checkUsageReport("later", files.Amount{Files: 8, Bytes: 16}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 5, Bytes: 10}})
 		w.tree.KeepUsage(w.clock().Add(time.Hour))
-		w.file(w.ann, "/twin/t", "1")
-		w.usage("with a third", files.Amount{Files: 9, Bytes: 17}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 5, Bytes: 10}, "twin": {Files: 1, Bytes: 1}})
+		w.mustUpload(w.ann, "/twin/t", "1")
+		w.checkUsageReport("with a third", files.Amount{Files: 9, Bytes: 17}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 5, Bytes: 10}, "twin": {Files: 1, Bytes: 1}})
 	})
 }
 
 // While somebody counts, others get what was counted last; if there is nothing yet they wait, no longer than they want to.
-func TestUsageWhileSomebodyCounts(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestUsageWhileAnotherCountRuns(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
-		w.file(w.ann, "/vault/x", "12")
-		w.file(w.ann, "/home/ann/a", "12")
+		w.mustUpload(w.ann, "/vault/x", "12")
+		w.mustUpload(w.ann, "/home/ann/a", "12")
 		both := by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 1, Bytes: 2}}
 
 		release := w.tree.HoldUsage()
@@ -133,28 +133,28 @@ func TestUsageWhileSomebodyCounts(t *testing.T) {
 		}
 
 		w.tree.KeepUsage(w.clock())
-		w.file(w.ann, "/vault/y", "12")
-		w.file(w.ann, "/vault/z", "12")
+		w.mustUpload(w.ann, "/vault/y", "12")
+		w.mustUpload(w.ann, "/vault/z", "12")
 		release = w.tree.HoldUsage()
-		w.usage("what was counted last, in proportion", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 2, Bytes: 4}, "vault": {Files: 2, Bytes: 4}})
+		w.checkUsageReport("what was counted last, in proportion", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 2, Bytes: 4}, "vault": {Files: 2, Bytes: 4}})
 		release()
-		w.usage("counted anew", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 3, Bytes: 6}})
+		w.checkUsageReport("counted anew", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 3, Bytes: 6}})
 	})
 }
 
 // Of very many deleted files some are looked at: what all is stays exact, and so does what lies with whom where a folder lay with one provider.
-func TestUsageAfterALargeDeletion(t *testing.T) {
-	eachDepot(t, func(t *testing.T, w *depot) {
+func TestUsageSamplesDeletedFiles(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
-		w.file(w.ann, "/vault/x", "12")
+		w.mustUpload(w.ann, "/vault/x", "12")
 		for _, p := range []string{"/home/ann/box/a", "/home/ann/box/b", "/home/ann/box/c", "/home/ann/box/d", "/home/ann/kept"} {
-			w.file(w.ann, p, "12")
+			w.mustUpload(w.ann, p, "12")
 		}
-		_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryAt("/home/ann/box"))
+		_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/home/ann/box"))
 		w.must(err)
 		for _, n := range []int64{1, 3, 4, 5} {
 			w.tree.SetSample(n)
-			w.usage("deleted", files.Amount{Files: 2, Bytes: 4}, by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 1, Bytes: 2}})
+			w.checkUsageReport("deleted", files.Amount{Files: 2, Bytes: 4}, by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 1, Bytes: 2}})
 		}
 	})
 }

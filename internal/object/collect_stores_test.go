@@ -13,20 +13,20 @@ import (
 	"larder/internal/object"
 )
 
-// stubborn is a store whose deletions are decided by a test.
-type stubborn struct {
+// failingStore is a store whose deletions are decided by a test.
+type failingStore struct {
 	blob.Store
-	mu    sync.Mutex
-	calls int
-	hook  func(ctx context.Context, call int) error // nil for a store that works
-	keep  map[blob.Key]bool                         // what it refuses to delete
+	mu          sync.Mutex
+	calls       int
+	hook        func(ctx context.Context, call int) error // nil for a store that works
+	undeletable map[blob.Key]bool                         // what it refuses to delete
 }
 
-func (s *stubborn) Delete(ctx context.Context, key blob.Key) error {
+func (s *failingStore) Delete(ctx context.Context, key blob.Key) error {
 	s.mu.Lock()
 	s.calls++
 	call, hook := s.calls, s.hook
-	kept := s.keep[key]
+	kept := s.undeletable[key]
 	s.mu.Unlock()
 	if kept {
 		return errors.New("refused")
@@ -39,27 +39,27 @@ func (s *stubborn) Delete(ctx context.Context, key blob.Key) error {
 	return s.Store.Delete(ctx, key)
 }
 
-// on sets what happens to the deletions to come, and returns how many there were.
-func (s *stubborn) on(hook func(ctx context.Context, call int) error) (calls int) {
+// setHook sets what happens to the deletions to come, and returns how many there were.
+func (s *failingStore) setHook(hook func(ctx context.Context, call int) error) (calls int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	calls, s.calls, s.hook = s.calls, 0, hook
 	return calls
 }
 
-// refuse sets what can't be deleted from now on.
-func (s *stubborn) refuse(keys map[blob.Key]bool) {
+// setUndeletable sets what can't be deleted from now on.
+func (s *failingStore) setUndeletable(keys map[blob.Key]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keep = keys
+	s.undeletable = keys
 }
 
-// withStubborn puts a stubborn store in front of the vault, with n keys to be collected before any other.
-func withStubborn(w *world, n int) *stubborn {
+// addFailingStore puts a stubborn store in front of the vault, with n keys to be collected before any other.
+func addFailingStore(w *world, n int) *failingStore {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "vault")
 	w.must(err)
-	s := &stubborn{Store: store}
+	s := &failingStore{Store: store}
 	w.wrapStores(func(id string, store blob.Store) blob.Store {
 		if id == "vault" {
 			return s
@@ -78,32 +78,32 @@ func withStubborn(w *world, n int) *stubborn {
 }
 
 // A store that does not answer costs the others one deletion's patience, however much there is to be deleted from it, and is asked once a minute.
-func TestCollectorPassesByAStoreThatHangs(t *testing.T) {
+func TestCollectorSkipsHangingStore(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		s := withStubborn(w, 1700)
+		s := addFailingStore(w, 1700)
 		gone := w.store("x").Key
 		w.objects.SetPatience(500 * time.Millisecond)
 		hangs := func(ctx context.Context, _ int) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s.on(hangs)
+		s.setHook(hangs)
 		w.pass(grace)
 		w.collect()
 		if w.stored(gone) {
 			t.Error("the other store was not tidied")
 		}
-		if calls := s.on(hangs); calls != 1 || w.garbageOf("vault") != 1700 {
+		if calls := s.setHook(hangs); calls != 1 || w.garbageOf("vault") != 1700 {
 			t.Errorf("the store that hangs was asked %d times and has %d of 1700 keys left", calls, w.garbageOf("vault"))
 		}
 		w.pass(time.Minute - time.Millisecond)
 		w.collect()
-		if calls := s.on(hangs); calls != 0 {
+		if calls := s.setHook(hangs); calls != 0 {
 			t.Errorf("asked %d times within the minute", calls)
 		}
 		w.pass(time.Millisecond)
 		w.collect()
-		if calls := s.on(nil); calls != 1 {
+		if calls := s.setHook(nil); calls != 1 {
 			t.Errorf("asked %d times after the minute", calls)
 		}
 		w.objects.SetPatience(time.Minute)
@@ -116,9 +116,9 @@ func TestCollectorPassesByAStoreThatHangs(t *testing.T) {
 }
 
 // Two failures are those of two objects; with the third a store is left alone for a minute.
-func TestCollectorGivesAStoreUpAfterThreeFailures(t *testing.T) {
+func TestCollectorPausesStoreAfterThreeFailures(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		s := withStubborn(w, 20)
+		s := addFailingStore(w, 20)
 		failing := func(n int) func(context.Context, int) error {
 			return func(_ context.Context, call int) error {
 				if call <= n {
@@ -127,14 +127,14 @@ func TestCollectorGivesAStoreUpAfterThreeFailures(t *testing.T) {
 				return nil
 			}
 		}
-		s.on(failing(3))
+		s.setHook(failing(3))
 		w.collect()
-		if calls := s.on(failing(2)); calls != 3 || w.garbageOf("vault") != 20 {
+		if calls := s.setHook(failing(2)); calls != 3 || w.garbageOf("vault") != 20 {
 			t.Errorf("after three failures: asked %d times, %d of 20 keys left", calls, w.garbageOf("vault"))
 		}
 		w.pass(time.Minute)
 		w.collect()
-		if calls := s.on(nil); calls != 20 || w.garbageOf("vault") != 2 {
+		if calls := s.setHook(nil); calls != 20 || w.garbageOf("vault") != 2 {
 			t.Errorf("after two failures: asked %d times, %d of 20 keys left", calls, w.garbageOf("vault"))
 		}
 	})
@@ -143,9 +143,9 @@ func TestCollectorGivesAStoreUpAfterThreeFailures(t *testing.T) {
 // A stop of the service is no failure of the store.
 func TestCollectorStopsWithTheService(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		s := withStubborn(w, 20)
+		s := addFailingStore(w, 20)
 		ctx, stop := context.WithCancel(t.Context())
-		s.on(func(ctx context.Context, call int) error {
+		s.setHook(func(ctx context.Context, call int) error {
 			if call == 5 {
 				stop()
 				<-ctx.Done()
@@ -159,7 +159,7 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 		if n := w.garbageOf("vault"); n != 16 {
 			t.Errorf("%d of 20 keys are left, four were deleted", n)
 		}
-		s.on(nil)
+		s.setHook(nil)
 		w.pass(time.Minute)
 		w.collect()
 		if n := w.garbageOf("vault"); n != 0 {
@@ -169,14 +169,14 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 }
 
 // Three objects that are retained, wherever they come in a piece, hold nothing else of their store up for longer than some minutes' rest.
-func TestCollectorPassesByObjectsThatCannotBeDeleted(t *testing.T) {
+func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		s := withStubborn(w, 40)
+		s := addFailingStore(w, 40)
 		refused := map[blob.Key]bool{}
 		for i := range 3 {
 			refused[blob.Key(fmt.Sprintf("ab/%032x", i))] = true
 		}
-		s.refuse(refused)
+		s.setUndeletable(refused)
 		for range 10 {
 			w.collect()
 			w.pass(time.Minute)
@@ -184,7 +184,7 @@ func TestCollectorPassesByObjectsThatCannotBeDeleted(t *testing.T) {
 		if n := w.garbageOf("vault"); n != 3 {
 			t.Errorf("%d keys are left, want the three that can't be deleted", n)
 		}
-		s.refuse(nil)
+		s.setUndeletable(nil)
 		w.pass(time.Minute)
 		w.collect()
 		if n := w.garbageOf("vault"); n != 0 {
@@ -194,14 +194,14 @@ func TestCollectorPassesByObjectsThatCannotBeDeleted(t *testing.T) {
 }
 
 // More objects than a piece holds that can't be deleted come behind what is new.
-func TestCollectorTakesTheNewBeforeWhatHasFailed(t *testing.T) {
+func TestCollectorTriesNewKeysBeforeFailedKeys(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		s := withStubborn(w, 600)
+		s := addFailingStore(w, 600)
 		refused := map[blob.Key]bool{}
 		for i := range 600 {
 			refused[blob.Key(fmt.Sprintf("ab/%032x", i))] = true
 		}
-		s.refuse(refused)
+		s.setUndeletable(refused)
 		w.collect()
 		w.pass(time.Minute)
 		w.collect()
@@ -217,13 +217,13 @@ func TestCollectorTakesTheNewBeforeWhatHasFailed(t *testing.T) {
 }
 
 // A piece of a slow store ends with its budget; what it did not come to is taken up after as long again, and what lies elsewhere at once.
-func TestCollectorLeavesASlowStoreWhenItsBudgetIsSpent(t *testing.T) {
+func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		s := withStubborn(w, 1000)
+		s := addFailingStore(w, 1000)
 		gone := w.store("x").Key
 		w.pass(grace)
 		w.objects.SetBudget(300 * time.Millisecond)
-		s.on(func(ctx context.Context, call int) error {
+		s.setHook(func(ctx context.Context, call int) error {
 			if call == 5 { // takes as long as there is, and succeeds
 				<-time.After(600 * time.Millisecond)
 			}
@@ -251,9 +251,9 @@ func TestCollectorLeavesASlowStoreWhenItsBudgetIsSpent(t *testing.T) {
 }
 
 // Eight deletions at a time in a store that is reached over a network.
-func TestCollectorDeletesSeveralAtATimeFromABucket(t *testing.T) {
+func TestCollectorDeletesConcurrentlyFromBucket(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		s := withStubborn(w, 100)
+		s := addFailingStore(w, 100)
 		w.wrapStores(func(id string, store blob.Store) blob.Store {
 			return struct {
 				blob.Store
@@ -261,7 +261,7 @@ func TestCollectorDeletesSeveralAtATimeFromABucket(t *testing.T) {
 			}{Store: store}
 		})
 		all := make(chan struct{})
-		s.on(func(ctx context.Context, call int) error {
+		s.setHook(func(ctx context.Context, call int) error {
 			if call == 8 {
 				close(all)
 			}

@@ -12,7 +12,7 @@ import (
 )
 
 // A provider that cannot be reached holds up no other, and is asked again later.
-func TestCollectorGoesOnBesideAFailingStore(t *testing.T) {
+func TestCollectorContinuesPastFailingStore(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		gone := w.store("x").Key
 		w.write(func(tx *db.Tx) error {
@@ -35,18 +35,18 @@ func TestCollectorGoesOnBesideAFailingStore(t *testing.T) {
 		if n := w.count("garbage"); n != 500 {
 			t.Errorf("%d keys on the list, want those of the absent provider", n)
 		}
-		claimed := func() (after int64) {
+		nextAttempt := func() (after int64) {
 			w.must(w.db.Read(t.Context()).QueryRow("SELECT MIN(after) FROM garbage").Scan(&after))
 			return after
 		}
-		first := claimed()
+		first := nextAttempt()
 		w.collect() // within the minute: left alone
-		if claimed() != first {
+		if nextAttempt() != first {
 			t.Error("asked again at once")
 		}
 		w.pass(time.Minute)
 		w.collect()
-		if claimed() == first {
+		if nextAttempt() == first {
 			t.Error("not asked again")
 		}
 	})

@@ -34,7 +34,7 @@ func (w *world) hold() *object.Hold {
 }
 
 // Of a backup: while it holds the collector back nothing is deleted, and everything that is due when it ends.
-func TestHoldKeepsTheCollectorBack(t *testing.T) {
+func TestHoldPausesCollector(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.objects.Grace = time.Millisecond
 		first, second := w.hold(), w.hold()
@@ -69,7 +69,7 @@ func TestHoldKeepsTheCollectorBack(t *testing.T) {
 }
 
 // Ten minutes is how long a hold lasts whose owner died, and five how late it may be renewed: clocks differ.
-func TestHoldEndsByItself(t *testing.T) {
+func TestHoldExpires(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.objects.Grace = time.Millisecond
 		there := w.deleted("a")
@@ -103,7 +103,7 @@ func TestHoldEndsByItself(t *testing.T) {
 }
 
 // A hold that a clock gone wrong has left behind holds nothing, and the next hold takes it away.
-func TestHoldOfAWrongClock(t *testing.T) {
+func TestHoldFromWrongClockIsIgnored(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.objects.Grace = time.Millisecond
 		w.pass(3 * time.Hour)

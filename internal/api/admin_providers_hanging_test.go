@@ -1,0 +1,126 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
+)
+
+// countingStore is a store whose requests are counted, and that can be made to hang.
+type countingStore struct {
+	writes, reads atomic.Int64 // the reads of objects: a sweep lists as well, whenever its time comes
+	mu            sync.Mutex
+	hanging       chan struct{} // nil while it answers
+}
+
+func (s *countingStore) setHanging(yes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case yes:
+		s.hanging = make(chan struct{})
+	case s.hanging != nil:
+		close(s.hanging)
+		s.hanging = nil
+	}
+}
+
+func (s *countingStore) intercept(_ http.ResponseWriter, r *http.Request) bool {
+	switch query := r.URL.Query(); {
+	case r.Method != "GET" && r.Method != "HEAD":
+		s.writes.Add(1)
+	case !query.Has("uploads") && !query.Has("list-type"):
+		s.reads.Add(1)
+	}
+	s.mu.Lock()
+	hanging := s.hanging
+	s.mu.Unlock()
+	if hanging == nil {
+		return false
+	}
+	select {
+	case <-hanging:
+	case <-r.Context().Done():
+	}
+	return true
+}
+
+// A bucket that hangs holds up neither the list of providers nor the readiness probe, which writes to none and is degraded by one that is down, and
+// heals by itself (abuse cases C122, C126).
+func TestStoresThatHang(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		store := &countingStore{}
+		bucket := s3test.New(t)
+		address := newInterceptingProxy(t, bucket, store.intercept, nil)
+		t.Cleanup(func() { store.setHanging(false) })
+		l.Clock.Advance(time.Second) // the seeded provider is the oldest
+		const many = 3
+		for i := range many {
+			admin.Post(providersPath, M{"name": fmt.Sprint("p", i), "type": "store_b", "endpoint": address, "bucket": bucket.Name, "pathPrefix": fmt.Sprint("p", i),
+				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
+		}
+		probe := func(path string) M { return M(parseObject(t, admin.Get("/api/public/health"+path).Body)) }
+		for _, path := range []string{"", "/ready", "/live"} {
+			wantJSON(t, path+" while all is well", probe(path), M{"service": "larder", "status": "ok", "ready": true, "detail": ""})
+		}
+		for range 20 {
+			probe("/ready")
+			admin.Get(providersPath).OK(200)
+		}
+		if writes, reads := store.writes.Load(), store.reads.Load(); writes != 0 || reads > int64(many*2*len(l.Apps)) {
+			t.Errorf("%d writes and %d reads", writes, reads)
+		}
+		asked := store.reads.Load()
+		l.Clock.Advance(9999 * time.Millisecond)
+		probe("/ready")
+		wantJSON(t, "asked within 10 seconds", store.reads.Load(), asked)
+		l.Clock.Advance(time.Millisecond)
+		probe("/ready")
+		if store.reads.Load() == asked {
+			t.Error("not asked again after 10 seconds")
+		}
+
+		store.setHanging(true)
+		l.Clock.Advance(11 * time.Second)
+		for range 2 * len(l.Apps) {
+			began := time.Now()
+			ready := admin.Get("/api/public/health/ready")
+			wantJSON(t, "status of a probe", ready.Status, 200)
+			wantJSON(t, "degraded", parseObject(t, ready.Body), M{"service": "larder", "status": "degraded", "ready": true, "detail": "degraded: a storage provider does not answer"})
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("the probe took %v", took)
+			}
+		}
+		wantJSON(t, "health", probe("")["status"], "degraded")
+		wantJSON(t, "live", probe("/live")["status"], "ok")
+		for range len(l.Apps) {
+			began := time.Now()
+			list := admin.Get(providersPath).OK(200)
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("the list took %v", took)
+			}
+			for i, want := range []string{"ok", "unavailable", "unavailable", "unavailable"} {
+				wantJSON(t, fmt.Sprint("status of ", i), list.Value(fmt.Sprintf("providers.%d.status", i)), want)
+			}
+		}
+		wantJSON(t, "written meanwhile", store.writes.Load(), int64(0))
+		wantStatus(t, "another name", admin.Put(providersPath+"/"+admin.Get(providersPath).OK(200).Text("providers.1.id"), M{"name": "P"}), 200, "")
+
+		store.setHanging(false)
+		for range len(l.Apps) { // each looks for itself
+			for until := time.Now().Add(20 * time.Second); probe("/ready")["status"] != "ok"; {
+				if time.Now().After(until) {
+					t.Fatal("does not heal")
+				}
+			}
+		}
+	}, apptest.ReachLoopback)
+}

@@ -1,0 +1,301 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
+)
+
+// probeSteps are the names of the checks, in order; store_a has the first five.
+var probeSteps = []string{"write", "read", "range", "delete", "multipart", "copy", "presign", "cors", "clock"}
+
+// testProvider tests a provider and returns the answer, whose shape it holds against the interface, with the checks that are not ok.
+func testProvider(t *testing.T, admin *apptest.Client, id string, steps int) (reply *apptest.Reply, failed string) {
+	t.Helper()
+	reply = admin.Post(providersPath+"/"+id+"/test", nil).OK(200)
+	wantFields(t, "data", parseObject(t, reply.Body)["data"], "connected", "message", "checks")
+	wantStrings(t, "checks", reply.Names("checks"), probeSteps[:steps]...)
+	for i, name := range reply.Names("checks") {
+		check := fmt.Sprintf("checks.%d", i)
+		wantFields(t, check, reply.Value(check), "name", "ok", "message")
+		if reply.Text(check+".message") == "" {
+			t.Errorf("%s says nothing", name)
+		}
+		if reply.Value(check+".ok") != true {
+			failed += name + " "
+		}
+	}
+	return reply, strings.TrimSpace(failed)
+}
+
+// setCORS sets the CORS rules of a bucket.
+func setCORS(t *testing.T, bucket s3test.Bucket, rule types.CORSRule) {
+	t.Helper()
+	_, err := bucket.SDK(t).PutBucketCors(t.Context(), &sdk.PutBucketCorsInput{
+		Bucket: &bucket.Name, CORSConfiguration: &types.CORSConfiguration{CORSRules: []types.CORSRule{rule}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkBucketEmpty fails the test when anything lies in the bucket, uploads in parts included.
+func checkBucketEmpty(t *testing.T, bucket s3test.Bucket) {
+	t.Helper()
+	list, err := bucket.SDK(t).ListObjectsV2(context.Background(), &sdk.ListObjectsV2Input{Bucket: &bucket.Name})
+	if err != nil || len(list.Contents) != 0 {
+		t.Errorf("in the bucket: %+v, %v", list, err)
+	}
+	uploads, err := bucket.SDK(t).ListMultipartUploads(context.Background(), &sdk.ListMultipartUploadsInput{Bucket: &bucket.Name})
+	if err != nil || len(uploads.Uploads) != 0 {
+		t.Errorf("uploads in the bucket: %+v, %v", uploads, err)
+	}
+}
+
+// The test of a provider tells what works, and leaves nothing behind.
+func TestProviderTest(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		local := admin.Get(providersPath).OK(200).Text("providers.0.id")
+		before := bucketObjects(t, l, "default")
+		l.Clock.ToPresent()
+		reply, failed := testProvider(t, admin, local, 5)
+		wantJSON(t, "store_a: connected", reply.Value("connected"), true)
+		wantJSON(t, "store_a: failed", failed, "")
+		wantStrings(t, "objects in store_a", bucketObjects(t, l, "default"), before...)
+
+		id, bucket := l.S3Provider(t, M{"pathPrefix": "a/b"})
+		l.Clock.ToPresent()
+		reply, failed = testProvider(t, admin, id, 9)
+		wantJSON(t, "connected", reply.Value("connected"), true)
+		wantJSON(t, "without CORS rules", failed, "cors")
+		checkBucketEmpty(t, bucket)
+
+		all := types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "HEAD", "PUT"}, AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}}
+		setCORS(t, bucket, all)
+		l.Clock.ToPresent()
+		reply, failed = testProvider(t, admin, id, 9)
+		wantJSON(t, "with CORS rules", failed, "")
+		wantJSON(t, "message", reply.Value("message"), "The store works.")
+		checkBucketEmpty(t, bucket)
+		for name, change := range map[string]func(*types.CORSRule){
+			"another origin": func(r *types.CORSRule) { r.AllowedOrigins = []string{"https://larder.test"} },
+			"no PUT":         func(r *types.CORSRule) { r.AllowedMethods = []string{"GET", "HEAD"} },
+			"no GET":         func(r *types.CORSRule) { r.AllowedMethods = []string{"PUT", "HEAD"} },
+			"no headers":     func(r *types.CORSRule) { r.AllowedHeaders = nil },
+		} {
+			rule := all
+			change(&rule)
+			setCORS(t, bucket, rule)
+			l.Clock.ToPresent()
+			reply, failed = testProvider(t, admin, id, 9)
+			wantJSON(t, name, failed, "cors")
+			wantJSON(t, name+": connected", reply.Value("connected"), true)
+		}
+		for _, none := range []string{unknownID, "x", "%27"} {
+			wantStatus(t, "test of none", admin.Post(providersPath+"/"+none+"/test", nil), 404, "NOT_FOUND")
+		}
+	}, apptest.ReachLoopback)
+}
+
+// newInterceptingProxy stands before the S3 server: what before does not answer itself is passed on, and after may alter the answer. It returns its address.
+func newInterceptingProxy(t *testing.T, bucket s3test.Bucket, before func(w http.ResponseWriter, r *http.Request) bool, after func(*http.Response) error) string {
+	t.Helper()
+	server, err := url.Parse(bucket.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(server)
+			r.Out.Host = r.In.Host // which is signed
+		},
+		ModifyResponse: after,
+		ErrorLog:       log.New(io.Discard, "", 0),
+	}
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if before == nil || !before(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(listener.Close)
+	return listener.URL
+}
+
+// writeDenied answers as a store whose policy does not allow something.
+func writeDenied(w http.ResponseWriter) bool {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(http.StatusForbidden)
+	_, _ = io.WriteString(w, "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+	return true
+}
+
+// A test that fails midway leaves nothing behind either, and the rest of it goes on where it can.
+func TestProviderTestThatFailsMidway(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+	deletes := 0
+	for name, row := range map[string]struct {
+		denied    func(r *http.Request) bool
+		failed    string
+		connected bool
+	}{
+		"writing": {func(r *http.Request) bool { return r.Method == "PUT" }, "write read range delete multipart copy presign cors", false},
+		"reading": {func(r *http.Request) bool {
+			return r.Method == "GET" && !r.URL.Query().Has("uploads") && !r.URL.Query().Has("uploadId")
+		}, "read range delete multipart copy presign cors", false},
+		"ranges":          {func(r *http.Request) bool { return r.Header.Get("Range") != "" }, "range", false},
+		"copies":          {func(r *http.Request) bool { return r.Header.Get("X-Amz-Copy-Source") != "" }, "copy", true},
+		"beginning parts": {func(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploads") }, "multipart", false},
+		"parts":           {func(r *http.Request) bool { return r.URL.Query().Has("partNumber") }, "multipart", false},
+		"completing":      {func(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploadId") }, "multipart", false},
+		"deleting at first": {func(r *http.Request) bool {
+			if r.Method == "DELETE" {
+				deletes++
+			}
+			return r.Method == "DELETE" && deletes == 1
+		}, "delete", false},
+		"signed writes": {func(r *http.Request) bool { return r.Method == "PUT" && r.URL.Query().Has("X-Amz-Signature") }, "presign cors", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := l.Admin(t)
+			bucket := s3test.New(t)
+			setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{"*"}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}})
+			address := newInterceptingProxy(t, bucket, func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && writeDenied(w) }, nil)
+			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": address, "bucket": bucket.Name,
+				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
+			l.Clock.ToPresent() // the store's goes on
+			reply, failed := testProvider(t, admin, id, 9)
+			wantJSON(t, "failed", failed, row.failed)
+			wantJSON(t, "connected", reply.Value("connected"), row.connected)
+			checkBucketEmpty(t, bucket)
+		})
+	}
+}
+
+// What clients do by themselves goes by the upload domain, and is looked at as a browser would.
+func TestProviderTestOfClientRequests(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+	for name, row := range map[string]struct {
+		header, value string // of the answers, "" for taken away
+		failed        string
+		message       string // of the check that failed
+	}{
+		"as it should be":        {"X-Whatever", "1", "", ""},
+		"no origin let in":       {"Access-Control-Allow-Origin", "", "cors", "The bucket does not let pages of this site in. "},
+		"another origin":         {"Access-Control-Allow-Origin", "https://larder.test", "cors", "The bucket does not let pages of this site in. "},
+		"any origin":             {"Access-Control-Allow-Origin", "*", "", ""},
+		"no methods":             {"Access-Control-Allow-Methods", "", "cors", "The bucket does not let pages of this site in. "},
+		"GET only":               {"Access-Control-Allow-Methods", "GET, HEAD", "cors", "The bucket does not let pages of this site in. "},
+		"no headers":             {"Access-Control-Allow-Headers", "", "cors", "The CORS rules of the bucket do not let the header Content-Type through. "},
+		"other headers":          {"Access-Control-Allow-Headers", "x-amz-date", "cors", "The CORS rules of the bucket do not let the header Content-Type through. "},
+		"nothing exposed":        {"Access-Control-Expose-Headers", "", "cors", "The CORS rules of the bucket do not expose the header ETag to pages. "},
+		"something else exposed": {"Access-Control-Expose-Headers", "Content-Length, X-ETag", "cors", "The CORS rules of the bucket do not expose the header ETag to pages. "},
+		"everything exposed":     {"Access-Control-Expose-Headers", "*", "", ""},
+		"exposed in capitals":    {"Access-Control-Expose-Headers", "x-amz-id-2,ETAG", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := l.Admin(t)
+			bucket := s3test.New(t)
+			setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
+			address := newInterceptingProxy(t, bucket, nil, func(answer *http.Response) error {
+				answer.Header.Del(row.header)
+				if row.value != "" {
+					answer.Header.Set(row.header, row.value)
+				}
+				return nil
+			})
+			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": bucket.Endpoint, "uploadDomain": address, "bucket": bucket.Name,
+				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
+			l.Clock.ToPresent() // the store's goes on
+			reply, failed := testProvider(t, admin, id, 9)
+			wantJSON(t, "failed", failed, row.failed)
+			wantJSON(t, "connected", reply.Value("connected"), true)
+			for i, step := range probeSteps {
+				if message := reply.Text(fmt.Sprintf("checks.%d.message", i)); step == failed && !strings.HasPrefix(message, row.message) {
+					t.Errorf("%s: %s", step, message)
+				}
+			}
+			checkBucketEmpty(t, bucket)
+		})
+	}
+	t.Run("its clock 6 minutes off", func(t *testing.T) {
+		t.Parallel()
+		l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+		id, bucket := l.S3Provider(t)
+		setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
+		admin := l.Admin(t)
+		l.Clock.ToPresent()
+		l.Clock.Advance(6 * time.Minute)
+		reply, failed := testProvider(t, admin, id, 9)
+		wantJSON(t, "failed", failed, "clock")
+		wantJSON(t, "connected", reply.Value("connected"), true)
+		if message := reply.Text("checks.8.message"); !strings.HasPrefix(message, "The clocks of this machine and of the store differ by more than 5 minutes. ") {
+			t.Error(message)
+		}
+	})
+	t.Run("a domain where nothing is", func(t *testing.T) {
+		t.Parallel()
+		admin := l.Admin(t)
+		id, bucket := l.S3Provider(t, M{"uploadDomain": "http://127.0.0.1:1"})
+		l.Clock.ToPresent()
+		began := time.Now()
+		reply, failed := testProvider(t, admin, id, 9)
+		wantJSON(t, "failed", failed, "presign cors")
+		wantJSON(t, "message", reply.Value("message"), "The store works. Not everything that clients do by themselves does: the checks tell.")
+		if took := time.Since(began); took < 5*time.Second { // as long as where something is that does not answer: abuse case C65
+			t.Errorf("took %v", took)
+		}
+		checkBucketEmpty(t, bucket)
+	})
+}
+
+// The test is of the saved record, and tells neither credentials nor addresses (abuse cases C65, C115).
+func TestProviderTestTellsNoSecrets(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+	admin := l.Admin(t)
+	id, bucket := l.S3Provider(t)
+	for name, row := range map[string]struct {
+		change  M
+		message string
+	}{
+		"another secret": {M{"secretAccessKey": "0123456789abcdef0123456789abcdef"}, "The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."},
+		"another key":    {M{"accessKeyId": "0123456789abcdef"}, "The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."},
+		"another bucket": {M{"bucket": "larder-none"}, "There is no such bucket. Make it, or look at its name and the endpoint."},
+		"nothing there":  {M{"endpoint": "http://127.0.0.1:1"}, "No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."},
+		"all as it was":  {M{}, "The store works. Not everything that clients do by themselves does: the checks tell."},
+	} {
+		admin.Put(providersPath+"/"+id, row.change).OK(200)
+		steps := 9
+		l.Clock.ToPresent()
+		reply, _ := testProvider(t, admin, id, steps)
+		wantJSON(t, name, reply.Value("message"), row.message)
+		wantJSON(t, name+": connected", reply.Value("connected"), name == "all as it was")
+		for _, secret := range []string{bucket.SecretKey, bucket.AccessKey, bucket.Name, "127.0.0.1", "0123456789abcdef"} {
+			if strings.Contains(string(reply.Body), secret) {
+				t.Errorf("%s: %s is told: %s", name, secret, reply.Body)
+			}
+		}
+		admin.Put(providersPath+"/"+id, M{"endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(200)
+	}
+	checkBucketEmpty(t, bucket)
+}

@@ -1,0 +1,117 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
+	"larder/internal/db/dbtest"
+	"larder/internal/fsck"
+)
+
+// A bucket belongs to others as well: a thousand objects with names of their own, below the provider's prefix too, and those of another service of this
+// kind beside and beneath it. A year of sweeps and the end of every file of ours leave all of them as they are, and fsck says nothing of them.
+func TestForeignObjectsAreKept(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			l := apptest.Start(t, engine, apptest.ReachLoopback, shortGracePeriod)
+			_, bucket := l.S3Mount(t, "/cloud", M{"pathPrefix": "larder/x", "uploadMode": "worker"})
+			key := l.Admin(t).Key(M{"uploadPath": "/cloud"})
+			foreign := foreignKeys()
+			putForeign(t, bucket, foreign)
+			key.Upload("/cloud", "ours.txt", []byte("ours"))
+
+			for _, days := range []int{0, 1, 2, 365} {
+				l.Clock.Advance(time.Duration(days) * 24 * time.Hour)
+				for _, a := range l.Apps {
+					if err := a.Fsck.Sweep(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				l.Clock.Advance(3 * time.Hour)
+				l.Sweep()
+				if _, err := l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Deep: true, Report: func(f fsck.Finding) {
+					if strings.Contains(f.Text, "foreign") || strings.Contains(f.Text, strings.Repeat("ee", 16)) {
+						t.Errorf("fsck speaks of what is not ours: %+v", f)
+					}
+				}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantBody(t, key.Get("/cloud/ours.txt"), "ours")
+			key.Delete("/api/files/" + entryIDOf(key, "/cloud", "ours.txt")).OK(200)
+			for range 2 {
+				l.Clock.Advance(2 * time.Hour)
+				l.Sweep()
+			}
+			have := keysInBucket(t, bucket)
+			for _, name := range foreign {
+				if !have[name] {
+					t.Errorf("%s is gone", name)
+				}
+				delete(have, name)
+			}
+			if len(have) > 0 {
+				t.Errorf("ours stay behind: %v", have)
+			}
+		})
+	}
+}
+
+// foreignKeys are what others call their objects.
+func foreignKeys() []string {
+	hex := strings.Repeat("ee", 16)
+	names := []string{
+		"foreign/a b/ü?#%25+&=.txt", "foreign/%2e%2e/x", "foreign/ends with space ", "foreign/quote\"'<>&.xml", "foreign/日本語/ファイル", "larder/x/foreign.txt", "larder/x/ab/foreign",
+		"larder/x/ab/" + hex + ".too.many.dots", "larder/x/AB/" + hex, "larder/x/abc/" + hex, "larder/x/ab/" + hex[1:],
+		"larder/xy/ab/" + hex, "larder/x/y/ab/" + hex + ".jpg", "larder/ab/" + hex, "ab/" + hex, "other/larder/x/ab/" + hex, "larder/x/x/" + hex, "larder-check-" + hex,
+	}
+	for i := range 1000 - len(names) {
+		names = append(names, fmt.Sprintf("foreign/%02d/photo %d.jpg", i%37, i))
+	}
+	return names
+}
+
+func putForeign(t *testing.T, bucket s3test.Bucket, names []string) {
+	t.Helper()
+	sdk, todo := bucket.SDK(t), make(chan string, len(names))
+	for _, name := range names {
+		todo <- name
+	}
+	close(todo)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for name := range todo {
+				if _, err := sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &name, Body: strings.NewReader("somebody else's")}); err != nil {
+					t.Errorf("put %q: %v", name, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func keysInBucket(t *testing.T, bucket s3test.Bucket) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	pages := s3.NewListObjectsV2Paginator(bucket.SDK(t), &s3.ListObjectsV2Input{Bucket: &bucket.Name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range page.Contents {
+			names[*o.Key] = true
+		}
+	}
+	return names
+}

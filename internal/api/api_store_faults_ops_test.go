@@ -1,0 +1,237 @@
+package api_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
+)
+
+// faultContent is the content of the files that faults befall: long enough to be torn.
+var faultContent = strings.Repeat("all of it or nothing ", 4000)
+
+// operations are the seven kinds of calls that a store gets, by what somebody does who causes them; some by more than one way.
+var operations = []operation{
+	{"put by a compatible upload", s3test.Put, "worker", putOneRequest},
+	{"put of a session", s3test.Put, "worker", putSessionBytes},
+	{"part", s3test.Part, "worker", putOnePart},
+	{"complete", s3test.Complete, "worker", completeFaulty},
+	{"get by path", s3test.Get, "worker", getPath},
+	{"get by gateway", s3test.Get, "worker", getGateway},
+	{"head on completion", s3test.Head, "worker", headCompletes},
+	{"copy of a direct upload", s3test.Copy, "auto", directUpload},
+	{"copy by a move", s3test.Copy, "worker", moveBetween},
+	{"delete", s3test.Delete, "worker", deleteSwept},
+}
+
+// putOneRequest is an upload in one request.
+func putOneRequest(_ *testing.T, w *faultFixture) attempt {
+	upload := func() *apptest.Reply {
+		return w.key.Post("/api/upload", faultContent, "X-File-Name", "a.txt", "X-Path", w.dir)
+	}
+	return attempt{run: upload, wantText: `"fileId"`, wantFiles: map[string]string{"a.txt": faultContent}, retry: func(_ *testing.T, done bool) *apptest.Reply {
+		if done {
+			return nil
+		}
+		return upload()
+	}}
+}
+
+// putSessionBytes is the bytes of a session in one piece; they may be sent again whatever came of them.
+func putSessionBytes(t *testing.T, w *faultFixture) attempt {
+	id := newUploadSession(w.key, w.dir, "a.txt", len(faultContent))
+	send := func() *apptest.Reply { return putRaw(w.key, id, faultContent) }
+	return attempt{run: send, wantText: `"etag"`, wantFiles: map[string]string{"a.txt": faultContent}, retry: func(t *testing.T, _ bool) *apptest.Reply {
+		r := send()
+		if r.Status != 200 {
+			return r
+		}
+		return completeUpload(w.key, id, r.Text("etag"))
+	}}
+}
+
+// newPartSession begins an upload of one short part.
+func newPartSession(w *faultFixture) (id string) {
+	return newUploadSession(w.key, w.dir, "a.txt", len(faultContent), m{"partCount": 2})
+}
+
+func sendPart(w *faultFixture, id string) *apptest.Reply {
+	return w.key.Put("/api/files/upload/multipart/"+id+"/part/1", faultContent)
+}
+
+func finishParts(w *faultFixture, id string) *apptest.Reply {
+	return w.key.Post("/api/files/upload-complete", m{"sessionId": id})
+}
+
+func putOnePart(_ *testing.T, w *faultFixture) attempt {
+	id := newPartSession(w)
+	return attempt{
+		run: func() *apptest.Reply { return sendPart(w, id) }, wantText: `"etag"`, wantFiles: map[string]string{"a.txt": faultContent},
+		retry: func(_ *testing.T, done bool) *apptest.Reply {
+			if !done {
+				if r := sendPart(w, id); r.Status != 200 {
+					return r
+				}
+			}
+			return finishParts(w, id)
+		},
+	}
+}
+
+func completeFaulty(_ *testing.T, w *faultFixture) attempt {
+	id := newPartSession(w)
+	sendPart(w, id).OK(200)
+	finish := func() *apptest.Reply { return finishParts(w, id) }
+	return attempt{
+		run: finish, wantText: `"file"`, wantFiles: map[string]string{"a.txt": faultContent}, refusal: 422,
+		retry: func(t *testing.T, done bool) *apptest.Reply {
+			r := finish()
+			if done && r.Status == 200 {
+				wantJSON(t, "alreadyCompleted", r.Value("alreadyCompleted"), true)
+			}
+			return r
+		},
+	}
+}
+
+// uploadHealthy is a file that was uploaded while all was well.
+func uploadHealthy(w *faultFixture) (id string) {
+	return w.key.Upload(w.dir, "a.txt", []byte(faultContent))
+}
+
+func getPath(_ *testing.T, w *faultFixture) attempt {
+	uploadHealthy(w)
+	get := func() *apptest.Reply { return w.key.Get(w.dir + "/a.txt") }
+	return attempt{run: get, wantBody: faultContent, wantFiles: map[string]string{"a.txt": faultContent}, retry: func(*testing.T, bool) *apptest.Reply { return get() }}
+}
+
+// getGateway uses a download address up only when bytes have gone out.
+func getGateway(t *testing.T, w *faultFixture) attempt {
+	door := w.key.Get("/api/files/" + uploadHealthy(w) + "/download").OK(200).Text("url")
+	opened := false
+	return attempt{
+		run: func() *apptest.Reply {
+			r := w.l.Client(t).Get(door)
+			opened = r.Status/100 == 2
+			return r
+		},
+		wantBody: faultContent, wantFiles: map[string]string{"a.txt": faultContent},
+		retry: func(t *testing.T, _ bool) *apptest.Reply {
+			r := w.l.Client(t).Get(door)
+			if opened {
+				r.Fails(401, "INVALID_TOKEN")
+				return nil
+			}
+			if r.Status == 200 {
+				opened = true // who comes again is late
+				wantBody(t, r, faultContent)
+			}
+			return r
+		},
+	}
+}
+
+// headCompletes completes a session whose bytes are there, which the service asks the store about.
+func headCompletes(_ *testing.T, w *faultFixture) attempt {
+	id := newUploadSession(w.key, w.dir, "a.txt", len(faultContent))
+	etag := putRaw(w.key, id, faultContent).OK(200).Text("etag")
+	finish := func() *apptest.Reply { return completeUpload(w.key, id, etag) }
+	return attempt{
+		run: finish, wantText: `"file"`, wantFiles: map[string]string{"a.txt": faultContent}, refusal: 422,
+		retry: func(*testing.T, bool) *apptest.Reply { return finish() },
+	}
+}
+
+// deleteSwept deletes a file, of which the store hears from the collector only.
+func deleteSwept(t *testing.T, w *faultFixture) attempt {
+	w.key.Delete("/api/files/" + uploadHealthy(w)).OK(200)
+	return attempt{run: func() *apptest.Reply {
+		w.l.Clock.Advance(61 * time.Minute)
+		w.l.Sweep()
+		return w.key.Get("/api/files?path=" + w.dir)
+	}, wantText: `"items":[]`}
+}
+
+// moveBetween moves a file between two prefixes of the bucket, which the server itself can copy. The job goes on trying; where it gives up, the file
+// is where it was and can be moved again.
+func moveBetween(t *testing.T, w *faultFixture) attempt {
+	id, job := uploadHealthy(w), ""
+	order := func() *apptest.Reply {
+		r := w.key.Post("/api/files/"+id+"/move", m{"targetPath": "/other"})
+		if r.Status == 200 {
+			job = r.Text("jobId")
+		}
+		return r
+	}
+	already := w.proxy.Spoilt()
+	return attempt{
+		run: func() *apptest.Reply {
+			r := order()
+			for r.Status == 200 && w.proxy.Spoilt() == already {
+				if at := w.jobStatus(job); at == "completed" || at == "failed" {
+					break
+				}
+			}
+			return r
+		},
+		retry: func(t *testing.T, _ bool) *apptest.Reply {
+			switch w.jobStatus(job) {
+			case "completed":
+				wantBody(t, w.key.Get("/other/a.txt"), faultContent)
+				w.key.Get(w.dir+"/a.txt").Fails(404, "NOT_FOUND")
+				return nil
+			case "failed":
+				wantBody(t, w.key.Get(w.dir+"/a.txt"), faultContent)
+				order().OK(200)
+			case "pending":
+				w.l.Clock.Advance(11 * time.Minute) // the longest pause between two attempts
+			}
+			return &apptest.Reply{Status: http.StatusServiceUnavailable} // not yet
+		},
+		wantFiles: map[string]string{},
+	}
+}
+
+func (w *faultFixture) jobStatus(id string) (status string) {
+	return w.key.Get("/api/files/jobs/" + id).OK(200).Text("job.status")
+}
+
+// directUpload sends bytes straight to the store where a session says so.
+func directUpload(t *testing.T, w *faultFixture) attempt {
+	r := postUploadSession(w.key, w.dir, "a.txt", len(faultContent)).OK(200)
+	id, etag := r.Text("sessionId"), ""
+	if r.Text("uploadMode") == "presigned" {
+		etag = putToStore(t, r.Text("uploadUrl"))
+	} else {
+		etag = putRaw(w.key, id, faultContent).OK(200).Text("etag")
+	}
+	finish := func() *apptest.Reply { return completeUpload(w.key, id, etag) }
+	return attempt{
+		run: finish, wantText: `"file"`, wantFiles: map[string]string{"a.txt": faultContent}, refusal: 422,
+		retry: func(*testing.T, bool) *apptest.Reply { return finish() },
+	}
+}
+
+func putToStore(t *testing.T, address string) (etag string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "PUT", address, bytes.NewReader([]byte(faultContent)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != 200 {
+		t.Fatal(fmt.Errorf("PUT to the store: %d %s", resp.StatusCode, text))
+	}
+	return resp.Header.Get("ETag")
+}

@@ -1,0 +1,268 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
+	"larder/internal/config"
+	"larder/internal/db/dbtest"
+)
+
+// recoveryTime is how soon all must be well again once a store is.
+const recoveryTime = 30 * time.Second
+
+// faultFixture is a service with two mounts in one bucket, /ward and /other, behind a proxy that spoils calls, and somebody with a key who goes on working.
+type faultFixture struct {
+	l      *apptest.Larder
+	key    *apptest.Client
+	bucket s3test.Bucket // past the proxy
+	proxy  *s3test.Proxy
+	dir    string // the folder of the cell under way
+}
+
+func newFaultFixture(t *testing.T, engine, uploadMode string) *faultFixture {
+	t.Helper()
+	w := &faultFixture{l: apptest.Start(t, engine, apptest.ReachLoopback, shortGracePeriod), bucket: s3test.New(t)}
+	w.proxy = s3test.NewProxy(t, w.bucket)
+	w.proxy.Patience = -1 // until it is healed
+	admin := w.l.Admin(t)
+	for _, name := range []string{"ward", "other"} {
+		id := admin.Post("/api/admin/storage/providers", M{
+			"name": name, "type": "store_b", "endpoint": w.proxy.Endpoint, "bucket": w.bucket.Name, "pathPrefix": name, "uploadMode": uploadMode,
+			"accessKeyId": w.bucket.AccessKey, "secretAccessKey": w.bucket.SecretKey,
+		}).OK(201).Text("provider.id")
+		admin.Post("/api/admin/mounts", M{"providerId": id, "mountPath": "/" + name, "name": name}).OK(201)
+	}
+	w.key = admin.Key(M{"uploadPath": "/"})
+	return w
+}
+
+// shortGracePeriod is a change for apptest.Start: what nothing refers to goes soon.
+func shortGracePeriod(cfg *config.Config) { cfg.GarbageGrace = time.Minute }
+
+// forSubtest is the ward within a subtest.
+func (w *faultFixture) forSubtest(t *testing.T, dir string) *faultFixture {
+	inner := *w
+	inner.key, inner.dir = w.key.In(t), dir
+	return &inner
+}
+
+// attempt is one request that the store spoils, prepared while all was well.
+type attempt struct {
+	run       func() *apptest.Reply // the request
+	wantText  string                // what a success has in its body, "" for anything
+	wantBody  string                // what a success has as its body, where it is a file
+	refusal   int                   // the status below 500 that is right for a fault that the service cannot tell from a wrong upload, 0 for none
+	retry     func(t *testing.T, done bool) *apptest.Reply
+	wantFiles map[string]string // what lies in the folder at the end, by name
+}
+
+// operation is what the service does when somebody asks for something that takes a call of some kind.
+type operation struct {
+	name    string
+	call    s3test.Operation
+	mode    string // of uploads
+	prepare func(t *testing.T, w *faultFixture) attempt
+}
+
+// Abuse case C125: each fault in each call to a store, once and for as long as the request lasts. The client gets what was asked for, byte for byte, or a
+// 5xx, and never hears that something does not exist; what the database says of files and quota does not depend on what the store answered; once
+// the store is well the same request succeeds at once, nothing is charged twice, and no byte is left when the file is gone.
+func TestStoreFaults(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		for _, op := range operations {
+			t.Run(engine+"/"+op.name, func(t *testing.T) {
+				t.Parallel()
+				w := newFaultFixture(t, engine, op.mode)
+				for _, fault := range s3test.Faults {
+					for _, times := range []int{1, s3test.Always} {
+						if times == 1 && (fault == s3test.Slow || fault == s3test.TimedOut) {
+							continue // it lasts until the store is healed in any case
+						}
+						name := fmt.Sprintf("%s/%d", fault, times)
+						t.Run(name, func(t *testing.T) {
+							w.forSubtest(t, "/ward/"+strings.NewReplacer(" ", "-", "/", "-").Replace(name)).runCell(t, op, fault, times)
+						})
+					}
+				}
+			})
+		}
+	}
+}
+
+// runCell is one cell.
+func (w *faultFixture) runCell(t *testing.T, op operation, fault s3test.Fault, times int) {
+	w.key.Post("/api/files/folder", M{"path": "/ward", "name": strings.TrimPrefix(w.dir, "/ward/")}).OK(201)
+	a := op.prepare(t, w)
+	before, booked := w.listFolder(), w.accounts(t)
+
+	r := w.runWithFault(t, op, fault, times, a.run)
+	done := w.checkReply(t, fault, r, a)
+	w.checkAccounting(t)
+	if !done {
+		wantJSON(t, "the listing after a failure", w.listFolder(), before)
+		wantJSON(t, "the books after a failure", w.accounts(t), booked)
+	}
+	if a.retry != nil {
+		w.waitForSuccess(t, func() *apptest.Reply { return a.retry(t, done) })
+	}
+	w.checkFolder(t, a.wantFiles)
+	w.checkNothingLeft(t)
+}
+
+// runWithFault runs a request while a fault befalls its calls. What would take for ever is healed as soon as it has begun.
+func (w *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fault, times int, run func() *apptest.Reply) *apptest.Reply {
+	t.Helper()
+	already, calls := w.proxy.Spoilt(), len(w.proxy.Calls())
+	w.proxy.Spoil(fault, op.call, times)
+	answered := make(chan *apptest.Reply, 1)
+	go func() { answered <- run() }()
+	var r *apptest.Reply
+	for tick := time.NewTicker(time.Millisecond); r == nil; {
+		select {
+		case r = <-answered:
+			tick.Stop()
+		case <-tick.C:
+			if (fault == s3test.Slow || fault == s3test.TimedOut) && w.proxy.Spoilt() > already {
+				w.proxy.Heal()
+			}
+		}
+	}
+	w.proxy.Heal()
+	if made := w.proxy.Calls()[calls:]; w.proxy.Spoilt() == already {
+		t.Errorf("no call was spoilt; there were %v", made)
+	}
+	return r
+}
+
+// checkReply says whether the request was done, and complains of an answer that is neither.
+func (w *faultFixture) checkReply(t *testing.T, fault s3test.Fault, r *apptest.Reply, a attempt) (done bool) {
+	t.Helper()
+	switch {
+	case r == nil:
+		t.Fatal("no answer")
+	case r.Err != nil && a.wantBody != "" && r.Status/100 == 2 && len(r.Body) < len(a.wantBody) && strings.HasPrefix(a.wantBody, string(r.Body)):
+		return false // it broke off, and the client knows
+	case r.Err != nil:
+		t.Errorf("the answer broke off: %v", r.Err)
+	case r.Status/100 == 2 && a.wantBody != "" && string(r.Body) != a.wantBody:
+		t.Errorf("%d with %d bytes that are not those of the file: %.80q", r.Status, len(r.Body), r.Body)
+	case r.Status/100 == 2 && !strings.Contains(string(r.Body), a.wantText):
+		t.Errorf("a success without %s: %.300s", a.wantText, r.Body)
+	case r.Status/100 == 2:
+		return true
+	case r.Status >= 500:
+		if len(r.Body) > 0 && !strings.Contains(string(r.Body), `"code":"INTERNAL_ERROR"`) {
+			t.Errorf("%d without the code INTERNAL_ERROR: %.300s", r.Status, r.Body)
+		}
+	case r.Status == a.refusal && fault == s3test.WrongTag:
+	default:
+		t.Errorf("status %d: %.300s", r.Status, r.Body)
+	}
+	return false
+}
+
+// waitForSuccess has a request succeed once the store is well: at once, or very soon.
+func (w *faultFixture) waitForSuccess(t *testing.T, request func() *apptest.Reply) {
+	t.Helper()
+	deadline := time.Now().Add(recoveryTime)
+	for {
+		r := request()
+		if r == nil || r.Err == nil && r.Status/100 == 2 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still %d after %v: %.300s (%v)", r.Status, recoveryTime, r.Body, r.Err)
+		}
+	}
+}
+
+// listFolder is everything that the service lists in the folder, without what moves by itself.
+func (w *faultFixture) listFolder() []string {
+	var list struct {
+		Data struct{ Items []json.RawMessage }
+	}
+	_ = json.Unmarshal(w.key.Get("/api/files?path="+w.dir).OK(200).Body, &list)
+	var items []string
+	for _, item := range list.Data.Items {
+		items = append(items, string(item))
+	}
+	return items
+}
+
+// usageTotals are the sums of what is charged and of what is there.
+type usageTotals struct{ Used, Files, Rows, Size, Objects int }
+
+func (w *faultFixture) accounts(t *testing.T) usageTotals {
+	t.Helper()
+	return usageTotals{
+		Used: queryCount(t, w.l, "SELECT SUM(used_storage) FROM quotas"), Files: queryCount(t, w.l, "SELECT SUM(used_files) FROM quotas"),
+		Rows: queryCount(t, w.l, "SELECT COUNT(*) FROM entries WHERE kind = 1"), Size: queryCount(t, w.l, "SELECT COALESCE(SUM(size), 0) FROM entries WHERE kind = 1"),
+		Objects: queryCount(t, w.l, "SELECT COUNT(*) FROM objects"),
+	}
+}
+
+// checkAccounting checks that what is charged is what is there, and that what is reserved belongs to uploads under way (abuse case C93).
+func (w *faultFixture) checkAccounting(t *testing.T) {
+	t.Helper()
+	b := w.accounts(t)
+	wantJSON(t, "the bytes charged", b.Used, b.Size)
+	wantJSON(t, "the files charged", b.Files, b.Rows)
+	wantJSON(t, "the bytes reserved", queryCount(t, w.l, "SELECT SUM(reserved_storage) FROM quotas"),
+		queryCount(t, w.l, "SELECT COALESCE(SUM(reserved_storage), 0) FROM upload_sessions WHERE status = 'pending'"))
+}
+
+// checkFolder compares the folder with what should lie there.
+func (w *faultFixture) checkFolder(t *testing.T, want map[string]string) {
+	t.Helper()
+	items := w.listFolder()
+	if len(items) != len(want) {
+		t.Errorf("%d files in the end, want %d: %s", len(items), len(want), items)
+	}
+	for name, content := range want {
+		wantBody(t, w.key.Get(w.dir+"/"+name), content)
+	}
+	w.checkAccounting(t)
+}
+
+// checkNothingLeft deletes all there is, and waits until the bucket holds nothing more.
+func (w *faultFixture) checkNothingLeft(t *testing.T) {
+	t.Helper()
+	for _, root := range []string{"/ward", "/other"} {
+		var list struct {
+			Data struct{ Items []struct{ ID string } }
+		}
+		_ = json.Unmarshal(w.key.Get("/api/files?path="+root).OK(200).Body, &list)
+		for _, item := range list.Data.Items {
+			w.key.Delete("/api/files/" + item.ID).OK(200)
+		}
+	}
+	sdk := w.bucket.SDK(t)
+	for deadline := time.Now().Add(recoveryTime); ; {
+		w.l.Clock.Advance(61 * time.Minute)
+		w.l.Sweep()
+		objects, err := sdk.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &w.bucket.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		uploads, err := sdk.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &w.bucket.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(objects.Contents) == 0 && len(uploads.Uploads) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d objects and %d uploads stay in the bucket", len(objects.Contents), len(uploads.Uploads))
+		}
+	}
+	wantJSON(t, "what is charged for nothing", w.accounts(t), usageTotals{})
+}

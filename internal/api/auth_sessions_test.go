@@ -1,0 +1,200 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"larder/internal/apptest"
+)
+
+// sessionEndings are the ways in which the sessions of an account end, and what its cookies get from then on (specification: Session version).
+var sessionEndings = []struct {
+	name string
+	end  func(e endingAccount)
+	code string
+}{
+	{"logout", func(e endingAccount) { e.c.Fork().Post("/api/auth/logout", nil).OK(200) }, "SESSION_REVOKED"},
+	{"new password", func(e endingAccount) {
+		e.c.Fork().Put("/api/users/me/password", M{"oldPassword": "password of " + e.name, "newPassword": "another password"}).OK(200)
+	}, "SESSION_REVOKED"},
+	{"reset password", func(e endingAccount) {
+		token := mailedResetToken(e.t, e.l, e.box, e.name+"@example.org")
+		e.l.Client(e.t).Post("/api/auth/reset-password", M{"token": token, "password": "another password"}).OK(200)
+		waitForMails(e.t, e.l)
+	}, "SESSION_REVOKED"},
+	{"disabled", byAdminChange(M{"status": "disabled"}), "SESSION_REVOKED"},
+	{"banned", byAdminChange(M{"status": "banned"}), "SESSION_REVOKED"},
+	{"disabled and active again", byAdminChange(M{"status": "disabled"}, M{"status": "active"}), "SESSION_REVOKED"},
+	{"deleted", func(e endingAccount) { e.admin.Delete("/api/admin/users/" + userIDOf(e.t, e.admin, e.name)).OK(200) }, "SESSION_REVOKED"},
+	{"another role", byAdminChange(M{"role": "guest"}), "ROLE_CHANGED"},
+	{"another role and back", func(e endingAccount) {
+		was := e.c.Get("/api/auth/me").OK(200).Text("user.role")
+		byAdminChange(M{"role": "guest"}, M{"role": was})(e)
+	}, "ROLE_CHANGED"},
+	{"more rights", byAdminChange(M{"role": "admin"}), "ROLE_CHANGED"},
+	{"disabled and another role", byAdminChange(M{"status": "disabled"}, M{"role": "guest"}), "SESSION_REVOKED"},
+}
+
+// endingAccount is whose sessions end.
+type endingAccount struct {
+	t        *testing.T
+	l        *apptest.Larder
+	box      *apptest.Mailbox
+	admin, c *apptest.Client
+	name     string
+}
+
+// byAdminChange has an administrator make changes to the account.
+func byAdminChange(changes ...M) func(endingAccount) {
+	return func(e endingAccount) {
+		for _, change := range changes {
+			e.admin.Put("/api/admin/users/"+userIDOf(e.t, e.admin, e.name), change).OK(200)
+		}
+	}
+}
+
+// A session that has ended opens no route that asks for one, an administrator's or not, and changes nothing there. Abuse case C41.
+func TestEndedSessionsOnEveryRoute(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		w, box := newMatrixFixture(t, l), l.Mailbox(t)
+		f := w.newItems("ended")
+		for i, how := range sessionEndings {
+			for _, role := range []string{"user", "admin"} {
+				name := "e" + role + string(rune('a'+i))
+				if how.name == "more rights" && role == "admin" {
+					continue
+				}
+				c := l.User(t, name, M{"role": role})
+				how.end(endingAccount{t, l, box, w.admin, c, name})
+				look := watchTables(t, l)
+				for _, row := range matrix {
+					if row.auth != sessionAuth && row.auth != sessionOrKeyAuth && row.auth != adminAuth {
+						continue
+					}
+					path, body := row.request(f)
+					reply := send(c.Fork(), row.method, path, body)
+					wantStatus(t, how.name+" ("+role+"), "+row.method+" "+row.pattern, reply, 401, how.code)
+				}
+				look(how.name + " (" + role + ")")
+			}
+		}
+	}, apptest.ReachLoopback)
+}
+
+// What this service signed for anything else is no session, and a session is nothing else. Abuse case C40.
+func TestOtherTokensAreNoSession(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		w := newMatrixFixture(t, l)
+		f := w.newItems("purposes")
+		unlocked := w.owner.Fork()
+		folder := w.owner.Post("/api/files/folder", M{"path": "/home/owner", "name": "locked"}).OK(201).Text("file.id")
+		w.owner.Put("/api/files/"+folder, M{"accessPassword": "open sesame"}).OK(200)
+		unlocked.Post("/api/files/"+folder+"/verify-password", M{"password": "open sesame"}).OK(200)
+		signed := w.owner.Get("/api/files/" + f.file + "/copy-links?signed=true").OK(200).Text("formats.direct")
+		for name, token := range map[string]string{
+			"proof of a password": unlocked.Cookies["unlocked"],
+			"free-mode session":   w.clients["free mode"].Cookies["fm_token"],
+			"CSRF token":          w.owner.CSRF,
+			"download token":      lastSegment(f.gateway),
+			"signed link":         lastSegment(signed),
+			"permanent link":      lastSegment(f.link),
+			"API key":             strings.TrimPrefix(w.clients["key read"].Header.Get("Authorization"), "Bearer "),
+			"upload session":      f.session,
+		} {
+			if len(token) < 8 {
+				t.Fatalf("%s: %q", name, token)
+			}
+			for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/files?path=/", "/api/keys/", "/api/admin/rules"} {
+				c := l.Client(t)
+				c.Cookies["auth_token"] = token
+				wantStatus(t, name+" as a session at "+path, c.Get(path), 401, "INVALID_TOKEN")
+			}
+		}
+		session := w.owner.Cookies["auth_token"]
+		visitor := l.Client(t)
+		visitor.Cookies["fm_token"], visitor.Cookies["unlocked"] = session, session
+		wantStatus(t, "a session as one of free mode", visitor.Get("/api/free-mode/files"), 401, "UNAUTHORIZED")
+		wantStatus(t, "a session as a key", visitor.Get("/api/files?path=/", "Authorization", "Bearer "+session), 401, "INVALID_TOKEN")
+		wantStatus(t, "a session as a download token", visitor.Get("/api/gateway/download/"+session), 401, "INVALID_TOKEN")
+		wantStatus(t, "a session as proof of a password", w.admin.Fork().Get("/api/files/"+w.locked+"/download", "Cookie", "unlocked="+session), 403, "PASSWORD_REQUIRED")
+	}, apptest.ReachLoopback)
+}
+
+// lastSegment is the last segment of an address.
+func lastSegment(address string) string { return address[strings.LastIndexByte(address, '/')+1:] }
+
+// Every write from across sites is refused, whatever credential a browser would send along, login and the like too. Abuse case C43.
+func TestCrossSiteWritesAreRefused(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		w := newMatrixFixture(t, l)
+		f := w.newItems("across")
+		look := watchTables(t, l)
+		for _, row := range matrix {
+			if row.method == "GET" || row.method == "OPTIONS" || row.auth == uploadKeyAuth {
+				continue
+			}
+			path, body := row.request(f)
+			for _, who := range []string{"anonymous", "owner", "administrator", "free mode"} {
+				reply := send(w.clients[who].Fork(), row.method, path, sendableBody(body), "Sec-Fetch-Site", "cross-site")
+				if reply.Status == 401 && (row.auth != noAuth && row.auth != optionalAuth) { // no credential that counts here
+					continue
+				}
+				wantStatus(t, row.method+" "+row.pattern+" by "+who, reply, 403, "FORBIDDEN")
+				if reply.Header.Get("Set-Cookie") != "" {
+					t.Errorf("%s %s by %s sets a cookie", row.method, row.pattern, who)
+				}
+			}
+		}
+		look("a write from across sites")
+	}, apptest.ReachLoopback)
+}
+
+// sendableBody is a body that can be sent: JSON stays, and what stands for a form becomes bytes.
+func sendableBody(body any) any {
+	if _, isForm := body.(formBody); isForm {
+		return "x"
+	}
+	return body
+}
+
+// A form that another site's page can send without asking first is no JSON, however much its text looks like it. Abuse case C43.
+func TestFormsAreNotAcceptedAsJSON(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		w := newMatrixFixture(t, l)
+		f := w.newItems("forms")
+		look := watchTables(t, l)
+		asked := 0
+		for _, row := range matrix {
+			path, body := row.request(f)
+			fields, isJSON := body.(M)
+			if !isJSON || row.auth == freeModeAuth || row.auth == uploadKeyAuth {
+				continue
+			}
+			c := w.owner
+			if row.auth == adminAuth {
+				c = w.admin
+			}
+			asked++
+			text, err := json.Marshal(fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, kind := range []string{"text/plain", "text/plain; charset=utf-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp", "text/json", "", "application"} {
+				header := []string{"Content-Type", kind}
+				if kind == "" {
+					header = nil
+				}
+				wantStatus(t, row.method+" "+row.pattern+" as "+kind, send(c.Fork(), row.method, path, text, header...), 400, "VALIDATION_ERROR")
+			}
+		}
+		if asked < 15 {
+			t.Errorf("only %d routes take JSON", asked)
+		}
+		look("a form")
+	}, apptest.ReachLoopback)
+}

@@ -1,0 +1,249 @@
+package api_test
+
+import (
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// tablesDigest is what the tables hold, for showing that a request changed nothing.
+func tablesDigest(t testing.TB, l *apptest.Larder) string {
+	t.Helper()
+	var all strings.Builder
+	tables := tableRows(t, l)
+	for _, table := range slices.Sorted(maps.Keys(tables)) {
+		all.WriteString(table + "\n" + tables[table])
+	}
+	return all.String()
+}
+
+// tableRows is what each table of the main database holds.
+func tableRows(t testing.TB, l *apptest.Larder) map[string]string {
+	t.Helper()
+	q := l.Apps[0].DB.Read(t.Context())
+	names := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+	if l.Apps[0].DB.Dialect() == "postgres" {
+		names = "SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"
+	}
+	rows, err := q.Query(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for line := range strings.Lines(dumpRows(t, rows)) {
+		_, name, _ := strings.Cut(strings.TrimSpace(line), "=")
+		all[name] = ""
+	}
+	for _, log := range []string{"access_log", "access_log_size", "request_minutes"} { // it shares the database on PostgreSQL, and is for noting what was read
+		delete(all, log)
+	}
+	for name := range all {
+		rows, err := q.Query("SELECT * FROM " + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(dumpRows(t, rows), "\n")
+		slices.Sort(lines)
+		all[name] = strings.Join(lines, "")
+	}
+	if len(all) < 20 {
+		t.Fatalf("only %d tables were found", len(all))
+	}
+	return all
+}
+
+// settledRows waits until no job runs, and the chores of the background find nothing more to change.
+func settledRows(t testing.TB, l *apptest.Larder) (rows map[string]string) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		var open int
+		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT count(*) FROM jobs WHERE status = 'running' OR status = 'pending' AND due <= $1", l.Clock.Now().UnixMilli()).Scan(&open)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := tableRows(t, l)
+		l.Sweep()
+		if rows = tableRows(t, l); open == 0 && maps.Equal(before, rows) {
+			return rows
+		}
+		select {
+		case <-deadline:
+			t.Fatal("the background goes on changing rows")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// watchTables looks at all tables once they are settled; what it returns fails the test for each that has changed since the last look, but for some.
+func watchTables(t testing.TB, l *apptest.Larder) (look func(what string, but ...string)) {
+	before := settledRows(t, l)
+	return func(what string, but ...string) {
+		t.Helper()
+		after := tableRows(t, l)
+		for table, rows := range after {
+			if rows != before[table] && !slices.Contains(but, table) {
+				t.Errorf("%s changed %s:\n%s\nnow\n%s", what, table, before[table], rows)
+			}
+		}
+		before = after
+	}
+}
+
+func dumpRows(t testing.TB, rows *sql.Rows) string {
+	t.Helper()
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for rows.Next() {
+		values := make([]any, len(names))
+		for i := range values {
+			values[i] = new(sql.NullString)
+		}
+		if err := rows.Scan(values...); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range values {
+			fmt.Fprintf(&text, "%s=%s ", names[i], v.(*sql.NullString).String)
+		}
+		text.WriteString("\n")
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestCSRFToken(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		c := l.Client(t)
+		postLogin(c, "admin", apptest.AdminPassword).OK(200)
+		folder := func(name, token string) *apptest.Reply {
+			if token == "" {
+				return c.Post("/api/files/folder", M{"path": "/uploads", "name": name})
+			}
+			return c.Post("/api/files/folder", M{"path": "/uploads", "name": name}, "X-CSRF-Token", token)
+		}
+		wantStatus(t, "before one was fetched", folder("a", ""), 403, "INVALID_CSRF")
+		reply := c.Get("/api/auth/csrf-token").OK(200)
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "token")
+		token := reply.Text("token")
+		if len(token) != 32 {
+			t.Errorf("a token of %d characters", len(token))
+		}
+		for range 3 { // two tabs don't break each other
+			if again := c.Get("/api/auth/csrf-token").OK(200).Text("token"); again != token {
+				t.Errorf("a second tab got %s after %s", again, token)
+			}
+		}
+		wantStatus(t, "the token", folder("a", token), 201, "")
+		other := l.Admin(t)
+		if other.CSRF == token {
+			t.Error("two sessions share a token")
+		}
+		wantStatus(t, "another session's token", folder("b", other.CSRF), 403, "INVALID_CSRF")
+		l.Clock.Advance(2*time.Hour - time.Second)
+		if again := c.Get("/api/auth/csrf-token").OK(200).Text("token"); again != token {
+			t.Error("the token changed within its two hours")
+		}
+		wantStatus(t, "just before two hours", folder("c", token), 201, "")
+		l.Clock.Advance(2 * time.Second)
+		wantStatus(t, "just after two hours", folder("d", token), 403, "INVALID_CSRF")
+		fresh := c.Get("/api/auth/csrf-token").OK(200).Text("token")
+		if fresh == token {
+			t.Error("an expired token is given out again")
+		}
+		wantStatus(t, "the fresh token", folder("d", fresh), 201, "")
+		wantStatus(t, "the expired token", folder("e", token), 403, "INVALID_CSRF")
+		wantStatus(t, "without a session", l.Client(t).Get("/api/auth/csrf-token"), 401, "UNAUTHORIZED")
+	})
+}
+
+// Every write that relies on the cookie asks for the token, and changes nothing without. Abuse case C42.
+func TestCSRFOnEveryWrite(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		w := newMatrixFixture(t, l)
+		foreign := l.Admin(t).CSRF
+		w.newItems("probe") // whatever the rows below name exists beforehand
+		for _, row := range matrix {
+			if row.method == "GET" || row.method == "OPTIONS" || row.auth != sessionAuth && row.auth != sessionOrKeyAuth && row.auth != adminAuth {
+				continue
+			}
+			what := row.method + " " + row.pattern
+			client := w.owner
+			if row.auth == adminAuth {
+				client = w.admin
+			}
+			path, body := row.request(w.newItems("csrf"))
+			look := watchTables(t, l)
+			for name, token := range map[string]string{"none": "", "empty": "", "foreign": foreign, "wrong": strings.Repeat("a", 32), "short": "a", "long": strings.Repeat("a", 100000)[:60000]} {
+				c := client.Fork()
+				c.CSRF = ""
+				var header []string
+				if name != "none" {
+					header = []string{"X-CSRF-Token", token}
+				}
+				wantStatus(t, what+" with the token: "+name, send(c, row.method, path, body, header...), 403, "INVALID_CSRF")
+				wantStatus(t, what+" with Basic junk and the token: "+name, send(c, row.method, path, body, append(header, "Authorization", "Basic anVuazpqdW5r")...), 403, "INVALID_CSRF")
+			}
+			// a Bearer token is judged alone, however good cookie and token are
+			wantStatus(t, what+" with Bearer junk", send(client.Fork(), row.method, path, body, "Authorization", "Bearer junk of "+row.pattern+row.method), 401, "INVALID_TOKEN")
+			wantStatus(t, what+" from across sites", send(client.Fork(), row.method, path, body, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+			look(what)
+		}
+	}, apptest.ReachLoopback)
+}
+
+func send(c *apptest.Client, method, path string, body any, header ...string) *apptest.Reply {
+	request := apptest.Request{Method: method, Path: path, Body: body, Header: map[string][]string{}}
+	for i := 0; i+1 < len(header); i += 2 {
+		request.Header.Add(header[i], header[i+1])
+	}
+	return c.Do(request)
+}
+
+// Abuse case C43.
+func TestCrossSiteRequests(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	admin := l.Admin(t)
+	for _, site := range []string{"cross-site", "same-origin", "same-site", "none", ""} {
+		want, code := 200, ""
+		if site == "cross-site" {
+			want, code = 403, "FORBIDDEN"
+		}
+		reply := postLogin(l.Client(t), "admin", apptest.AdminPassword, "Sec-Fetch-Site", site)
+		wantStatus(t, "login, "+site, reply, want, code)
+		if want == 403 && reply.Header.Get("Set-Cookie") != "" {
+			t.Error("a refused login sets a cookie")
+		}
+		if want == 200 {
+			want = 201
+		}
+		wantStatus(t, "a cookie write, "+site, admin.Post("/api/files/folder", M{"path": "/uploads", "name": "f" + site}, "Sec-Fetch-Site", site), want, code)
+		wantStatus(t, "a cookie read, "+site, admin.Get("/api/auth/me", "Sec-Fetch-Site", site), 200, "")
+	}
+	key := admin.Key(M{})
+	wantStatus(t, "a key", key.Post("/api/files/folder", M{"path": "/uploads", "name": "by key"}, "Sec-Fetch-Site", "cross-site"), 201, "")
+	form, contentType := apptest.Form(nil, "file", "a.txt", []byte("x"))
+	wantStatus(t, "an image client", key.Post("/api/upload", form, "Content-Type", contentType, "Sec-Fetch-Site", "cross-site"), 200, "")
+
+	// no credentialed CORS for strangers: abuse case C77
+	for _, path := range []string{"/api/auth/me", "/api/files?path=/", "/api/keys/"} {
+		reply := admin.Get(path, "Origin", "https://evil.example")
+		if reply.Header.Get("Access-Control-Allow-Origin") != "" || reply.Header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: %v", path, reply.Header)
+		}
+	}
+}

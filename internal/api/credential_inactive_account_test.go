@@ -1,0 +1,287 @@
+package api_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// accountArtifacts is what hangs on an account.
+type accountArtifacts struct {
+	l                               *apptest.Larder
+	admin, user, key                *apptest.Client
+	name, id, home                  string
+	link, signed, downloadURL       string
+	shareURL, shareDownloadURL      string            // a share, and an address that it gave out
+	sessions                        map[string]string // upload sessions that the key began
+	etag                            string
+	moved, copied, moveJob, copyJob string
+}
+
+// blockJobs keeps the runners from an account's jobs, which have two at a time at most; release lets them go on.
+func (h *accountArtifacts) blockJobs(t *testing.T) (release func()) {
+	for i := range 2 {
+		execAndRaiseVersion(t, h.l, `INSERT INTO jobs (id, type, owner_id, status, progress, created_at, due) VALUES ($1, 'held', $2, 'running', 0, 0, $3)`,
+			fmt.Sprint("held", i, h.name), h.id, h.l.Clock.Now().Add(time.Hour).UnixMilli())
+	}
+	return func() {
+		execAndRaiseVersion(t, h.l, "DELETE FROM jobs WHERE type = 'held' AND owner_id = $1", h.id)
+		for _, a := range h.l.Apps {
+			a.Jobs.Wake()
+		}
+	}
+}
+
+func newAccountArtifacts(t *testing.T, l *apptest.Larder, admin *apptest.Client, name string) *accountArtifacts {
+	t.Helper()
+	h := &accountArtifacts{l: l, admin: admin, name: name, user: l.User(t, name), home: "/home/" + name}
+	h.id = userIDOf(t, admin, name)
+	h.key = h.user.Key(m{"uploadPath": h.home})
+	file := h.user.Upload(h.home, "a.png", []byte(onePixel))
+	h.link = h.user.Post("/api/files/"+file+"/link", nil).OK(200).Text("link.url")
+	h.signed, h.downloadURL = signedLink(h.user, file), downloadURL(h.user, file)
+	h.shareURL = "/api/shares/" + h.user.Post("/api/shares/", M{"fileId": file}).OK(201).Text("share.id")
+	h.shareDownloadURL = l.Client(t).Get(h.shareURL + "/download").OK(200).Text("url")
+	h.sessions = map[string]string{
+		"raw":      newUploadSession(h.key, h.home, "raw", 1),
+		"part":     newUploadSession(h.key, h.home, "part", 1, m{"partCount": 2}),
+		"complete": newUploadSession(h.key, h.home, "complete", 1),
+	}
+	h.etag = putRaw(h.key, h.sessions["complete"], []byte("x")).OK(200).Text("etag")
+	h.moved, h.copied = mkdir(h.user, h.home, "moved"), mkdir(h.user, h.home, "copied")
+	h.user.Upload(h.home+"/moved", "m", []byte("to be moved"))
+	h.user.Upload(h.home+"/copied", "c", []byte("to be copied"))
+	execAndRaiseVersion(t, l, `
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
+		SELECT $1 || n.i, $2, 'd' || n.i, 'd' || n.i, 0, 0, '', $3, 0, 0 FROM n`, name+"-", h.copied, h.id)
+	execAndRaiseVersion(t, l, "UPDATE quotas SET used_folders = used_folders + 1200 WHERE user_id = $1", h.id)
+	return h
+}
+
+// requestJobs has both jobs asked for; they wait.
+func (h *accountArtifacts) requestJobs() {
+	h.moveJob = h.user.Post("/api/files/"+h.moved+"/move", m{"targetPath": "/vault", "newName": "moved of " + h.name}).OK(200).Text("jobId")
+	h.copyJob = h.user.Post("/api/files/"+h.copied+"/copy", m{"targetPath": h.home, "newName": "copy"}).OK(200).Text("jobId")
+}
+
+// keyRequests are requests with the key that work while the account is active.
+func (h *accountArtifacts) keyRequests() map[string]func() *apptest.Reply {
+	return map[string]func() *apptest.Reply{
+		"listing":           func() *apptest.Reply { return h.key.Get("/api/files?path=" + h.home) },
+		"compatible upload": func() *apptest.Reply { return h.key.Post("/api/upload", "x", "X-File-Name", "compat") },
+		"raw":               func() *apptest.Reply { return putRaw(h.key, h.sessions["raw"], []byte("x")) },
+		"part": func() *apptest.Reply {
+			return h.key.Put("/api/files/upload/multipart/"+h.sessions["part"]+"/part/1", []byte("x"))
+		},
+		"complete": func() *apptest.Reply { return completeUpload(h.key, h.sessions["complete"], h.etag) },
+	}
+}
+
+// addresses are addresses that were handed out, with what they answer while the account is not active.
+func (h *accountArtifacts) addresses() map[string]string {
+	return map[string]string{
+		h.link: "404 NOT_FOUND", h.signed: "401 INVALID_TOKEN", h.downloadURL: "401 INVALID_TOKEN", h.shareURL + "/preview": "410 SHARE_EXPIRED", h.shareDownloadURL: "401 INVALID_TOKEN",
+	}
+}
+
+// waitForJob waits for the end of a job that nobody can ask about any more.
+func (h *accountArtifacts) waitForJob(t *testing.T, job string) (status, message string) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		err := h.l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT status, COALESCE(error_message, '') FROM jobs WHERE id = $1", job).Scan(&status, &message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status == "completed" || status == "failed" {
+			return status, message
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("the job %s is %s", job, status)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// placeholderItems stands for everything that a request could be about; who asks is told before.
+var placeholderItems = ownedItems{
+	name: "n", file: "x", job: "x", session: "x", etag: "x", key: "pk_x", rule: "x", multipart: "x", locked: "x", store: "x", provider: "x", mount: "x", user: "x",
+	invite: "x", share: "x", album: "x", picture: "x", announcement: "x",
+}
+
+// Everything that hangs on an account stops with it, on every replica and at its next use. It goes on with an account that is active again,
+// sessions and what hangs on them excepted.
+func TestInactiveAccountStopsItsArtifacts(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		addVaultMount(t, l)
+		for _, state := range []string{"disabled", "banned", "deleted"} {
+			t.Run(state, func(t *testing.T) {
+				h := newAccountArtifacts(t, l, admin.In(t), "user_"+state)
+				release := h.blockJobs(t)
+				h.requestJobs()
+				h.user.Get("/api/auth/me").OK(200)
+				if state == "deleted" {
+					h.admin.Delete("/api/admin/users/" + h.id).OK(200)
+				} else {
+					updateUser(h.admin, h.id, M{"status": state}).OK(200)
+				}
+				checkOwnershipAndCharges(t, l, state+", while its jobs wait")
+				h.checkStopped(t, state)
+				release()
+				for what, job := range map[string]string{"move": h.moveJob, "copy": h.copyJob} {
+					if status, message := h.waitForJob(t, job); status != "failed" || !strings.Contains(message, "not active any more") {
+						t.Errorf("the %s: %s %q", what, status, message)
+					}
+				}
+				h.checkSourcesIntact(t)
+				checkOwnershipAndCharges(t, l, state)
+				if state == "deleted" {
+					return
+				}
+				updateUser(h.admin, h.id, M{"status": "active"}).OK(200)
+				h.checkWorksAgain(t)
+			})
+		}
+	})
+}
+
+// checkStopped asks twice for everything, so that each replica is asked.
+func (h *accountArtifacts) checkStopped(t *testing.T, state string) {
+	for range 2 {
+		for _, row := range matrix {
+			path, body := row.request(placeholderItems)
+			if _, isForm := body.(formBody); isForm || row.auth == noAuth || row.auth == freeModeAuth || row.auth == optionalAuth {
+				continue
+			}
+			// abuse case C41
+			wantStatus(t, row.method+" "+row.pattern+" by the session", send(h.user.Fork(), row.method, path, body), 401, "SESSION_REVOKED")
+			if row.auth == sessionOrKeyAuth {
+				wantStatus(t, row.method+" "+row.pattern+" by the key", send(h.key.Fork(), row.method, path, body), 401, "INVALID_TOKEN")
+			}
+		}
+		for what, ask := range h.keyRequests() {
+			wantStatus(t, what, ask(), 401, "INVALID_TOKEN")
+		}
+		for address, want := range h.addresses() {
+			if state == "deleted" && address == h.link { // goes on under the new owner
+				wantBody(t, h.l.Client(t).Get(address).OK(200), onePixel)
+				continue
+			}
+			r := h.l.Client(t).Get(address)
+			if got := fmt.Sprint(r.Status); !strings.HasPrefix(want, got) || !strings.Contains(string(r.Body), strings.Fields(want)[1]) {
+				t.Errorf("%s: %d %s, want %s", address, r.Status, r.Body, want)
+			}
+		}
+	}
+	h.l.Client(t).Get(h.shareURL).Fails(410, "SHARE_REVOKED")
+	if r := postLogin(h.l.Client(t), h.name, "password of "+h.name); state == "deleted" {
+		r.Fails(401, "INVALID_CREDENTIALS")
+	} else {
+		r.Fails(401, "USER_DISABLED")
+	}
+}
+
+// checkSourcesIntact checks that the sources of both jobs are where they were, and that nothing came of them.
+func (h *accountArtifacts) checkSourcesIntact(t *testing.T) {
+	t.Helper()
+	for _, id := range []string{h.moved, h.copied} {
+		h.admin.Get("/api/files/" + id).OK(200)
+	}
+	list := h.admin.Get("/api/files?path=/home&search=m").OK(200)
+	if !strings.Contains(string(list.Body), `"name":"m"`) {
+		t.Errorf("the file is not found: %.300s", list.Body)
+	}
+	for _, path := range []string{"/vault/moved of " + h.name, h.home + "/copy"} {
+		if got := h.admin.Get("/api/files?path=" + strings.ReplaceAll(path, " ", "%20")); got.Status != 404 {
+			t.Errorf("%s: %d", path, got.Status)
+		}
+	}
+	if n := queryInt(t, h.l, "SELECT count(*) FROM copies WHERE user_id = $1", h.id); n != 0 {
+		t.Error("the copy still has its reservation")
+	}
+}
+
+// checkWorksAgain is after the account was made active again.
+func (h *accountArtifacts) checkWorksAgain(t *testing.T) {
+	h.user.Get("/api/auth/me").Fails(401, "SESSION_REVOKED")
+	for what, ask := range h.keyRequests() {
+		wantStatus(t, "again: "+what, ask(), 200, "")
+	}
+	h.l.Client(t).Get(h.shareURL).OK(200)
+	for address := range h.addresses() {
+		if address == h.downloadURL { // of a session, which has ended
+			h.l.Client(t).Get(address).Fails(401, "INVALID_TOKEN")
+			continue
+		}
+		wantBody(t, h.l.Client(t).Get(address).OK(200), onePixel)
+	}
+}
+
+// What was let in before the account ended, and comes to its end behind that, makes nothing: no file without an owner, no charge that is lost.
+func TestUploadFailsWhenAccountEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		for _, state := range []string{"disabled", "deleted"} {
+			t.Run(state, func(t *testing.T) {
+				name := "up_" + state
+				user := l.User(t, name)
+				id, key := userIDOf(t, admin, name), user.Key(m{"uploadPath": "/home/" + name})
+				keep := user.Upload("/home/"+name, "kept", []byte("1"))
+				body := &pausingBody{pieces: []string{strings.Repeat("x", 300<<10), "y"}, resume: make(chan struct{})}
+				done, key := make(chan *apptest.Reply), key.In(t)
+				go func() {
+					done <- key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: body, Length: 300<<10 + 1, Header: http.Header{"X-File-Name": {"late"}}})
+				}()
+				for deadline := time.After(20 * time.Second); queryInt(t, l, "SELECT count(*) FROM upload_sessions WHERE one_shot AND user_id = $1", id) == 0; {
+					select {
+					case <-deadline:
+						t.Fatal("the upload does not begin")
+					case <-time.After(2 * time.Millisecond):
+					}
+				}
+				if state == "deleted" {
+					admin.In(t).Delete("/api/admin/users/" + id).OK(200)
+				} else {
+					updateUser(admin.In(t), id, M{"status": state}).OK(200)
+				}
+				close(body.resume)
+				wantStatus(t, "the upload", <-done, 401, "INVALID_TOKEN")
+				checkOwnershipAndCharges(t, l, state)
+				admin.In(t).Get("/api/files/" + keep).OK(200)
+				if n := queryInt(t, l, "SELECT count(*) FROM entries WHERE name = 'late'"); n != 0 {
+					t.Error("a file was made")
+				}
+			})
+		}
+	})
+}
+
+// pausingBody is a body that stops before its last piece until it may go on.
+type pausingBody struct {
+	pieces []string
+	resume chan struct{}
+}
+
+func (p *pausingBody) Read(b []byte) (int, error) {
+	if len(p.pieces) == 1 {
+		<-p.resume
+	}
+	if len(p.pieces) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.pieces[0])
+	if p.pieces[0] = p.pieces[0][n:]; p.pieces[0] == "" {
+		p.pieces = p.pieces[1:]
+	}
+	return n, nil
+}

@@ -1,0 +1,102 @@
+package api_test
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"larder/internal/apptest"
+	"larder/internal/site"
+)
+
+// m is a JSON object in a request.
+type m = apptest.M
+
+// mkdir makes a folder and returns its id.
+func mkdir(c *apptest.Client, dir, name string) string {
+	return c.Post("/api/files/folder", m{"path": dir, "name": name}).OK(201).Text("file.id")
+}
+
+// addRule makes a permission rule as the administrator and returns its id.
+func addRule(admin *apptest.Client, body m) string {
+	return admin.Post("/api/admin/rules", body).OK(201).Text("rule.id")
+}
+
+// listFolder asks for GET /api/files with further parameters name, value, name, value …
+func listFolder(c *apptest.Client, path string, parameters ...string) *apptest.Reply {
+	q := url.Values{"path": {path}}
+	for i := 0; i+1 < len(parameters); i += 2 {
+		q.Set(parameters[i], parameters[i+1])
+	}
+	return c.Get("/api/files?" + q.Encode())
+}
+
+// listNames returns the names a listing shows, in its order.
+func listNames(c *apptest.Client, path string, parameters ...string) []string {
+	return listFolder(c, path, parameters...).OK(200).Names("items")
+}
+
+// wantStrings fails the test unless got and want are equal lists.
+func wantStrings(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+// usedQuota returns the caller's quota in use: bytes and files.
+func usedQuota(c *apptest.Client) (bytes, files int64) {
+	me := c.Get("/api/auth/me").OK(200)
+	return me.Int("quota.usedStorage"), me.Int("quota.usedFiles")
+}
+
+// wantUsed fails the test unless the caller's quota in use is that.
+func wantUsed(t *testing.T, c *apptest.Client, bytes, files int64) {
+	t.Helper()
+	if b, f := usedQuota(c); b != bytes || f != files {
+		t.Errorf("quota in use: %d bytes and %d files, want %d and %d", b, f, bytes, files)
+	}
+}
+
+// fields fails the test unless the object at path below data has exactly these fields, and maybe the additions.
+func wantFieldsOf(t *testing.T, r *apptest.Reply, path string, want ...string) {
+	t.Helper()
+	object, ok := r.Value(path).(map[string]any)
+	if !ok {
+		t.Fatalf("no object at %s: %s", path, r.Body)
+	}
+	for _, name := range want {
+		if _, there := object[name]; !there {
+			t.Errorf("%s has no %s: %s", path, name, r.Body)
+		}
+	}
+}
+
+// wantHeader fails the test unless the answer has exactly that header, "" for none.
+func wantHeader(t *testing.T, r *apptest.Reply, name, want string) {
+	t.Helper()
+	if got := strings.Join(r.Header.Values(name), " | "); got != want {
+		t.Errorf("%s: %q, want %q", name, got, want)
+	}
+}
+
+// wantBody fails the test unless the answer's body is want.
+func wantBody(t *testing.T, r *apptest.Reply, want string) {
+	t.Helper()
+	if bytes.Equal(r.Body, []byte(want)) {
+		return
+	}
+	same := 0
+	for same < min(len(r.Body), len(want)) && r.Body[same] == want[same] {
+		same++
+	}
+	t.Errorf("status %d (%v), %d bytes, want %d; from byte %d on %.100q, want %.100q", r.Status, r.Err, len(r.Body), len(want), same, r.Body[same:], want[same:])
+}
+
+// setGuestAccess writes the site setting allowGuestAccess.
+func setGuestAccess(t *testing.T, l *apptest.Larder, on bool) {
+	t.Helper()
+	l.ChangeSettings(t, func(s *site.Settings) { s.AllowGuestAccess = on })
+}

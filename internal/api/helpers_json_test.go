@@ -1,0 +1,67 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"larder/internal/apptest"
+)
+
+// M is a JSON object.
+type M = apptest.M
+
+// parseObject reads a body as one JSON object; numbers are json.Number.
+func parseObject(t testing.TB, body []byte) map[string]any {
+	t.Helper()
+	var out map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if err := decoder.Decode(&out); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	return out
+}
+
+// wantFields fails the test unless value is an object of exactly the named fields.
+func wantFields(t testing.TB, what string, value any, names ...string) {
+	t.Helper()
+	o, ok := value.(map[string]any)
+	if !ok {
+		t.Errorf("%s is %v, not an object", what, value)
+		return
+	}
+	have := slices.Sorted(maps.Keys(o))
+	slices.Sort(names)
+	if !slices.Equal(have, names) {
+		t.Errorf("%s has the fields %v, want %v", what, have, names)
+	}
+}
+
+// wantJSON compares two JSON values.
+func wantJSON(t testing.TB, what string, have, want any) {
+	t.Helper()
+	h, err1 := json.Marshal(have)
+	w, err2 := json.Marshal(want)
+	if err1 != nil || err2 != nil || !bytes.Equal(h, w) {
+		t.Errorf("%s is %s, want %s", what, h, w)
+	}
+}
+
+// wantStatus fails the test, going on, unless the answer has that status and, when code is given, the error envelope with it.
+func wantStatus(t testing.TB, what string, r *apptest.Reply, want int, code string) {
+	t.Helper()
+	if r.Err != nil || r.Status != want {
+		t.Errorf("%s: status %d, want %d %s: %.300s (%v)", what, r.Status, want, code, r.Body, r.Err)
+		return
+	}
+	if code == "" || len(r.Body) == 0 {
+		return
+	}
+	if !strings.Contains(string(r.Body), `"code":"`+code+`"`) {
+		t.Errorf("%s: %.300s, want the code %s", what, r.Body, code)
+	}
+}

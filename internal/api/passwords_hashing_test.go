@@ -1,0 +1,111 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"larder/internal/account"
+	"larder/internal/apptest"
+)
+
+// hashGate holds up every hash that decides about no login, from the moment on that it is told to.
+type hashGate struct {
+	closed  atomic.Bool
+	waiting chan account.Source // one for each that has got its place
+	proceed chan struct{}       // lets one go on; closed, all
+}
+
+func newHashGate() *hashGate {
+	return &hashGate{waiting: make(chan account.Source, 1000), proceed: make(chan struct{})}
+}
+
+func (h *hashGate) wait(source account.Source) {
+	if h.closed.Load() && !source.IsLogin() {
+		h.waiting <- source
+		<-h.proceed
+	}
+}
+
+// Passwords that 250 strangers try hold up no login and not the password that a signed-in caller sets:
+// that one has the second turn.
+func TestVisitorsDoNotDelayLogins(t *testing.T) {
+	t.Parallel()
+	h := newHashGate()
+	l := apptest.StartHeld(t, "sqlite", h.wait)
+	alice := l.User(t, "alice")
+	id := alice.Upload("/home/alice", "a.txt", []byte("x"))
+	me := account.ByAccount(alice.Get("/api/auth/me").OK(200).Text("user.id"))
+	h.closed.Store(true)
+	var all sync.WaitGroup
+	for i := range 250 {
+		all.Go(func() {
+			if got := unlockPath(l, fmt.Sprintf("203.0.113.%d:1", i), "/nothing", "x"); got != 401 {
+				t.Errorf("a stranger's try is answered %d", got)
+			}
+		})
+	}
+	waitUntil(t, "the flood", func() bool { return l.Apps[0].Accounts.Hashing() == 249 })
+	for range 3 {
+		l.SignIn(t, "alice", "password of alice")
+	}
+	wantStatus(t, "a wrong password", postLogin(l.Client(t), "alice", "wrong"), 401, "INVALID_CREDENTIALS")
+	all.Go(func() { setAccessPassword(alice, id, "a password") })
+	waitUntil(t, "alice", func() bool { return l.Apps[0].Accounts.Hashing() == 250 })
+	<-h.waiting // the first stranger
+	h.proceed <- struct{}{}
+	if <-h.waiting != me {
+		t.Error("the second turn is not the signed-in caller's")
+	}
+	close(h.proceed)
+	all.Wait()
+}
+
+// One account that sets 500 passwords at once holds up no login and the password of another account for
+// one turn; what is too much is refused.
+func TestOneAccountDoesNotDelayLogins(t *testing.T) {
+	t.Parallel()
+	h := newHashGate()
+	l := apptest.StartHeld(t, "sqlite", h.wait)
+	alice, bob := l.User(t, "alice"), l.User(t, "bob")
+	hers, his := alice.Upload("/home/alice", "a.txt", []byte("x")), bob.Upload("/home/bob", "b.txt", []byte("x"))
+	me := account.ByAccount(alice.Get("/api/auth/me").OK(200).Text("user.id"))
+	h.closed.Store(true)
+	var all sync.WaitGroup
+	var refused, done atomic.Int32
+	for range 500 {
+		all.Go(func() {
+			reply := bob.Fork().Put("/api/files/"+his, M{"accessPassword": "a password"})
+			switch reply.Status {
+			case http.StatusOK:
+				done.Add(1)
+			default:
+				refused.Add(1)
+				wantStatus(t, "one too many", reply, 429, "RATE_LIMIT_EXCEEDED")
+				if got := reply.Header.Get("Retry-After"); got == "" || strings.HasPrefix(got, "0") {
+					t.Errorf("Retry-After %q", got)
+				}
+			}
+		})
+	}
+	waitUntil(t, "the flood", func() bool { return refused.Load() == 500-65 }) // one is hashed, 64 wait
+	l.SignIn(t, "bob", "password of bob")
+	wantStatus(t, "a wrong password", postLogin(l.Client(t), "bob", "wrong"), 401, "INVALID_CREDENTIALS")
+	waiting := l.Apps[0].Accounts.Hashing()
+	all.Go(func() { setAccessPassword(alice, hers, "a password") })
+	waitUntil(t, "alice", func() bool { return l.Apps[0].Accounts.Hashing() == waiting+1 })
+	<-h.waiting
+	h.proceed <- struct{}{}
+	first := <-h.waiting
+	h.proceed <- struct{}{}
+	second := <-h.waiting
+	if first != me && second != me {
+		t.Error("the password of another account is not hashed within two turns")
+	}
+	close(h.proceed)
+	all.Wait()
+	wantJSON(t, "passwords that were set", done.Load(), int32(65))
+}

@@ -1,0 +1,55 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"larder/internal/apptest"
+)
+
+// What bytes are served by is never older than the request: both replicas know the file, the credential and the rules, one of them takes a change,
+// and whichever is asked next goes by it (abuse cases C31, C49).
+func TestBytesFollowCurrentPermissions(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice := l.User(t, "alice")
+		id := alice.Upload("/home/alice", "f.png", []byte(onePixel))
+		// both asks both replicas, since requests take turns.
+		getFromBothReplicas := func(c *apptest.Client, path string, check func(r *apptest.Reply)) {
+			for range 2 {
+				check(c.Get(path, "Accept", "image/*"))
+			}
+		}
+		wantBytes := func(r *apptest.Reply) { wantBody(t, r.OK(200), onePixel) }
+		wantFailure := func(status int, code string) func(r *apptest.Reply) {
+			return func(r *apptest.Reply) { r.Fails(status, code) }
+		}
+		for name, path := range map[string]string{"by path": "/home/alice/f.png", "by id": "/api/files/" + id + "/download"} {
+			t.Run(name, func(t *testing.T) {
+				alice := l.SignIn(t, "alice", "password of alice") // the logout below ends every session
+				const missing = "/api/files/00000000-0000-4000-8000-000000000000/download"
+				for _, first := range []string{path, missing, "/home/alice/none.png"} { // nor is it told what is not there
+					key := alice.Key(m{})
+					getFromBothReplicas(key, path, wantBytes)
+					token, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
+					alice.Delete("/api/keys/" + token).OK(200)
+					getFromBothReplicas(key, first, wantFailure(401, "INVALID_TOKEN"))
+				}
+
+				getFromBothReplicas(alice, path, wantBytes)
+				deny := m{"pathPattern": "/home/alice/f.png", "effect": "deny", "role": "user", "permissions": []string{"download"}}
+				rule := l.Admin(t).Post("/api/admin/rules", deny).OK(201).Text("rule.id")
+				getFromBothReplicas(alice, path, wantFailure(403, "FORBIDDEN"))
+				l.Admin(t).Delete("/api/admin/rules/" + rule).OK(200)
+				getFromBothReplicas(alice, path, wantBytes)
+
+				other := l.SignIn(t, "alice", "password of alice")
+				getFromBothReplicas(other, path, wantBytes)
+				other.Fork().Post("/api/auth/logout", m{}).OK(200)
+				ended := map[string]string{"by path": "UNAUTHORIZED", "by id": "SESSION_REVOKED"}[name] // on a public path a stale cookie counts as none
+				getFromBothReplicas(other, path, wantFailure(401, ended))
+				getFromBothReplicas(alice, path, wantFailure(401, ended))
+			})
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package api_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// Download tokens that a session made, single-use ones and those of a preview, end with the session, in each way it can end. Those of keys, of other
+// accounts and of visitors don't, nor do signed links.
+func TestDownloadTokensEndWithTheirSession(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, box, visitor := l.Admin(t), l.Mailbox(t), l.Client(t)
+		other := l.User(t, "other")
+		others := downloadAddress(other, other.Upload("/home/other", "f.txt", []byte("other's")))
+		public := admin.Upload("/public", "f.txt", []byte("public"))
+		setAccessPassword(admin, public, "open sesame")
+		visitors := unlock(visitor, "/public/f.txt", "open sesame").OK(200).Text("url")
+		for i, how := range sessionEndings {
+			name := "end" + string(rune('a'+i))
+			c := l.User(t, name)
+			home := "/home/" + name
+			file, locked := c.Upload(home, "f.txt", []byte("mine")), c.Upload(home, "locked.txt", []byte("mine"))
+			setAccessPassword(c, locked, "open sesame")
+			ended := map[string]string{
+				"a file":     downloadAddress(c, file),
+				"a folder":   downloadAddress(c, mkdir(c, home, "d")),
+				"a password": verifyPassword(c, locked, "open sesame").OK(200).Text("url"),
+				"a preview":  verifyPassword(c, locked, "open sesame", m{"purpose": "preview"}).OK(200).Text("url"),
+				"a path":     unlock(c, home+"/locked.txt", "open sesame").OK(200).Text("url"),
+			}
+			stays := map[string]string{
+				"a key":         downloadAddress(c.Key(m{"uploadPath": home}), file),
+				"a signed link": signedLink(c, file),
+			}
+			visitor.Head(ended["a preview"]).OK(200)
+			how.end(endingAccount{t, l, box, admin, c, name})
+			for what, address := range ended {
+				wantStatus(t, how.name+": HEAD of "+what, visitor.Head(address), 401, "")
+				wantStatus(t, how.name+": "+what, visitor.Get(address), 401, "INVALID_TOKEN")
+			}
+			if !slices.Contains([]string{"logout", "new password"}, how.name) {
+				continue // the account is another, or gone
+			}
+			for what, address := range stays {
+				wantStatus(t, how.name+": "+what, visitor.Get(address), 200, "")
+			}
+		}
+		for _, address := range []string{others, visitors} {
+			visitor.Get(address).OK(200)
+		}
+	})
+}
+
+func downloadAddress(c *apptest.Client, id string) (address string) {
+	return c.Get("/api/files/" + id + "/download").OK(200).Text("url")
+}
+
+// The next session of the account makes tokens that work.
+func TestNextSessionsTokensWork(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice := l.User(t, "alice")
+		file := alice.Upload("/home/alice", "f.txt", []byte("mine"))
+		alice.Fork().Post("/api/auth/logout", nil).OK(200)
+		again := l.SignIn(t, "alice", "password of alice")
+		wantBody(t, l.Client(t).Get(downloadAddress(again, file)).OK(200), "mine")
+	})
+}
+
+// A job is told of for 30 days after its end.
+func TestJobsAreDeletedAfterThirtyDays(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice := l.User(t, "alice")
+		file := alice.Upload("/home/alice", "f.txt", []byte("mine"))
+		mkdir(alice, "/home/alice", "d")
+		job := alice.Post("/api/files/"+file+"/move", m{"targetPath": "/home/alice/d"}).OK(200).Text("jobId")
+		l.Clock.Advance(30*24*time.Hour - time.Minute)
+		l.Sweep()
+		alice = l.SignIn(t, "alice", "password of alice")
+		alice.Get("/api/files/jobs/" + job).OK(200)
+		l.Clock.Advance(2 * time.Hour) // the sweep of jobs comes once an hour
+		l.Sweep()
+		wantStatus(t, "a month later", alice.Get("/api/files/jobs/"+job), 404, "NOT_FOUND")
+	})
+}

@@ -1,0 +1,166 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// Specification: GET /api/shares/.
+func TestListShares(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, bob := l.User(t, "alice"), l.User(t, "bob")
+		empty := alice.Get("/api/shares/").OK(200)
+		wantFields(t, "data", parseObject(t, empty.Body)["data"], "items", "pagination")
+		wantJSON(t, "items of nothing", empty.Value("items"), []string{})
+		wantJSON(t, "pagination of nothing", empty.Value("pagination"), m{"total": 0, "page": 1, "limit": 20, "pages": 0})
+
+		dir := mkdir(alice, "/home/alice", "pics")
+		file := alice.Upload("/home/alice/pics", "cat.png", []byte("meow"))
+		var ids []string
+		add := func(more m) string {
+			l.Clock.Advance(time.Second)
+			ids = append(ids, shareFile(alice, file, more))
+			return ids[len(ids)-1]
+		}
+		for range 3 {
+			add(nil)
+		}
+		ending := add(m{"expiresIn": 60, "title": "ends", "maxViews": 5, "maxDownloads": 6, "allowPreview": false, "password": "x"})
+		gone := add(nil)
+		alice.Delete("/api/shares/" + gone).OK(200)
+		both := add(m{"expiresIn": 60})
+		alice.Delete("/api/shares/" + both).OK(200)
+		shareFile(bob, bob.Upload("/home/bob", "b.txt", []byte("x")))
+		list := func(query string) *apptest.Reply { return alice.Get("/api/shares/" + query).OK(200) }
+		listed := func(what string, r *apptest.Reply, total int, want ...string) {
+			t.Helper()
+			var have []string
+			for i := 0; r.Value(fmt.Sprintf("items.%d.id", i)) != nil; i++ {
+				have = append(have, r.Text(fmt.Sprintf("items.%d.id", i)))
+			}
+			wantJSON(t, what, have, want)
+			wantJSON(t, what+": total", r.Value("pagination.total"), total)
+		}
+		created := l.Clock.Now().UnixMilli()
+		item := list("?page=3&limit=1").Value("items.0")
+		wantFields(t, "an item", item, "id", "url", "title", "file", "expiresAt", "viewCount", "downloadCount", "maxViews", "maxDownloads", "allowPreview", "allowDownload",
+			"requiresPassword", "status", "createdAt", "hasPassword", "updatedAt") // the last two are additions
+		wantJSON(t, "the item", item, m{
+			"id": ending, "url": "http://larder.test/share/" + ending, "title": "ends", "file": m{"id": file, "name": "cat.png", "path": "/home/alice/pics", "type": "file", "size": 4},
+			"expiresAt": created + 58000, "viewCount": 0, "downloadCount": 0, "maxViews": 5, "maxDownloads": 6, "allowPreview": false, "allowDownload": true,
+			"requiresPassword": true, "hasPassword": true, "status": "active", "createdAt": created - 2000, "updatedAt": created - 2000,
+		})
+		wantJSON(t, "the title of one without", list("?status=active&page=2&limit=1").Value("items.0.title"), "cat.png")
+		listed("all", list(""), 6, both, gone, ending, ids[2], ids[1], ids[0])
+		listed("active ones", list("?status=active"), 4, ending, ids[2], ids[1], ids[0])
+		listed("none has expired", list("?status=expired"), 0)
+		l.Clock.Advance(time.Minute)
+		listed("active ones later", list("?status=active"), 3, ids[2], ids[1], ids[0])
+		listed("one has expired", list("?status=expired"), 1, ending)
+		listed("revoked ones", list("?status=revoked"), 2, both, gone)
+		wantJSON(t, "status of the expired", list("?status=expired").Value("items.0.status"), "expired")
+		wantJSON(t, "status of what was both", list("?status=revoked").Value("items.0.status"), "revoked")
+		listed("a page", list("?page=2&limit=2"), 6, ending, ids[2])
+		wantJSON(t, "pagination", list("?page=2&limit=4").Value("pagination"), m{"total": 6, "page": 2, "limit": 4, "pages": 2})
+		listed("beyond the last page", list("?page=4&limit=2"), 6)
+		list("?limit=100")
+		for _, query := range []string{"?page=0", "?page=-1", "?page=x", "?limit=0", "?limit=101", "?limit=-1", "?status=deleted", "?status=ACTIVE", "?page=1000000001"} {
+			wantStatus(t, query, alice.Get("/api/shares/"+query), 400, "VALIDATION_ERROR")
+		}
+		wantStatus(t, "a visitor", l.Client(t).Get("/api/shares/"), 401, "UNAUTHORIZED")
+
+		alice.Delete("/api/files/" + dir).OK(200)
+		after := list("?status=active")
+		listed("of a file that is gone", after, 3, ids[2], ids[1], ids[0])
+		wantJSON(t, "file", after.Value("items.0.file"), nil)
+		wantJSON(t, "title", after.Value("items.0.title"), "")
+		l.Sweep()
+		l.Sweep()
+		listed("swept", list(""), 0)
+	})
+}
+
+// What the creator may not see any more is not told to them by their own list.
+func TestListSharesOfUnreadableFiles(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		file := admin.Upload("/uploads", "a.txt", []byte("x"))
+		rule := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice), "permissions": []string{"read", "share", "download"}})
+		shareFile(alice, file)
+		wantJSON(t, "name", alice.Get("/api/shares/").OK(200).Value("items.0.file.name"), "a.txt")
+		admin.Delete("/api/admin/rules/" + rule).OK(200)
+		admin.Put("/api/files/"+file, m{"name": "secret.txt"}).OK(200)
+		after := alice.Get("/api/shares/").OK(200)
+		wantJSON(t, "file", after.Value("items.0.file"), nil)
+		wantJSON(t, "title", after.Value("items.0.title"), "")
+		wantJSON(t, "an administrator's list", admin.Get("/api/admin/shares").OK(200).Value("items.0.file.name"), "secret.txt")
+	})
+}
+
+// Specification: GET /api/admin/shares, DELETE /api/admin/shares/{id}.
+func TestAdminShares(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
+		first := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")), m{"password": "x", "maxViews": 5})
+		l.Clock.Advance(time.Second)
+		second := shareFile(bob, bob.Upload("/home/bob", "b.txt", []byte("xy")), m{"title": "bob's", "expiresIn": 60})
+		list := admin.Get("/api/admin/shares").OK(200)
+		wantFields(t, "data", parseObject(t, list.Body)["data"], "items", "pagination")
+		wantJSON(t, "pagination", list.Value("pagination"), m{"total": 2, "page": 1, "limit": 20, "pages": 1})
+		wantFields(t, "an item", list.Value("items.0"), "id", "title", "creatorId", "status",
+			"creatorName", "url", "file", "expiresAt", "viewCount", "downloadCount", "maxViews", "maxDownloads", "hasPassword", "createdAt") // additions
+		for at, want := range map[string]any{
+			"0.id": second, "0.title": "bob's", "0.creatorId": callerID(bob), "0.creatorName": "bob", "0.status": "active", "0.hasPassword": false, "0.file.path": "/home/bob",
+			"1.id": first, "1.title": "a.txt", "1.creatorId": callerID(alice), "1.maxViews": 5, "1.hasPassword": true,
+		} {
+			wantJSON(t, at, list.Value("items."+at), want)
+		}
+		wantJSON(t, "a page", admin.Get("/api/admin/shares?page=2&limit=1").OK(200).Value("items.0.id"), first)
+		for _, query := range []string{"?page=0", "?limit=0", "?limit=101", "?status=x"} {
+			wantStatus(t, query, admin.Get("/api/admin/shares"+query), 400, "VALIDATION_ERROR")
+		}
+
+		for range 2 {
+			wantJSON(t, "data", parseObject(t, admin.Delete("/api/admin/shares/"+first).OK(200).Body)["data"], nil)
+		}
+		wantStatus(t, "no such share", admin.Delete("/api/admin/shares/abcdefghijkl"), 404, "NOT_FOUND")
+		wantStatus(t, "revoked", visitShare(l.Client(t), first), 410, "SHARE_REVOKED")
+		wantJSON(t, "alice's list", alice.Get("/api/shares/?status=revoked").OK(200).Value("items.0.id"), first)
+		l.Clock.Advance(time.Minute)
+		for what, want := range map[string]string{"revoked": first, "expired": second} {
+			r := admin.Get("/api/admin/shares?status=" + what).OK(200)
+			wantJSON(t, what, r.Value("items.0.id"), want)
+			wantJSON(t, what+": total", r.Value("pagination.total"), 1)
+		}
+		wantJSON(t, "none is active", admin.Get("/api/admin/shares?status=active").OK(200).Value("items"), []string{})
+	})
+}
+
+// What people do with their shares is in the access log, with the path of the file; that they are looked at is not.
+func TestSharesInTheLog(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice := l.User(t, "alice")
+		id := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")))
+		l.Clock.Advance(time.Second)
+		alice.Patch("/api/shares/"+id, m{"title": "x"}).OK(200)
+		visitShare(l.Client(t), id).OK(200)
+		l.Clock.Advance(time.Second)
+		alice.Delete("/api/shares/" + id).OK(200)
+		l.FlushLog()
+		logs := l.Admin(t).Get("/api/admin/logs?action=share").OK(200)
+		wantJSON(t, "how many", logs.Value("pagination.total"), 3)
+		for i, want := range []int{200, 200, 201} {
+			at := fmt.Sprintf("logs.%d.", i)
+			wantJSON(t, "path", logs.Value(at+"path"), "/home/alice/a.txt")
+			wantJSON(t, "statusCode", logs.Value(at+"statusCode"), want)
+			wantJSON(t, "username", logs.Value(at+"username"), "alice")
+		}
+	})
+}

@@ -1,0 +1,330 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
+)
+
+// hookedProxy stands before an S3 server.
+type hookedProxy struct {
+	url   string
+	proxy *httputil.ReverseProxy
+
+	mu   sync.Mutex
+	hook func(w http.ResponseWriter, r *http.Request, pass func()) // nil lets everything pass
+}
+
+// rootBehindProxy makes a bucket that is reached through a doorman, in the root mount's place.
+func rootBehindProxy(t *testing.T, l *apptest.Larder) (*hookedProxy, s3test.Bucket) {
+	t.Helper()
+	bucket := s3test.New(t)
+	target, err := url.Parse(bucket.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &hookedProxy{proxy: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // it is signed
+	}}}
+	server := httptest.NewServer(d)
+	t.Cleanup(server.Close)
+	d.url = server.URL
+	admin := l.Admin(t)
+	id := admin.Post("/api/admin/storage/providers", m{
+		"name": bucket.Name, "type": "store_b", "endpoint": d.url, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
+	}).OK(201).Text("provider.id")
+	admin.Put("/api/admin/mounts/"+admin.Get("/api/admin/mounts").OK(200).Text("mounts.0.id"), m{"providerId": id}).OK(200)
+	return d, bucket
+}
+
+func (d *hookedProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	hook := d.hook
+	d.mu.Unlock()
+	if hook == nil {
+		d.proxy.ServeHTTP(w, r)
+		return
+	}
+	hook(w, r, func() { d.proxy.ServeHTTP(w, r) })
+}
+
+func (d *hookedProxy) setHook(hook func(w http.ResponseWriter, r *http.Request, pass func())) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hook = hook
+}
+
+func isCopy(r *http.Request) bool { return r.Header.Get("X-Amz-Copy-Source") != "" }
+
+// Whatever the store does at completion, a file is made of the bytes that were named, or none is and the session goes on.
+func TestDirectUploadWithFailingStore(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		door, bucket := rootBehindProxy(t, l)
+		alice := l.User(t, "alice")
+		const home = "/home/alice"
+		down := func(w http.ResponseWriter, _ *http.Request, _ func()) { w.WriteHeader(http.StatusServiceUnavailable) }
+		fails := func(r *apptest.Reply) {
+			t.Helper()
+			if r.Status < 500 {
+				t.Errorf("a store that fails is told as %d: %s", r.Status, r.Body)
+			}
+		}
+		id, _, etag := beginAndSend(t, alice, home, "down", "12345")
+		for name, hook := range map[string]func(w http.ResponseWriter, r *http.Request, pass func()){
+			"down": down,
+			"no copies": func(w http.ResponseWriter, r *http.Request, pass func()) {
+				if isCopy(r) {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				pass()
+			},
+			"200 with an error in it": func(w http.ResponseWriter, r *http.Request, pass func()) {
+				if isCopy(r) {
+					fmt.Fprint(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>InternalError</Code><Message>no</Message></Error>`)
+					return
+				}
+				pass()
+			},
+		} {
+			door.setHook(hook)
+			t.Log(name)
+			fails(completeUpload(alice, id, etag))
+			wantReserved(t, l, 5, 1)
+			wantUsed(t, alice, 0, 0)
+		}
+		door.setHook(nil)
+		completeUpload(alice, id, etag).OK(200)
+		wantBody(t, alice.Get(home+"/down").OK(200), "12345")
+
+		// The copy is made and its answer is lost: what the store has by then is a whole copy.
+		id, _, etag = beginAndSend(t, alice, home, "lost", "12345")
+		door.setHook(func(w http.ResponseWriter, r *http.Request, pass func()) {
+			pass2 := httptest.NewRecorder()
+			if !isCopy(r) {
+				pass()
+				return
+			}
+			door.proxy.ServeHTTP(pass2, r)
+			w.WriteHeader(http.StatusInternalServerError)
+		})
+		if r := completeUpload(alice, id, etag); r.Status != 200 {
+			fails(r)
+			door.setHook(nil)
+			completeUpload(alice, id, etag).OK(200)
+		}
+		door.setHook(nil)
+		wantBody(t, alice.Get(home+"/lost").OK(200), "12345")
+
+		// Other bytes come in after they were looked at: before whoever copies looks at them again, and afterwards.
+		id, address, etag := beginAndSend(t, alice, home, "changed", "first")
+		key := keyOfAddress(t, s3test.Bucket{Endpoint: door.url, Name: bucket.Name}, address)
+		for _, late := range []bool{false, true} {
+			mustPutToAddress(t, address, []byte("first"))
+			var looks atomic.Int32
+			door.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
+				if late && isCopy(r) || !late && r.Method == http.MethodHead && strings.HasSuffix(r.URL.Path, key) && looks.Add(1) == 2 {
+					if _, err := bucket.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("other")}); err != nil {
+						t.Error(err)
+					}
+				}
+				pass()
+			})
+			completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
+			door.setHook(nil)
+			completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
+			wantReserved(t, l, 5, 1)
+		}
+		etag = mustPutToAddress(t, address, []byte("third"))
+		completeUpload(alice, id, etag).OK(200)
+		wantBody(t, alice.Get(home+"/changed").OK(200), "third")
+
+		// They vanish, before they are looked at and afterwards.
+		id, address, etag = beginAndSend(t, alice, home, "gone", "12345")
+		key = keyOfAddress(t, s3test.Bucket{Endpoint: door.url, Name: bucket.Name}, address)
+		remove := func() {
+			if _, err := bucket.SDK(t).DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: &key}); err != nil {
+				t.Error(err)
+			}
+		}
+		door.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
+			if isCopy(r) {
+				remove()
+			}
+			pass()
+		})
+		if r := completeUpload(alice, id, etag); r.Status != 422 && r.Status < 500 {
+			t.Errorf("bytes that vanish: %d %s", r.Status, r.Body)
+		}
+		door.setHook(nil)
+		completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
+		// Of another length, which no address of ours lets through.
+		if _, err := bucket.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("123456")}); err != nil {
+			t.Fatal(err)
+		}
+		head, err := bucket.SDK(t).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket.Name, Key: &key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		completeUpload(alice, id, *head.ETag).Fails(422, "OPERATION_FAILED")
+		wantReserved(t, l, 5, 1)
+		wantUsed(t, alice, 15, 3)
+		l.Clock.Advance(4 * time.Hour)
+		l.Sweep()
+		wantReserved(t, l, 0, 0)
+		wantBucketObjects(t, "the end", bucket, 3)
+	}, apptest.ReachLoopback)
+}
+
+// Abuse case C87: of many completions at once one makes the file.
+func TestDirectUploadIsCompletedOnce(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		bucket := l.RootOnS3(t)
+		alice := l.User(t, "alice")
+		id, _, etag := beginAndSend(t, alice, "/home/alice", "f", "12345")
+		replies := make(chan *apptest.Reply, 20)
+		for range cap(replies) {
+			c := alice.Fork()
+			go func() { replies <- completeUpload(c, id, etag) }()
+		}
+		first, ids := 0, map[string]bool{}
+		for range cap(replies) {
+			r := (<-replies).OK(200)
+			ids[r.Text("file.id")] = true
+			if r.Value("alreadyCompleted") != true {
+				first++
+			}
+		}
+		if first != 1 || len(ids) != 1 {
+			t.Errorf("%d completions made %d files", first, len(ids))
+		}
+		wantUsed(t, alice, 5, 1)
+		wantStrings(t, "home", listNames(alice, "/home/alice"), "f")
+		l.Sweep() // copies that nobody needed, at once
+		wantBucketObjects(t, "after the race", bucket, 2)
+		l.Clock.Advance(2 * time.Hour)
+		l.Sweep()
+		wantBucketObjects(t, "the end", bucket, 1)
+	}, apptest.ReachLoopback)
+}
+
+// Abuse case C96: the quota is back at once, the bytes go when nobody can send any more, and until then the session counts.
+func TestDirectUploadAbortedOrExpired(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		bucket := l.RootOnS3(t)
+		alice := l.User(t, "alice")
+		const home = "/home/alice"
+		id, address, etag := beginAndSend(t, alice, home, "aborted", "12345")
+		abortUpload(alice, id).OK(200)
+		wantReserved(t, l, 0, 0)
+		abortUpload(alice, id).OK(200)
+		completeUpload(alice, id, etag).Fails(409, "OPERATION_FAILED")
+		putRaw(alice, id, "12345").Fails(409, "OPERATION_FAILED")
+		mustPutToAddress(t, address, []byte("67890"))
+		l.Sweep()
+		wantBucketObjects(t, "aborted, the address still works", bucket, 1)
+
+		gone, _, etag := beginAndSend(t, alice, home, "expired", "12345")
+		l.Clock.Advance(time.Hour - time.Millisecond)
+		l.Sweep()
+		wantReserved(t, l, 5, 1)
+		l.Clock.Advance(time.Millisecond)
+		completeUpload(alice, gone, etag).Fails(410, "UPLOAD_SESSION_EXPIRED")
+		putRaw(alice, gone, "12345").Fails(410, "UPLOAD_SESSION_EXPIRED")
+		l.Sweep()
+		wantReserved(t, l, 0, 0)
+		wantBucketObjects(t, "expired", bucket, 2)
+		l.Clock.Advance(50*time.Minute - time.Millisecond)
+		l.Sweep()
+		wantBucketObjects(t, "just before", bucket, 2)
+		l.Clock.Advance(time.Millisecond)
+		l.Sweep()
+		wantBucketObjects(t, "swept", bucket, 0)
+
+		alice = l.SignIn(t, "alice", "password of alice")
+		many := func(n int, extra ...m) {
+			t.Helper()
+			for i := range n {
+				abortUpload(alice, newUploadSession(alice, home, fmt.Sprint(i), 1, extra...)).OK(200)
+			}
+		}
+		many(99)
+		many(3, m{"uploadMode": "worker"})                        // these do not count
+		many(3, m{"partCount": 2})                                // nor do those whose addresses die at once
+		open := newUploadSession(alice, home, "the hundredth", 1) // one that is open counts beside them
+		postUploadSession(alice, home, "more", 1).Fails(409, "OPERATION_FAILED")
+		postUploadSession(alice, home, "more", 1, m{"partCount": 2}).Fails(409, "OPERATION_FAILED")
+		postUploadSession(l.User(t, "bob"), "/home/bob", "his", 1).OK(200)
+		putRaw(alice, open, "x").OK(200) // its address works all the same
+		abortUpload(alice, open).OK(200)
+		postUploadSession(alice, home, "more", 1).Fails(409, "OPERATION_FAILED")
+		l.Clock.Advance(time.Hour - time.Millisecond)
+		postUploadSession(alice, home, "more", 1).Fails(409, "OPERATION_FAILED")
+		l.Clock.Advance(time.Millisecond)
+		abortUpload(alice, newUploadSession(alice, home, "more", 1)).OK(200)
+		l.Clock.Advance(3 * time.Hour)
+		l.Sweep()
+		wantBucketObjects(t, "the end", bucket, 0)
+		wantReserved(t, l, 0, 0)
+	}, apptest.ReachLoopback)
+}
+
+// Abuse cases C22 and C24: a session ends where it began, whatever becomes of the mount's provider, and not at all without its mount.
+func TestDirectUploadWhileProvidersChange(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		mount, first := l.S3Mount(t, "/m")
+		other, second := l.S3Provider(t)
+		admin := l.Admin(t)
+		id, _, etag := beginAndSend(t, admin, "/m", "pinned", "12345")
+		split := postUploadSession(admin, "/m", "parts", 5, m{"partCount": 2}).OK(200)
+		admin.Put("/api/admin/mounts/"+mount, m{"providerId": other}).OK(200)
+		completeUpload(admin, id, etag).OK(200)
+		mustPutToAddress(t, partURL(t, split, "parts", 1), []byte("67890"))
+		admin.Post("/api/files/upload-complete", m{"sessionId": split.Text("sessionId")}).OK(200)
+		wantBody(t, admin.Get("/m/pinned").OK(200), "12345")
+		wantBody(t, admin.Get("/m/parts").OK(200), "67890")
+		wantBucketObjects(t, "where it began", first, 3)
+		wantBucketObjects(t, "elsewhere", second, 0)
+
+		// A mode that changes meanwhile is for later sessions.
+		id, _, etag = beginAndSend(t, admin, "/m", "before", "12345", m{"idempotencyKey": "k"})
+		admin.Put("/api/admin/storage/providers/"+other, m{"uploadMode": "worker"}).OK(200)
+		if r := postUploadSession(admin, "/m", "before", 5, m{"idempotencyKey": "k"}).OK(200); r.Text("sessionId") != id || r.Text("uploadMode") != "presigned" {
+			t.Errorf("resumed: %s", r.Body)
+		}
+		if r := postUploadSession(admin, "/m", "later", 5).OK(200); r.Text("uploadMode") != "worker" {
+			t.Errorf("later: %s", r.Body)
+		}
+		completeUpload(admin, id, etag).OK(200)
+
+		// Without its mount there is nowhere to go.
+		admin.Put("/api/admin/storage/providers/"+other, m{"uploadMode": "auto"}).OK(200)
+		gone := admin.Post("/api/admin/mounts", m{"providerId": other, "mountPath": "/gone", "name": "gone"}).OK(201).Text("mount.id")
+		id, _, etag = beginAndSend(t, admin, "/gone", "f", "12345")
+		admin.Delete("/api/admin/mounts/" + gone).OK(200)
+		completeUpload(admin, id, etag).Fails(409, "OPERATION_FAILED")
+		abortUpload(admin, id).OK(200)
+		l.Clock.Advance(4 * time.Hour)
+		l.Sweep()
+		wantReserved(t, l, 0, 0)
+		wantBucketObjects(t, "at the first provider", first, 2)
+		wantBucketObjects(t, "at the second provider", second, 1)
+	}, apptest.ReachLoopback)
+}

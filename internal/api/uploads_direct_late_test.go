@@ -1,0 +1,174 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"larder/internal/apptest"
+	"larder/internal/fsck"
+)
+
+// checkFsckClean fails the test when a check finds anything.
+func checkFsckClean(t *testing.T, l *apptest.Larder, when string) {
+	t.Helper()
+	_, err := l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Report: func(f fsck.Finding) { t.Errorf("%s: %s: %s", when, f.Kind, f.Text) }})
+	if err != nil {
+		t.Errorf("%s: %v", when, err)
+	}
+}
+
+// startSlowPut begins to send content to an address and returns what sends its end.
+func startSlowPut(t *testing.T, address string, content []byte) (end func()) {
+	t.Helper()
+	body, more := io.Pipe()
+	request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPut, address, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.ContentLength = int64(len(content))
+	done := make(chan error, 1)
+	go func() {
+		response, err := http.DefaultClient.Do(request)
+		if err == nil && response.StatusCode != 200 {
+			err = errors.New(response.Status)
+		}
+		if err == nil {
+			err = response.Body.Close()
+		}
+		done <- err
+	}()
+	half := len(content) / 2
+	if _, err := more.Write(content[:half]); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		_, err := more.Write(content[half:])
+		if err = errors.Join(err, more.Close(), <-done); err != nil {
+			t.Fatalf("the end of a slow body: %v", err)
+		}
+	}
+}
+
+// Bytes that began to go to the store before their address expired, and end after it was swept, are
+// removed as well: of a session that expired, was aborted or completed, up to three days later.
+func TestDirectUploadArrivingLateIsDeleted(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		bucket := l.RootOnS3(t)
+		alice := l.User(t, "alice")
+		const home = "/home/alice"
+		content := bytes.Repeat([]byte("x"), 100_000)
+		id, done, etag := beginAndSend(t, alice, home, "done", "12345")
+		completeUpload(alice, id, etag).OK(200)
+		gone, aborted, _ := beginAndSend(t, alice, home, "aborted", "12345")
+		abortUpload(alice, gone).OK(200)
+		expired := postUploadSession(alice, home, "expired", len(content)).OK(200).Text("uploadUrl")
+		end := startSlowPut(t, expired, content)
+
+		l.Clock.Advance(time.Hour + 50*time.Minute) // all addresses have expired
+		l.Sweep()
+		wantBucketObjects(t, "swept", bucket, 1)
+		end()
+		wantBucketObjects(t, "a body that ends late", bucket, 2)
+		checkFsckClean(t, l, "a body that ends late")
+		wantReserved(t, l, 0, 0)
+		l.Clock.Advance(time.Hour)
+		l.Sweep()
+		wantBucketObjects(t, "an hour later", bucket, 1)
+
+		address := func(i int) string { return []string{done, aborted}[i%2] }
+		for i, age := range []int{220, 440, 880, 1760, 3520, 72 * 60} { // minutes after the expiry, each twice the one before
+			mustPutToAddress(t, address(i), []byte("67890"))
+			checkFsckClean(t, l, "later")
+			l.Clock.Advance(time.Duration(age-[]int{110, 220, 440, 880, 1760, 3520}[i]) * time.Minute)
+			l.Sweep()
+			wantBucketObjects(t, "later", bucket, 1)
+		}
+		number := 0
+		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL").Scan(&number)
+		if err != nil || number != 0 {
+			t.Errorf("%d keys are looked for after three days, %v", number, err)
+		}
+		alice = l.SignIn(t, "alice", "password of alice")
+		wantBody(t, alice.Get(home+"/done").OK(200), "12345")
+		wantUsed(t, alice, 5, 1)
+	}, apptest.ReachLoopback)
+}
+
+// What comes to a store after a session in parts has ended is removed as well: a part, and the
+// object that a completion asked for before.
+func TestDirectPartsArrivingLateAreDeleted(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		door, bucket := rootBehindProxy(t, l)
+		alice := l.User(t, "alice")
+		r := postUploadSession(alice, "/home/alice", "f", 5, m{"partCount": 2}).OK(200)
+		address := partURL(t, r, "parts", 1)
+		abortUpload(alice, r.Text("sessionId")).OK(200)
+		l.Sweep()
+		putToAddress(t, address, []byte("12345")) // whatever the store says
+		key := keyOfAddress(t, bucket, address)
+		_, err := bucket.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{
+			Bucket: &bucket.Name, Key: &key, Body: bytes.NewReader([]byte("12345")),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkFsckClean(t, l, "an object that came late")
+		var deleted, looked atomic.Int64
+		door.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
+			switch object := strings.HasSuffix(r.URL.Path, key) && !r.URL.Query().Has("uploadId"); {
+			case object && r.Method == http.MethodDelete:
+				deleted.Add(1)
+			case object && r.Method == http.MethodHead:
+				looked.Add(1)
+			}
+			pass()
+		})
+		l.Clock.Advance(time.Hour)
+		l.Sweep()
+		wantBucketObjects(t, "an hour later", bucket, 0)
+		l.Clock.Advance(2 * time.Hour)
+		l.Sweep()
+		// In a bucket with versions a deletion of nothing would leave a marker.
+		if deleted.Load() != 1 || looked.Load() != 2 {
+			t.Errorf("looked %d times, deleted %d times; want 2 and 1", looked.Load(), deleted.Load())
+		}
+	}, apptest.ReachLoopback)
+}
+
+// A provider whose objects are all deleted can be deleted, whatever may still come to its bucket
+// late.
+func TestProviderDeletionIgnoresLateUploads(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		provider, bucket := l.S3Provider(t)
+		admin := l.Admin(t)
+		mount := admin.Post("/api/admin/mounts", m{"providerId": provider, "mountPath": "/m", "name": "m"}).OK(201).Text("mount.id")
+		id, _, _ := beginAndSend(t, admin, "/m", "f", "12345")
+		abortUpload(admin, id).OK(200)
+		abortUpload(admin, newUploadSession(admin, "/m", "g", 5, m{"partCount": 2})).OK(200)
+		admin.Delete("/api/admin/mounts/" + mount).OK(200)
+		admin.Delete("/api/admin/storage/providers/"+provider).Fails(409, "OPERATION_FAILED")
+		l.Clock.Advance(2*time.Hour + 10*time.Minute)
+		l.Sweep()
+		wantBucketObjects(t, "swept", bucket, 0)
+		admin = l.Admin(t)
+		admin.Delete("/api/admin/storage/providers/" + provider).OK(200)
+		number := 0
+		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&number)
+		if err != nil || number != 0 {
+			t.Errorf("%d keys are left, %v", number, err)
+		}
+	}, apptest.ReachLoopback)
+}

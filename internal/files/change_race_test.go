@@ -1,0 +1,192 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// Abuse case C91: two folders moved into each other, renamed, deleted and uploaded into at the same time. No cycle comes of it, nothing is
+// lost or charged twice, and everybody gets an answer.
+func TestConcurrentMovesMakeNoCycle(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		for round := range 12 {
+			base := fmt.Sprintf("/home/ann/r%d", round)
+			h.createFolder(h.ann, base)
+			a, b := h.createFolder(h.ann, base+"/a"), h.createFolder(h.ann, base+"/b")
+			kept := h.mustUpload(h.ann, base+"/a/kept", "kept")
+			other := h.mustUpload(h.ann, base+"/b/other", "other")
+			place, err := h.tree.Place(t.Context(), h.ann, mustParsePath(base+"/b/new"), "up", files.RenameNew)
+			h.must(err)
+			up := h.storeContent("uploaded")
+			bytesBefore, countBefore := h.usage("ann")
+
+			var wg sync.WaitGroup
+			var uploaded bool
+			var deleted [2]bool
+			allowed := func(what string, err error, kinds ...fault.Kind) bool {
+				if err == nil {
+					return true
+				}
+				for _, kind := range kinds {
+					if fault.Is(err, kind) {
+						return false
+					}
+				}
+				t.Errorf("%s: %v", what, err)
+				return false
+			}
+			wg.Go(func() {
+				_, err := h.tree.Move(t.Context(), h.ann, a.ID, mustParsePath(base+"/b"), nil)
+				allowed("a into b", err, fault.Conflict, fault.NotFound)
+			})
+			wg.Go(func() {
+				_, err := h.tree.Move(t.Context(), h.ann, b.ID, mustParsePath(base+"/a"), nil)
+				allowed("b into a", err, fault.Conflict, fault.NotFound)
+			})
+			wg.Go(func() {
+				_, err := h.tree.Rename(t.Context(), h.ann, b.ID, "renamed")
+				allowed("rename b", err)
+			})
+			wg.Go(func() {
+				_, err := h.putEntry(h.ann, place, up)
+				uploaded = allowed("upload into b", err)
+			})
+			for i := range deleted {
+				wg.Go(func() {
+					_, _, err := h.tree.Delete(t.Context(), h.ann, other.ID)
+					deleted[i] = allowed("delete a file", err, fault.NotFound)
+				})
+			}
+			wg.Wait()
+
+			for _, e := range []files.Entry{a, b, kept} {
+				if _, _, err := h.tree.Details(t.Context(), h.ann, e.ID); err != nil {
+					t.Errorf("round %d: %s is lost: %v", round, e.Name, err)
+				}
+			}
+			if deleted[0] == deleted[1] {
+				t.Errorf("round %d: deleted by both or by neither: %v", round, deleted)
+			}
+			if !uploaded {
+				t.Errorf("round %d: the upload did not follow its folder", round)
+			}
+			found := h.listNames(h.ann, files.ListQuery{Path: mustParsePath(base), Search: "up", Type: "file"})
+			if strings.Join(found, " ") != "up" {
+				t.Errorf("round %d: uploaded %q", round, found)
+			}
+			bytes, count := h.usage("ann")
+			if bytes != bytesBefore+8-5 || count != countBefore {
+				t.Errorf("round %d: charged %d bytes and %d files, before %d and %d", round, bytes, count, bytesBefore, countBefore)
+			}
+		}
+		if bytes, count := h.usage("ann"); bytes != h.sumFiles("size") || count != h.sumFiles("1") {
+			t.Errorf("charged %d bytes and %d files for %d and %d", bytes, count, h.sumFiles("size"), h.sumFiles("1"))
+		}
+	})
+}
+
+// sumFiles adds up a column over all files.
+func (h *fixture) sumFiles(column string) (n int64) {
+	h.t.Helper()
+	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(" + column + "), 0) AS BIGINT) FROM entries WHERE kind = 1").Scan(&n))
+	return n
+}
+
+// A folder is deleted while others upload into it: each upload is in it and goes with it, or is refused; nobody is left with a charge.
+func TestDeleteAgainstUploads(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		dir := h.createFolder(h.ann, "/home/ann/dir")
+		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann/dir/sub"), "f", files.RenameNew)
+		h.must(err)
+		var stored []files.Stored
+		for range 12 {
+			stored = append(stored, h.storeContent("1234"))
+		}
+		var wg sync.WaitGroup
+		for i, s := range stored {
+			wg.Go(func() {
+				if _, err := h.putEntry(h.ann, place, s); err != nil && !fault.Is(err, fault.Conflict) {
+					t.Error(err)
+				}
+			})
+			if i == 5 {
+				wg.Go(func() {
+					if _, _, err := h.tree.Delete(t.Context(), h.ann, dir.ID); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if bytes, count := h.usage("ann"); bytes != 0 || count != 0 {
+			t.Errorf("charged %d bytes and %d files for a folder that is gone", bytes, count)
+		}
+		h.collect()
+		if n := h.countRows("objects"); n != 0 {
+			t.Errorf("%d objects are still referred to", n)
+		}
+	})
+}
+
+// One file replaced by many at once: the last one stays, and its size is what is charged.
+func TestConcurrentReplacements(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.mustUpload(h.ann, "/home/ann/f", "x")
+		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.Replace)
+		h.must(err)
+		var wg sync.WaitGroup
+		for i := range 8 {
+			s := h.storeContent(strings.Repeat("y", i+1))
+			wg.Go(func() {
+				if _, err := h.putEntry(h.ann, place, s); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		got, err := h.readPath(h.ann, "/home/ann/f")
+		h.must(err)
+		if bytes, count := h.usage("ann"); bytes != int64(len(got)) || count != 1 {
+			t.Errorf("charged %d bytes and %d files for %q", bytes, count, got)
+		}
+		if n := h.countRows("objects"); n != 1 {
+			t.Errorf("%d objects are referred to", n)
+		}
+	})
+}
+
+// A link is made of a file that is there, or goes with it.
+func TestLinkAgainstDelete(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		for i := range 60 {
+			f := h.mustUpload(h.ann, fmt.Sprintf("/home/ann/f%d", i), "x")
+			var both sync.WaitGroup
+			both.Go(func() {
+				if _, err := h.tree.Link(context.Background(), h.ann, f.ID); err != nil && !fault.Is(err, fault.NotFound) {
+					t.Error(err)
+				}
+			})
+			both.Go(func() {
+				if _, _, err := h.tree.Delete(context.Background(), h.ann, f.ID); err != nil {
+					t.Error(err)
+				}
+			})
+			both.Wait()
+		}
+		if n := h.countRows("links"); n != 0 {
+			t.Errorf("%d links to files that are gone", n)
+		}
+	})
+}

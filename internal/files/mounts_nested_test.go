@@ -1,0 +1,184 @@
+package files_test
+
+import (
+	"slices"
+	"testing"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/mount"
+	"larder/internal/vpath"
+)
+
+// addMount makes a mount of the same provider and returns its root's id.
+func (h *fixture) addMount(p string) (root string) {
+	h.t.Helper()
+	h.write(func(tx *db.Tx) (err error) {
+		if root, err = h.tree.InsertRoot(tx, "admin", "M"); err != nil {
+			return err
+		}
+		return mount.New(h.db).Insert(tx, mount.Mount{ID: h.ids.UUID(), ProviderID: "local", RootID: root, Path: mustParsePath(p), Name: "M", SortBy: "name", SortOrder: "asc"}, 0)
+	})
+	return root
+}
+
+// A password on a folder covers what is mounted below it, at any depth, for every way of asking.
+func TestPasswordCoversMountsBelow(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		vault := h.createFolder(h.admin, "/public/vault")
+		h.addMount("/public/vault/disk")
+		h.addMount("/public/vault/disk/more/deep") // `more` is nothing but a part of its path
+		near := h.mustUpload(h.admin, "/public/vault/disk/f", "near")
+		deep := h.mustUpload(h.admin, "/public/vault/disk/more/deep/f", "deep")
+		link, err := h.tree.Link(t.Context(), h.admin, near.ID)
+		h.must(err)
+		if got, err := h.readPath(h.visitor, "/public/vault/disk/f"); got != "near" || err != nil {
+			t.Fatalf("without a password: %q, %v", got, err)
+		}
+		h.protectEntry(vault.ID)
+		for _, who := range []access.Actor{h.visitor, h.bob, h.admin} { // a download asks everybody
+			for _, p := range []string{"/public/vault/disk/f", "/public/vault/disk/more/deep/f"} {
+				_, err := h.readPath(who, p)
+				h.wantFault(who.UserID+" reads "+p, err, fault.PasswordRequired)
+			}
+			for _, id := range []string{near.ID, deep.ID} {
+				_, err := h.tree.ByID(t.Context(), who, id)
+				h.wantFault(who.UserID+" fetches by id", err, fault.PasswordRequired)
+			}
+		}
+		_, err = h.readPath(h.bob, "/public/vault/disk/absent")
+		h.wantFault("whether a name exists", err, fault.PasswordRequired)
+		_, err = h.tree.ByLink(t.Context(), link.ID)
+		h.wantFault("a permanent link", err, fault.NotFound)
+		_, err = h.tree.List(t.Context(), h.bob, files.ListQuery{Path: mustParsePath("/public/vault/disk"), Page: 1, Limit: 10})
+		h.wantFault("a listing", err, fault.PasswordRequired)
+		_, _, err = h.tree.Details(t.Context(), h.bob, deep.ID)
+		h.wantFault("details", err, fault.PasswordRequired)
+	})
+}
+
+// What is mounted in a home is inside the home.
+func TestHomeIncludesMountsBelow(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.addMount("/home/ann/disk")
+		f := h.mustUpload(h.admin, "/home/ann/disk/f", "x")
+		if got, err := h.readPath(h.ann, "/home/ann/disk/f"); got != "x" || err != nil {
+			t.Errorf("ann reads: %q, %v", got, err)
+		}
+		_, err := h.tree.Rename(t.Context(), h.ann, f.ID, "g")
+		h.must(err)
+		h.mustUpload(h.ann, "/home/ann/disk/new", "y")
+		_, err = h.readPath(h.bob, "/home/ann/disk/g")
+		h.wantFault("bob", err, fault.Forbidden)
+	})
+}
+
+// Whoever may not write somewhere does not learn from a refusal that something is mounted there.
+func TestRefusalsDoNotRevealMounts(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.createFolder(h.admin, "/top")
+		h.mustUpload(h.admin, "/top/plan", "a file in the way of the mount")
+		h.mustUpload(h.admin, "/top/other", "another file")
+		h.addMount("/top/plan/disk")
+		for _, c := range []files.Conflict{files.RenameNew, files.Fail, files.Replace} {
+			for _, p := range []string{"/top/plan", "/top/other", "/top/absent"} {
+				_, err := h.upload(h.bob, p, "x", c)
+				h.wantFault("bob puts "+p+" by "+string(c), err, fault.Forbidden)
+			}
+		}
+		held := h.createFolder(h.admin, "/held")
+		h.addRule(access.Rule{Pattern: "/hel?", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Update)})
+		h.mustUpload(h.admin, "/held/f", "not his")
+		h.addMount("/held/disk")
+		_, err := h.tree.Rename(t.Context(), h.bob, held.ID, "help")
+		h.wantFault("bob renames a folder of which he may change nothing else", err, fault.Forbidden)
+		_, err = h.tree.Rename(t.Context(), h.admin, held.ID, "help")
+		h.wantFault("the administrator renames it", err, fault.Conflict)
+	})
+}
+
+// A new account is given no home that holds what was mounted before: it gets one with a number.
+func TestNewHomesAvoidExistingMounts(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.addMount("/home/carol")
+		h.addMount("/home/carol-2/disk")
+		h.mustUpload(h.admin, "/home/carol-2/disk/f", "x")
+		var home vpath.Path
+		h.write(func(tx *db.Tx) (err error) {
+			_, home, err = h.tree.InsertHome(t.Context(), tx, "carol", "carol", noHome)
+			return err
+		})
+		if home.String() != "/home/carol-3" {
+			t.Errorf("the home is %s", home)
+		}
+	})
+}
+
+// A folder that is only there because a mount lies below it has its name: another entry under it would hide what is in it.
+func TestVirtualFolderNamesAreReserved(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.addMount("/home/ann/over/disk")
+		dir := h.createFolder(h.ann, "/home/ann/dir")
+		h.mustUpload(h.ann, "/home/ann/dir/disk", "would be hidden")
+		f := h.mustUpload(h.ann, "/home/ann/f", "x")
+		_, err := h.tree.Rename(t.Context(), h.ann, dir.ID, "over")
+		h.wantFault("renamed to it", err, fault.AlreadyExists)
+		away := h.createFolder(h.ann, "/home/ann/away")
+		over := vpath.Name("over")
+		_, err = h.tree.Move(t.Context(), h.ann, dir.ID, mustParsePath("/home/ann"), &over)
+		h.wantFault("moved to it", err, fault.Conflict)
+		_, err = h.tree.Move(t.Context(), h.ann, f.ID, mustParsePath("/home/ann"), &over)
+		h.wantFault("a file moved to it", err, fault.Conflict)
+		for _, c := range []files.Conflict{files.Fail, files.Replace} {
+			_, err = h.upload(h.ann, "/home/ann/over", "x", c)
+			h.wantFault("uploaded to it", err, fault.AlreadyExists)
+		}
+		e, err := h.upload(h.ann, "/home/ann/over", "x", files.RenameNew)
+		if err != nil || e.Name != "over (1)" {
+			t.Errorf("uploaded with a number: %q, %v", e.Name, err)
+		}
+		_, err = h.tree.Move(t.Context(), h.ann, away.ID, mustParsePath("/home/ann/dir"), &over)
+		h.must(err)                             // the same name elsewhere is free
+		h.createFolder(h.ann, "/home/ann/over") // and the folder may become a real one
+		if got, err := h.readPath(h.ann, "/home/ann/dir/disk"); got != "would be hidden" || err != nil {
+			t.Errorf("what was not moved: %q, %v", got, err)
+		}
+	})
+}
+
+// A rule for one mount reveals nothing in another, and takes back what it denies in its own.
+func TestMountRulesApplyToTheirMountOnly(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.addMount("/disk")
+		h.createFolder(h.admin, "/disk/plans")
+		h.createFolder(h.admin, "/top")
+		h.createFolder(h.admin, "/top/plans")
+		read := access.Set(access.Read)
+		// of the first mount, "m": /top shows, /disk lies in another
+		h.addRule(access.Rule{Pattern: "/*/plans/**", Effect: access.Allow, Role: access.User, MountID: "m", Permissions: read})
+		if got := h.listFolder(h.bob, "/top"); !slices.Equal(got, []string{"plans/"}) {
+			t.Errorf("in the mount that the rule is for: %q", got)
+		}
+		_, err := h.tree.List(t.Context(), h.bob, files.ListQuery{Path: mustParsePath("/disk"), Page: 1, Limit: 10})
+		h.wantFault("in another", err, fault.Forbidden)
+
+		h.createFolder(h.admin, "/top/secret")
+		h.addRule(access.Rule{Pattern: "/top/**", Effect: access.Allow, UserID: "bob", Permissions: read})
+		if got := h.listFolder(h.bob, "/top"); !slices.Equal(got, []string{"plans/", "secret/"}) {
+			t.Errorf("before the deny: %q", got)
+		}
+		h.addRule(access.Rule{Pattern: "/top/secret/**", Effect: access.Deny, UserID: "bob", MountID: "m"})
+		if got := h.listFolder(h.bob, "/top"); !slices.Equal(got, []string{"plans/"}) {
+			t.Errorf("after a deny for the mount: %q", got)
+		}
+	})
+}

@@ -1,0 +1,355 @@
+package files_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/blob"
+	"larder/internal/blob/disk"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/files"
+	"larder/internal/job"
+	"larder/internal/mount"
+	"larder/internal/object"
+	"larder/internal/provider"
+	"larder/internal/vpath"
+)
+
+// storesFixture is a house with a second provider, `vault`, mounted at /vault, which ann owns, and a third, `twin`, that lies in the directory of the first
+// and is mounted at /twin. What moves read and write passes the hooks.
+type storesFixture struct {
+	*fixture
+	mu         sync.Mutex
+	calls      int // of the hook
+	hook       func(n int, op, provider string) error
+	wrapObject func(o blob.Object) blob.Object
+}
+
+func eachStoresFixture(t *testing.T, test func(t *testing.T, w *storesFixture)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, newStoresFixture(t, d)) })
+}
+
+func newStoresFixture(t *testing.T, d *db.DB) *storesFixture {
+	w := &storesFixture{fixture: newFixture(t, d)}
+	w.must(w.reg.Prepare("vault", "vault-marker"))
+	mounts := mount.New(d)
+	w.write(func(tx *db.Tx) error {
+		for _, p := range []provider.Provider{
+			{ID: "vault", Name: "vault", Type: provider.BuiltIn, Bucket: "vault", Marker: "vault-marker"},
+			{ID: "twin", Name: "twin", Type: provider.BuiltIn, Bucket: "default", Marker: "marker"},
+		} {
+			if err := w.reg.Insert(tx, p); err != nil {
+				return err
+			}
+			root, err := w.tree.InsertRoot(tx, "ann", p.Name)
+			if err != nil {
+				return err
+			}
+			at := vpath.Root.Child(vpath.Name(p.Name))
+			err = mounts.Insert(tx, mount.Mount{ID: p.Name, ProviderID: p.ID, RootID: root, Path: at, Name: p.Name, SortBy: "name", SortOrder: "asc"}, 0)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.tree.WrapStores(func(id string, s blob.Store) blob.Store { return &hookedStore{s, id, w} })
+	return w
+}
+
+// hookedStore is a store whose operations ask the depot first.
+type hookedStore struct {
+	blob.Store
+	id      string
+	fixture *storesFixture
+}
+
+func (h *hookedStore) callHook(op string) error {
+	w := h.fixture
+	w.mu.Lock()
+	w.calls++
+	n, hook := w.calls, w.hook
+	w.mu.Unlock()
+	if hook == nil {
+		return nil
+	}
+	return hook(n, op, h.id)
+}
+
+func (h *hookedStore) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
+	if err := h.callHook("put"); err != nil {
+		return blob.Info{}, err
+	}
+	info, err := h.Store.Put(ctx, key, body, opts)
+	if err == nil {
+		err = h.callHook("stored")
+	}
+	return info, err
+}
+
+func (h *hookedStore) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
+	if err := h.callHook("open"); err != nil {
+		return nil, err
+	}
+	o, err := h.Store.Open(ctx, key)
+	if err == nil && h.fixture.wrapObject != nil {
+		o = h.fixture.wrapObject(o)
+	}
+	return o, err
+}
+
+func (h *hookedStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
+	if err := h.callHook("stat"); err != nil {
+		return blob.Info{}, err
+	}
+	return h.Store.Stat(ctx, key)
+}
+
+// setHook sets what happens at the store operations to come, counted from 1.
+func (w *storesFixture) setHook(hook func(n int, op, provider string) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls, w.hook = 0, hook
+}
+
+// newJobRunner is a replica's.
+func (w *storesFixture) newJobRunner() *job.Runner {
+	r := job.NewRunner(job.Config{DB: w.db, IDs: w.ids, Now: w.clock, Log: slog.New(slog.DiscardHandler)})
+	r.Handle(files.MoveJob, w.tree.RunMove)
+	r.Handle(files.CopyJob, w.tree.RunCopy)
+	r.Undo(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return w.tree.DropCopy(tx, run.ID) })
+	r.Handle(object.ChecksumJob, w.tree.Objects.RunChecksum)
+	return r
+}
+
+// runJobs runs jobs until nothing is due.
+func (w *storesFixture) runJobs() {
+	w.t.Helper()
+	for r := w.newJobRunner(); ; {
+		ran, err := r.Once(w.t.Context())
+		w.must(err)
+		if !ran {
+			return
+		}
+	}
+}
+
+// startMove asks for a move that has to copy.
+func (w *storesFixture) startMove(a access.Actor, id, target string) job.Job {
+	w.t.Helper()
+	j, err := w.tree.Move(w.t.Context(), a, id, mustParsePath(target), nil)
+	w.must(err)
+	if j.Status != "pending" || w.job(j.ID).Status != "pending" {
+		w.t.Fatalf("the move is not a job: %+v", j)
+	}
+	return j
+}
+
+func (w *storesFixture) job(id string) job.Job {
+	w.t.Helper()
+	j, err := job.ByID(w.db.Read(w.t.Context()), "ann", id)
+	w.must(err)
+	return j
+}
+
+// checkJobEnded checks how a job ended; message is part of what a failed one says, "" for a completed one.
+func (w *storesFixture) checkJobEnded(id, message string) {
+	w.t.Helper()
+	j := w.job(id)
+	switch {
+	case message == "" && (j.Status != "completed" || j.Progress != 100 || j.ErrorMessage != nil):
+		w.t.Errorf("job %+v, want it completed", j)
+	case message != "" && (j.Status != "failed" || j.ErrorMessage == nil || !strings.Contains(*j.ErrorMessage, message)):
+		w.t.Errorf("job %+v, want it failed with %q", j, message)
+	}
+	if j.Status == "failed" && j.ErrorMessage != nil {
+		w.t.Logf("failed with %q", *j.ErrorMessage)
+	}
+}
+
+// uploadedFiles are files with their content, by path below a folder, and how else they are reached.
+type uploadedFiles struct {
+	content map[string]string
+	ids     map[string]string
+	links   map[string]string
+	etags   map[string]string
+}
+
+// upload uploads content to where the place's provider has it.
+func (w *storesFixture) upload(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
+	w.t.Helper()
+	place, err := w.tree.Place(w.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
+	if err != nil {
+		return files.Entry{}, err
+	}
+	store, err := w.reg.Store(w.t.Context(), place.ProviderID)
+	w.must(err)
+	key, _, err := w.tree.Objects.Keys.Take(w.t.Context(), place.ProviderID)
+	w.must(err)
+	_, err = store.Put(w.t.Context(), key, strings.NewReader(content), blob.PutOptions{Size: int64(len(content))})
+	w.must(err)
+	sum := sha256.Sum256([]byte(content))
+	return w.putEntry(a, place, files.Stored{Key: key, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:]), MimeType: "text/plain"})
+}
+
+func (w *storesFixture) mustUpload(a access.Actor, p, content string) files.Entry {
+	w.t.Helper()
+	e, err := w.upload(a, p, content, files.Fail)
+	w.must(err)
+	return e
+}
+
+// uploadTree puts files into a folder of ann's.
+func (w *storesFixture) uploadTree(folder string, content map[string]string) uploadedFiles {
+	w.t.Helper()
+	g := uploadedFiles{content, map[string]string{}, map[string]string{}, map[string]string{}}
+	for name, text := range content {
+		e := w.mustUpload(w.ann, folder+"/"+name, text)
+		link, err := w.tree.Link(w.t.Context(), w.ann, e.ID)
+		w.must(err)
+		c, err := w.tree.ByID(w.t.Context(), w.ann, e.ID)
+		w.must(err)
+		g.ids[name], g.links[name], g.etags[name] = e.ID, link.ID, c.ETag
+	}
+	return g
+}
+
+// sampleFiles is content of all sizes, in folders.
+func sampleFiles() map[string]string {
+	return map[string]string{
+		"a.txt": "first", "B.txt": "", "sub/c": strings.Repeat("0123456789abcdef", 40_000), "sub/deep/er/d.txt": "deep", "sub/z": "last", "other/e": "e",
+	}
+}
+
+// checkReadableBelow checks that every file can be read by path, id and link, with its content and its ETag, below one folder, and not below the others.
+func (w *storesFixture) checkReadableBelow(g uploadedFiles, folder string, not ...string) {
+	w.t.Helper()
+	for name, want := range g.content {
+		got, err := w.readPath(w.ann, folder+"/"+name)
+		if err != nil || got != want {
+			w.t.Errorf("%s/%s: %.20q, %v; want %.20q", folder, name, got, err, want)
+		}
+		for how, find := range map[string]func() (files.Content, error){
+			"id":   func() (files.Content, error) { return w.tree.ByID(w.t.Context(), w.ann, g.ids[name]) },
+			"link": func() (files.Content, error) { return w.tree.ByLink(w.t.Context(), g.links[name]) },
+		} {
+			c, err := find()
+			if err != nil {
+				w.t.Errorf("%s by %s: %v", name, how, err)
+				continue
+			}
+			if got := w.readContent(c); got != want || c.Entry.Path().String() != folder+"/"+name || g.etags[name] != "" && c.ETag != g.etags[name] {
+				w.t.Errorf("%s by %s: %.20q at %s with ETag %s, want %.20q below %s with %s", name, how, got, c.Entry.Path(), c.ETag, want, folder, g.etags[name])
+			}
+		}
+		for _, elsewhere := range not {
+			if _, err := w.readPath(w.ann, elsewhere+"/"+name); err == nil {
+				w.t.Errorf("%s is at %s as well", name, elsewhere)
+			}
+		}
+	}
+}
+
+// countGarbage counts what is on the list for a provider.
+func (w *storesFixture) countGarbage(provider string) (n int) {
+	w.t.Helper()
+	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&n))
+	return n
+}
+
+// countObjects counts the objects of a provider.
+func (w *storesFixture) countObjects(provider string) (n int) {
+	w.t.Helper()
+	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM objects WHERE provider_id = $1", provider).Scan(&n))
+	return n
+}
+
+// checkAccounting checks that nothing is charged but what is there, that references are counted, that each object lies in its store and each object in a
+// store is known, and that after the grace period nothing is left but what is referred to.
+func (w *storesFixture) checkAccounting() {
+	w.t.Helper()
+	w.collect() // rows of deleted folders
+	if bytes, count := w.usage("ann"); bytes != w.sumFiles("size") || count != w.sumFiles("1") {
+		w.t.Errorf("charged %d bytes and %d files for %d and %d", bytes, count, w.sumFiles("size"), w.sumFiles("1"))
+	}
+	w.checkFolderCounts()
+	w.checkObjects()
+}
+
+// checkObjects is accounted without what is charged.
+func (w *storesFixture) checkObjects() {
+	w.t.Helper()
+	w.collect()
+	var wrong int
+	w.must(w.db.Read(w.t.Context()).QueryRow(`
+		SELECT COUNT(*) FROM objects o WHERE o.refs <> (SELECT COUNT(*) FROM entries e WHERE e.object_id = o.id)`).Scan(&wrong))
+	if wrong > 0 {
+		w.t.Errorf("%d objects are miscounted", wrong)
+	}
+	unknown := func() (in []string) {
+		for bucket, ids := range map[string][2]string{"local": {"local", "twin"}, "vault": {"vault", "vault"}} {
+			store, err := w.reg.Store(w.t.Context(), bucket)
+			w.must(err)
+			w.must(store.(*disk.Store).Walk(w.t.Context(), func(key blob.Key, _ int64, _ time.Time) error {
+				var known bool
+				w.must(w.db.Read(w.t.Context()).QueryRow(`
+					SELECT EXISTS (SELECT 1 FROM objects WHERE key = $1 AND provider_id IN ($2, $3))
+						OR EXISTS (SELECT 1 FROM garbage WHERE key = $1 AND provider_id IN ($2, $3))`, string(key), ids[0], ids[1]).Scan(&known))
+				if !known {
+					in = append(in, bucket+" "+string(key))
+				}
+				return nil
+			}))
+		}
+		return in
+	}
+	if lost := unknown(); len(lost) > 0 {
+		w.t.Errorf("nobody knows of %q", lost)
+	}
+	w.advance(3 * time.Hour)
+	w.collect()
+	if n := w.countRows("garbage"); n != 0 {
+		w.t.Errorf("%d keys are garbage still", n)
+	}
+	if lost := unknown(); len(lost) > 0 {
+		w.t.Errorf("left after the grace period: %q", lost)
+	}
+	objects, err := w.db.Read(w.t.Context()).Query("SELECT provider_id, key, size FROM objects")
+	w.must(err)
+	defer objects.Close()
+	for objects.Next() {
+		var id, key string
+		var size int64
+		w.must(objects.Scan(&id, &key, &size))
+		store, err := w.reg.Store(w.t.Context(), id)
+		w.must(err)
+		if info, err := store.Stat(w.t.Context(), blob.Key(key)); err != nil || info.Size != size {
+			w.t.Errorf("object %s in %s: %+v, %v", key, id, info, err)
+		}
+	}
+	w.must(objects.Err())
+}
+
+// folderID returns the id of a folder of ann's.
+func (w *storesFixture) folderID(p string) string {
+	w.t.Helper()
+	l, err := w.tree.List(w.t.Context(), w.ann, files.ListQuery{Path: mustParsePath(p).Parent(), Page: 1, Limit: 1000})
+	w.must(err)
+	i := slices.IndexFunc(l.Items, func(e files.Entry) bool { return e.Path() == mustParsePath(p) })
+	if i < 0 {
+		w.t.Fatalf("there is no %s", p)
+	}
+	return l.Items[i].ID
+}

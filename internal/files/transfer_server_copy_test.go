@@ -1,0 +1,250 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+)
+
+// serverCopyFixture is the depot with one server behind all of its stores, which copies between them. The real one is asked in package api; here it fails.
+type serverCopyFixture struct {
+	*storesFixture
+	copiedTypes []string                                                  // that copies were told to have
+	afterCopy   func(ctx context.Context, to *copyingStore, key blob.Key) // called when a copy was made, before that is told
+	copyErr     error                                                     // what a copy is answered with instead
+}
+
+// copyingStore is a store of the server's.
+type copyingStore struct {
+	blob.Store
+	id      string
+	fixture *serverCopyFixture
+}
+
+func eachServerCopyFixture(t *testing.T, test func(t *testing.T, w *serverCopyFixture)) {
+	t.Helper()
+	eachStoresFixture(t, func(t *testing.T, d *storesFixture) {
+		w := &serverCopyFixture{storesFixture: d}
+		d.tree.WrapStores(func(id string, s blob.Store) blob.Store { return &copyingStore{s, id, w} })
+		test(t, w)
+	})
+}
+
+func (c *copyingStore) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, source blob.Key, mimeType, match string) (blob.Info, error) {
+	w := c.fixture
+	if w.copyErr != nil {
+		return blob.Info{}, w.copyErr
+	}
+	object, err := from.Open(ctx, source)
+	if err != nil {
+		return blob.Info{}, err
+	}
+	defer object.Close()
+	info, err := c.Store.Put(ctx, key, object, blob.PutOptions{Size: object.Size()})
+	if err == nil && w.afterCopy != nil {
+		w.afterCopy(ctx, c, key)
+	}
+	w.copiedTypes = append(w.copiedTypes, mimeType)
+	info.SHA256 = nil
+	return info, errors.Join(err, ctx.Err())
+}
+
+// overwrite puts other bytes in an object's place.
+func (c *copyingStore) overwrite(ctx context.Context, key blob.Key, content string) {
+	c.fixture.must(c.Store.Delete(ctx, key))
+	_, err := c.Store.Put(ctx, key, strings.NewReader(content), blob.PutOptions{Size: int64(len(content))})
+	c.fixture.must(err)
+}
+
+func (w *serverCopyFixture) exec(query string, args ...any) {
+	w.t.Helper()
+	w.must(w.db.Write(context.Background(), func(tx *db.Tx) error {
+		_, err := tx.Exec(query, args...)
+		return err
+	}))
+}
+
+func (w *serverCopyFixture) queryInt(query string, args ...any) (n int) {
+	w.t.Helper()
+	w.must(w.db.Read(context.Background()).QueryRow(query, args...).Scan(&n))
+	return n
+}
+
+// garbageDueAt is when a key of the vault is collected (ms), or when it is taken up again, negative.
+func (w *serverCopyFixture) garbageDueAt(key blob.Key) (after int64) {
+	w.t.Helper()
+	w.must(w.db.Read(context.Background()).QueryRow("SELECT after FROM garbage WHERE provider_id = 'vault' AND key = $1", string(key)).Scan(&after))
+	return after
+}
+
+// waitUntil waits for a condition.
+func (w *serverCopyFixture) waitUntil(what string, met func() bool) {
+	w.t.Helper()
+	deadline := time.After(30 * time.Second)
+	for !met() {
+		select {
+		case <-deadline:
+			w.t.Fatalf("it does not come to this: %s", what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// What a server has copied is read back and hashed, against the SHA-256 that is recorded; where none is, it is recorded now. The type goes along.
+func TestServerCopyIsReadBack(t *testing.T) {
+	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
+		known, unknown := w.uploadTree("/home/ann/known", sampleFiles()), w.uploadTree("/home/ann/unknown", sampleFiles())
+		w.exec("UPDATE objects SET sha256 = NULL WHERE id IN (SELECT object_id FROM entries WHERE parent_id = $1)", w.folderID("/home/ann/unknown"))
+		for _, folder := range []string{"known", "unknown"} {
+			w.checkJobEnded(w.mustMoveToVault("/home/ann/"+folder), "")
+		}
+		w.checkReadableBelow(known, "/vault/known", "/home/ann/known")
+		w.checkReadableBelow(unknown, "/vault/unknown", "/home/ann/unknown")
+		if n := w.queryInt("SELECT COUNT(*) FROM objects WHERE sha256 IS NULL"); n != 0 {
+			t.Errorf("%d objects are without SHA-256", n)
+		}
+		if len(w.copiedTypes) != 12 || w.copiedTypes[0] != "text/plain" {
+			t.Errorf("types %q", w.copiedTypes)
+		}
+		w.checkAccounting()
+
+		n := 0
+		for content, recorded := range map[string]bool{"Content": true, "CONTENT": true, "conten": false, "content, and more": false, "": false} {
+			n++
+			from := fmt.Sprintf("/home/ann/box%d", n)
+			g := w.uploadTree(from, map[string]string{"f": "content"})
+			if !recorded {
+				w.exec("UPDATE objects SET sha256 = NULL WHERE provider_id = 'local'")
+			}
+			w.afterCopy = func(ctx context.Context, to *copyingStore, key blob.Key) { to.overwrite(ctx, key, content) }
+			w.checkJobEnded(w.mustMoveToVault(from), "nothing was moved")
+			w.afterCopy = nil
+			w.checkReadableBelow(g, from, "/vault/"+string(mustParsePath(from).Base()))
+			w.collect() // at once
+			if n := w.countStored("vault"); n != 12 {
+				t.Errorf("%q: %d objects lie in the target, 12 are in use", content, n)
+			}
+		}
+		w.checkAccounting()
+	})
+}
+
+// mustMoveToVault moves a folder to the vault, as far as that goes, and returns the job.
+func (w *serverCopyFixture) mustMoveToVault(folder string) string {
+	w.t.Helper()
+	j := w.startMove(w.ann, w.folderID(folder), "/vault")
+	w.runJobs()
+	return j.ID
+}
+
+// A copy that a server cannot make is streamed; one that it fails to make is tried again; an object that it does not have fails the move.
+func TestMoveStreamsWhenServerCannotCopy(t *testing.T) {
+	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
+		g := w.uploadTree("/home/ann/box", sampleFiles())
+		w.copyErr = fmt.Errorf("copy: %w", blob.ErrNotFound)
+		w.checkJobEnded(w.mustMoveToVault("/home/ann/box"), "cannot be read, so nothing was moved")
+		w.checkReadableBelow(g, "/home/ann/box")
+		for what, err := range map[string]error{
+			"unavailable": blob.Unavailable("copy", errors.New("down")), "exists": blob.ErrExists, "changed": blob.ErrChanged, "full": blob.ErrNoSpace,
+		} {
+			w.copyErr = err
+			id := w.mustMoveToVault("/home/ann/box")
+			if j := w.job(id); j.Status != "pending" {
+				t.Errorf("%s: %+v", what, j)
+			}
+			w.copyErr = nil
+			w.advance(5 * time.Second)
+			w.runJobs()
+			w.checkJobEnded(id, "")
+			w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
+			_, err = w.tree.Move(t.Context(), w.ann, w.folderID("/vault/box"), mustParsePath("/home/ann"), nil)
+			w.must(err)
+			w.runJobs()
+			w.checkReadableBelow(g, "/home/ann/box", "/vault/box")
+		}
+		copies := len(w.copiedTypes)
+		w.copyErr = fmt.Errorf("copy: %w", blob.ErrNoCopy)
+		w.checkJobEnded(w.mustMoveToVault("/home/ann/box"), "")
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
+		if len(w.copiedTypes) != copies {
+			t.Error("copied by the server")
+		}
+		w.checkAccounting()
+	})
+}
+
+// A server may take hours. The key of the copy is kept from the collector meanwhile; when it is lost all the same, the copy is given up, and made
+// again under another one.
+func TestCollectorKeepsKeyDuringServerCopy(t *testing.T) {
+	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
+		g := w.uploadTree("/home/ann/box", map[string]string{"f": "content"})
+		var first blob.Key
+		w.afterCopy = func(_ context.Context, _ *copyingStore, key blob.Key) {
+			for range 3 {
+				w.advance(90 * time.Minute) // of the two hours
+				w.waitUntil("the key is kept", func() bool { return w.garbageDueAt(key) > w.clock().Add(time.Hour).UnixMilli() })
+				w.collect()
+			}
+			first = key
+		}
+		w.checkJobEnded(w.mustMoveToVault("/home/ann/box"), "")
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
+		if n := w.queryInt("SELECT COUNT(*) FROM objects WHERE provider_id = 'vault' AND key = $1", string(first)); n != 1 {
+			t.Error("made under another key")
+		}
+
+		w.uploadTree("/home/ann/lost", map[string]string{"f": "content"})
+		tries := 0
+		w.afterCopy = func(ctx context.Context, _ *copyingStore, key blob.Key) {
+			if tries++; tries > 1 {
+				return
+			}
+			w.exec("UPDATE garbage SET after = -1 WHERE key = $1", string(key))
+			w.advance(90 * time.Minute)
+			<-ctx.Done()
+		}
+		id := w.mustMoveToVault("/home/ann/lost")
+		if j := w.job(id); j.Status != "pending" || tries != 1 {
+			t.Errorf("after the key was lost: %+v, tried %d times", j, tries)
+		}
+		w.advance(time.Minute)
+		w.runJobs()
+		w.checkJobEnded(id, "")
+		w.checkAccounting()
+	})
+}
+
+// Abuse case C127: a service that is stopped while a server copies puts the job aside at once, and another replica does it.
+func TestServerCopyStopsWithService(t *testing.T) {
+	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
+		g := w.uploadTree("/home/ann/box", sampleFiles())
+		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		ctx, stop := context.WithCancel(t.Context())
+		made := 0
+		w.afterCopy = func(ctx context.Context, _ *copyingStore, _ blob.Key) {
+			if made++; made == 4 {
+				stop()
+				<-ctx.Done()
+			}
+		}
+		_, err := w.newJobRunner().Once(ctx)
+		w.must(err)
+		if at := w.job(j.ID); at.Status != "pending" || at.Progress <= 0 && w.countObjects("vault") != 3 {
+			t.Errorf("job %+v, %d objects were switched over", at, w.countObjects("vault"))
+		}
+		w.checkReadableBelow(g, "/home/ann/box", "/vault/box")
+		w.runJobs()
+		w.checkJobEnded(j.ID, "")
+		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
+		if made != 4+3 {
+			t.Errorf("%d copies were made of 6 objects, one of them twice", made)
+		}
+		w.checkAccounting()
+	})
+}
