@@ -89,7 +89,7 @@ type Service struct {
 	unknownKey []byte // of the targets of names that no account has
 }
 
-// New returns the accounts in cfg.DB.
+// Spec returns the accounts in cfg.DB.
 func New(cfg Config) *Service {
 	return &Service{
 		db:      cfg.DB,

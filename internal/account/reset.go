@@ -46,12 +46,12 @@ func (s *Service) queueTyped(ctx context.Context, jobType, email string) error {
 		if err := tx.LockMailed(); err != nil { // whatever the address, so that no more wait than may
 			return err
 		}
-		open, err := job.CountOpenOf(tx, jobType, maxOpenTyped)
+		open, err := job.CountOpenOfType(tx, jobType, maxOpenTyped)
 		if full = open >= maxOpenTyped; full || err != nil {
 			return err
 		}
 		tx.AfterCommit(s.wake)
-		return job.Insert(tx, job.New{ID: s.ids.UUID(), Type: jobType, Payload: vpath.Fold(email), CreatedAt: s.now().UnixMilli()})
+		return job.Insert(tx, job.Spec{ID: s.ids.UUID(), Type: jobType, Payload: vpath.Fold(email), CreatedAt: s.now().UnixMilli()})
 	})
 	if err != nil {
 		return fmt.Errorf("queue a %s: %w", jobType, err)
@@ -69,7 +69,7 @@ func (s *Service) MailReset(ctx context.Context, run *job.Run) error {
 	if on, err := s.letters.On(ctx); err != nil || !on {
 		return err
 	}
-	if waits, err := job.Earlier(s.db.Read(ctx), run); err != nil || waits { // else one address could take the places of all while mail stands still
+	if waits, err := job.HasEarlier(s.db.Read(ctx), run); err != nil || waits { // else one address could take the places of all while mail stands still
 		return err
 	}
 	token := s.ids.Base62(tokenRunes)

@@ -50,7 +50,7 @@ func (s *Service) ResendVerification(ctx context.Context, settings site.Settings
 
 func (s *Service) queueVerification(tx *db.Tx, jobType, payload string) error {
 	tx.AfterCommit(s.wake)
-	return job.Insert(tx, job.New{ID: s.ids.UUID(), Type: jobType, Payload: payload, CreatedAt: s.now().UnixMilli()})
+	return job.Insert(tx, job.Spec{ID: s.ids.UUID(), Type: jobType, Payload: payload, CreatedAt: s.now().UnixMilli()})
 }
 
 // MailVerification mails the user a link that verifies their address.
@@ -60,7 +60,7 @@ func (s *Service) MailVerification(ctx context.Context, run *job.Run) error {
 
 // MailAnother mails the account of that address another one.
 func (s *Service) MailAnother(ctx context.Context, run *job.Run) error {
-	if waits, err := job.Earlier(s.db.Read(ctx), run); err != nil || waits {
+	if waits, err := job.HasEarlier(s.db.Read(ctx), run); err != nil || waits {
 		return err
 	}
 	u, _, err := readUser(s.db.Read(ctx), byEmail, vpath.Fold(run.Payload))

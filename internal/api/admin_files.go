@@ -29,8 +29,8 @@ type adminFilesReply struct {
 }
 
 func (a *API) adminFiles(c *call, in adminFilesInput) (adminFilesReply, error) {
-	page, limit := or(in.Page, 1), or(in.Limit, 20)
-	found, total, err := a.Tree.Everything(c.ctx(), c.actor, files.ListQuery{Page: int(page), Limit: int(limit), Search: or(in.Search, "")})
+	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 20)
+	found, total, err := a.Tree.ListAll(c.ctx(), c.actor, files.ListQuery{Page: int(page), Limit: int(limit), Search: valueOr(in.Search, "")})
 	reply := adminFilesReply{Items: []adminFileReply{}, Pagination: paginate(int64(total), page, limit)}
 	for _, e := range found {
 		owner, err := c.userNamed(e.OwnerID)
@@ -39,7 +39,7 @@ func (a *API) adminFiles(c *call, in adminFilesInput) (adminFilesReply, error) {
 		}
 		item := adminFileReply{
 			ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size, MimeType: e.MimeType, HasPassword: e.HasPassword,
-			OwnerID: present(e.OwnerID), Username: present(owner.Username), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+			OwnerID: optional(e.OwnerID), Username: optional(owner.Username), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		}
 		if e.Folder {
 			item.Type, item.MimeType = "folder", ""

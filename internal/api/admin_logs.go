@@ -39,9 +39,9 @@ type listLogsReply struct {
 }
 
 func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
-	page, limit := or(in.Page, 1), or(in.Limit, 50)
+	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 50)
 	entries, total, err := a.Audit.List(c.ctx(), audit.Query{
-		UserID: or(in.UserID, ""), Action: audit.Action(or(in.Action, "")), Search: or(in.Search, ""), From: in.From, To: in.To, Page: page, Limit: limit,
+		UserID: valueOr(in.UserID, ""), Action: audit.Action(valueOr(in.Action, "")), Search: valueOr(in.Search, ""), From: in.From, To: in.To, Page: page, Limit: limit,
 	})
 	if err != nil {
 		return listLogsReply{}, err
@@ -53,7 +53,7 @@ func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 			return listLogsReply{}, err
 		}
 		reply.Logs = append(reply.Logs, logEntryReply{
-			ID: strconv.FormatInt(e.ID, 10), UserID: present(e.UserID), Username: present(user.Username), KeyID: present(e.KeyID), IP: present(e.IP),
+			ID: strconv.FormatInt(e.ID, 10), UserID: optional(e.UserID), Username: optional(user.Username), KeyID: optional(e.KeyID), IP: optional(e.IP),
 			Action: string(e.Action), Path: e.Path, BytesTransferred: e.Bytes, StatusCode: e.Status, Count: e.Count, CreatedAt: e.CreatedAt,
 		})
 	}

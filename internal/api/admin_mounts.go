@@ -90,11 +90,11 @@ func (in updateMountInput) apply(m *mount.Mount) error {
 		}
 		m.Path = path
 	}
-	m.ProviderID = or(in.ProviderID, m.ProviderID)
-	m.Name = or(in.Name, m.Name)
-	m.SortBy = or(in.SortBy, m.SortBy)
-	m.SortOrder = or(in.SortOrder, m.SortOrder)
-	m.Priority = int(or(in.Priority, int64(m.Priority)))
+	m.ProviderID = valueOr(in.ProviderID, m.ProviderID)
+	m.Name = valueOr(in.Name, m.Name)
+	m.SortBy = valueOr(in.SortBy, m.SortBy)
+	m.SortOrder = valueOr(in.SortOrder, m.SortOrder)
+	m.Priority = int(valueOr(in.Priority, int64(m.Priority)))
 	return nil
 }
 

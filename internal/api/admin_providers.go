@@ -119,28 +119,28 @@ func (a *API) updateProvider(c *call, in updateProviderInput) (oneProviderReply,
 
 // apply puts what was given into the provider; the whole is checked by whoever stores it. Fault: Invalid.
 func (in updateProviderInput) apply(p *provider.Provider) error {
-	if kind := or(in.Type, p.Type); (kind == provider.BuiltIn) != (p.Type == provider.BuiltIn) {
+	if kind := valueOr(in.Type, p.Type); (kind == provider.BuiltIn) != (p.Type == provider.BuiltIn) {
 		p.Region = "" // the default is another one
 	}
-	p.Type = or(in.Type, p.Type)
+	p.Type = valueOr(in.Type, p.Type)
 	if p.Type == provider.BuiltIn { // of what another kind had
 		p.Endpoint, p.AccessKeyID, p.SecretKey = "", "", ""
 	}
-	set(&p.Endpoint, in.Endpoint)
-	if id := secret.Text(or(in.AccessKeyID.value, "")); id != "" && id.Reveal() != masked(p.AccessKeyID) {
+	setNullable(&p.Endpoint, in.Endpoint)
+	if id := secret.Text(valueOr(in.AccessKeyID.value, "")); id != "" && id.Reveal() != masked(p.AccessKeyID) {
 		p.AccessKeyID = id
 	}
-	if key := or(in.SecretAccessKey.value, ""); key != "" {
+	if key := valueOr(in.SecretAccessKey.value, ""); key != "" {
 		p.SecretKey = secret.Text(key)
 	}
-	p.Name = or(in.Name, p.Name)
-	p.Bucket = or(in.Bucket, p.Bucket)
-	p.UploadMode = or(in.UploadMode, p.UploadMode)
-	p.Redirect = or(in.Redirect, p.Redirect)
-	set(&p.Region, in.Region)
-	set(&p.PublicDomain, in.PublicDomain)
-	set(&p.UploadDomain, in.UploadDomain)
-	set(&p.PathPrefix, in.PathPrefix)
+	p.Name = valueOr(in.Name, p.Name)
+	p.Bucket = valueOr(in.Bucket, p.Bucket)
+	p.UploadMode = valueOr(in.UploadMode, p.UploadMode)
+	p.Redirect = valueOr(in.Redirect, p.Redirect)
+	setNullable(&p.Region, in.Region)
+	setNullable(&p.PublicDomain, in.PublicDomain)
+	setNullable(&p.UploadDomain, in.UploadDomain)
+	setNullable(&p.PathPrefix, in.PathPrefix)
 	return nil
 }
 

@@ -30,17 +30,17 @@ type ruleReply struct {
 
 func viewRule(r access.Stored) ruleReply {
 	reply := ruleReply{
-		ID: r.ID, PathPattern: r.Pattern, Effect: string(r.Effect), MountID: present(r.MountID), Role: present(string(r.Role)), UserID: present(r.UserID),
-		APIKeyID: present(r.KeyID), Permissions: r.Permissions.Names(), RequirePassword: r.RequirePassword, AllowedIPs: viewPrefixes(r.AllowedIPs),
+		ID: r.ID, PathPattern: r.Pattern, Effect: string(r.Effect), MountID: optional(r.MountID), Role: optional(string(r.Role)), UserID: optional(r.UserID),
+		APIKeyID: optional(r.KeyID), Permissions: r.Permissions.Names(), RequirePassword: r.RequirePassword, AllowedIPs: viewPrefixes(r.AllowedIPs),
 		Priority: r.Priority, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if r.PasswordHash != "" {
-		reply.PasswordHash = present("******")
+		reply.PasswordHash = optional("******")
 	}
 	return reply
 }
 
-func present(s string) *string {
+func optional(s string) *string {
 	if s == "" {
 		return nil
 	}
@@ -58,7 +58,7 @@ type listRulesReply struct {
 }
 
 func (a *API) listRules(c *call, in listRulesInput) (listRulesReply, error) {
-	page, limit := or(in.Page, 1), or(in.Limit, 20)
+	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 20)
 	rules, total, err := a.Rules.List(c.ctx(), int(limit), int((page-1)*limit))
 	reply := listRulesReply{Rules: []ruleReply{}, Pagination: paginate(int64(total), page, limit)}
 	for _, rule := range rules {
@@ -115,7 +115,7 @@ func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
 		return oneRuleReply{}, err
 	}
 	err = a.DB.Write(c.ctx(), func(tx *db.Tx) error {
-		if err := a.keepMount(tx, in.MountID); err != nil {
+		if err := a.lockMount(tx, in.MountID); err != nil {
 			return err
 		}
 		return a.Rules.Insert(tx, rule)
@@ -131,7 +131,7 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 	}
 	var rule access.Stored
 	err = a.DB.Write(c.ctx(), func(tx *db.Tx) (err error) {
-		if err := a.keepMount(tx, in.MountID); err != nil {
+		if err := a.lockMount(tx, in.MountID); err != nil {
 			return err
 		}
 		if rule, err = a.Rules.Lock(tx, in.ID); err != nil {
@@ -148,30 +148,30 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 
 // prepareRule does what can't be done inside a transaction: it looks for what the change names, and hashes its password.
 func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
-	named := access.Stored{Rule: access.Rule{UserID: or(in.UserID.value, ""), KeyID: or(in.APIKeyID.value, "")}}
-	if err := c.knownSubject(named); err != nil || in.Password == nil || *in.Password == "" {
+	named := access.Stored{Rule: access.Rule{UserID: valueOr(in.UserID.value, ""), KeyID: valueOr(in.APIKeyID.value, "")}}
+	if err := c.requireSubject(named); err != nil || in.Password == nil || *in.Password == "" {
 		return "", err
 	}
-	return c.a.Accounts.HashPassword(c.ctx(), c.source(), secret.Text(*in.Password))
+	return c.a.Accounts.HashPassword(c.ctx(), c.hashSource(), secret.Text(*in.Password))
 }
 
 // setHook gives a field what was given; null empties it.
-func set(field *string, given nullable[string]) {
-	if given.set {
-		*field = or(given.value, "")
+func setNullable(field *string, given nullable[string]) {
+	if given.isSet {
+		*field = valueOr(given.value, "")
 	}
 }
 
 // apply puts what was given into the rule and checks the whole; hash is of the password given, if any. Fault: Invalid.
 func (in updateRuleInput) apply(rule *access.Stored, hash string) error {
-	rule.Pattern = or(in.PathPattern, rule.Pattern)
-	rule.Effect = access.Effect(or(in.Effect, string(rule.Effect)))
-	set(&rule.MountID, in.MountID)
-	set((*string)(&rule.Role), in.Role)
-	set(&rule.UserID, in.UserID)
-	set(&rule.KeyID, in.APIKeyID)
-	rule.RequirePassword = or(in.RequirePassword, rule.RequirePassword)
-	rule.Priority = int(or(in.Priority, int64(rule.Priority)))
+	rule.Pattern = valueOr(in.PathPattern, rule.Pattern)
+	rule.Effect = access.Effect(valueOr(in.Effect, string(rule.Effect)))
+	setNullable(&rule.MountID, in.MountID)
+	setNullable((*string)(&rule.Role), in.Role)
+	setNullable(&rule.UserID, in.UserID)
+	setNullable(&rule.KeyID, in.APIKeyID)
+	rule.RequirePassword = valueOr(in.RequirePassword, rule.RequirePassword)
+	rule.Priority = int(valueOr(in.Priority, int64(rule.Priority)))
 	if in.Permissions != nil {
 		permissions, err := access.ParseSet(*in.Permissions)
 		if err != nil {
@@ -195,36 +195,36 @@ func (in updateRuleInput) apply(rule *access.Stored, hash string) error {
 	return rule.Check()
 }
 
-// knownSubject refuses a rule for somebody or something that does not exist: it would silently never match.
-func (c *call) knownSubject(rule access.Stored) error {
+// requireSubject refuses a rule for somebody or something that does not exist: it would silently never match.
+func (c *call) requireSubject(rule access.Stored) error {
 	version, err := c.configVersion()
 	if err != nil {
 		return err
 	}
 	if rule.UserID != "" {
 		if _, err := c.a.Accounts.ByID(c.a.DB.Read(c.ctx()), rule.UserID); err != nil {
-			return unknown(err, "userId names no account.")
+			return invalidIfMissing(err, "userId names no account.")
 		}
 	}
 	if rule.KeyID != "" {
 		if _, err := c.a.Keys.ByID(c.ctx(), version, rule.KeyID); err != nil {
-			return unknown(err, "apiKeyId names no API key.")
+			return invalidIfMissing(err, "apiKeyId names no API key.")
 		}
 	}
 	return nil
 }
 
-// keepMount refuses a mount that does not exist, and has whoever deletes it meanwhile wait, so that its rules go with it.
-func (a *API) keepMount(tx *db.Tx, mountID nullable[string]) error {
-	if or(mountID.value, "") == "" {
+// lockMount refuses a mount that does not exist, and has whoever deletes it meanwhile wait, so that its rules go with it.
+func (a *API) lockMount(tx *db.Tx, mountID nullable[string]) error {
+	if valueOr(mountID.value, "") == "" {
 		return nil
 	}
 	_, err := a.Mounts.Lock(tx, *mountID.value)
-	return unknown(err, "mountId names no mount.")
+	return invalidIfMissing(err, "mountId names no mount.")
 }
 
-// unknown turns "not found" about a field's value into a complaint about the field.
-func unknown(err error, message string) error {
+// invalidIfMissing turns "not found" about a field's value into a complaint about the field.
+func invalidIfMissing(err error, message string) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Invalid, message)
 	}
@@ -264,7 +264,7 @@ func (a *API) explainRules(c *call, in explainInput) (explainReply, error) {
 	if err != nil {
 		return explainReply{}, err
 	}
-	actor, err := c.explained(in)
+	actor, err := c.explainedActor(in)
 	if err != nil {
 		return explainReply{}, err
 	}
@@ -283,8 +283,8 @@ func (a *API) explainRules(c *call, in explainInput) (explainReply, error) {
 	return reply, nil
 }
 
-// explained is the actor that the question is about.
-func (c *call) explained(in explainInput) (access.Actor, error) {
+// explainedActor is the actor that the question is about.
+func (c *call) explainedActor(in explainInput) (access.Actor, error) {
 	actor := access.Actor{Role: access.Guest, IP: c.ip}
 	if in.IP != nil {
 		ip, err := netip.ParseAddr(*in.IP)
@@ -294,7 +294,7 @@ func (c *call) explained(in explainInput) (access.Actor, error) {
 		actor.IP = ip.Unmap()
 	}
 	given := 0
-	for _, is := range []bool{in.Role != nil, in.UserID != nil, in.APIKeyID != nil, or(in.Anonymous, false)} {
+	for _, is := range []bool{in.Role != nil, in.UserID != nil, in.APIKeyID != nil, valueOr(in.Anonymous, false)} {
 		if is {
 			given++
 		}
@@ -306,18 +306,18 @@ func (c *call) explained(in explainInput) (access.Actor, error) {
 	if err != nil {
 		return actor, err
 	}
-	userID := or(in.UserID, "")
+	userID := valueOr(in.UserID, "")
 	if in.APIKeyID != nil {
 		key, err := c.a.Keys.ByID(c.ctx(), version, *in.APIKeyID)
 		if err != nil {
-			return actor, unknown(err, "apiKeyId names no API key.")
+			return actor, invalidIfMissing(err, "apiKeyId names no API key.")
 		}
 		userID, actor.Key = key.UserID, key.Scope()
 	}
 	if userID != "" {
 		user, err := c.a.Accounts.Cached(c.ctx(), version, userID)
 		if err != nil {
-			return actor, unknown(err, "userId names no account.")
+			return actor, invalidIfMissing(err, "userId names no account.")
 		}
 		actor.UserID, actor.Role, actor.HomeID = user.ID, user.Role, user.HomeID
 	}

@@ -79,7 +79,7 @@ type changeSettingsInput struct {
 }
 
 func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, error) {
-	if or(in.EnableCaptcha, false) && !a.CaptchaReady {
+	if valueOr(in.EnableCaptcha, false) && !a.CaptchaReady {
 		return settingsReply{}, fault.New(fault.Invalid, "The bot check needs LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET before it can be switched on.")
 	}
 	settings, err := a.Site.Update(c.ctx(), in.apply)
@@ -88,28 +88,28 @@ func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, er
 
 // apply puts what was given into the settings; the whole is checked by whoever stores it.
 func (in changeSettingsInput) apply(s *site.Settings) error {
-	s.SiteTitle = or(in.SiteTitle, s.SiteTitle)
-	s.SiteLogo = or(in.SiteLogo, s.SiteLogo)
-	s.SiteFavicon = or(in.SiteFavicon, s.SiteFavicon)
-	s.AllowRegistration = or(in.AllowRegistration, s.AllowRegistration)
-	s.AllowGuestAccess = or(in.AllowGuestAccess, s.AllowGuestAccess)
-	s.RequireEmailVerification = or(in.RequireEmailVerification, s.RequireEmailVerification)
-	s.EnableCaptcha = or(in.EnableCaptcha, s.EnableCaptcha)
-	s.CaptchaSiteKey = or(in.CaptchaSiteKey, s.CaptchaSiteKey)
-	s.RateLimitEnabled = or(in.RateLimitEnabled, s.RateLimitEnabled)
-	s.RateLimitRequestsPerMinute = int(or(in.RateLimitRequestsPerMinute, int64(s.RateLimitRequestsPerMinute)))
-	s.SMTPHost = or(in.SMTPHost, s.SMTPHost)
-	s.SMTPPort = int(or(in.SMTPPort, int64(s.SMTPPort)))
-	s.SMTPSecure = or(in.SMTPSecure, s.SMTPSecure)
-	s.SMTPUser = or(in.SMTPUser, s.SMTPUser)
-	if password := or(in.SMTPPassword, ""); password != "" && password != hiddenPassword {
+	s.SiteTitle = valueOr(in.SiteTitle, s.SiteTitle)
+	s.SiteLogo = valueOr(in.SiteLogo, s.SiteLogo)
+	s.SiteFavicon = valueOr(in.SiteFavicon, s.SiteFavicon)
+	s.AllowRegistration = valueOr(in.AllowRegistration, s.AllowRegistration)
+	s.AllowGuestAccess = valueOr(in.AllowGuestAccess, s.AllowGuestAccess)
+	s.RequireEmailVerification = valueOr(in.RequireEmailVerification, s.RequireEmailVerification)
+	s.EnableCaptcha = valueOr(in.EnableCaptcha, s.EnableCaptcha)
+	s.CaptchaSiteKey = valueOr(in.CaptchaSiteKey, s.CaptchaSiteKey)
+	s.RateLimitEnabled = valueOr(in.RateLimitEnabled, s.RateLimitEnabled)
+	s.RateLimitRequestsPerMinute = int(valueOr(in.RateLimitRequestsPerMinute, int64(s.RateLimitRequestsPerMinute)))
+	s.SMTPHost = valueOr(in.SMTPHost, s.SMTPHost)
+	s.SMTPPort = int(valueOr(in.SMTPPort, int64(s.SMTPPort)))
+	s.SMTPSecure = valueOr(in.SMTPSecure, s.SMTPSecure)
+	s.SMTPUser = valueOr(in.SMTPUser, s.SMTPUser)
+	if password := valueOr(in.SMTPPassword, ""); password != "" && password != hiddenPassword {
 		s.SMTPPassword = secret.Text(password)
 	}
-	s.SMTPFromName = or(in.SMTPFromName, s.SMTPFromName)
-	s.SMTPFromEmail = or(in.SMTPFromEmail, s.SMTPFromEmail)
-	s.EmailEnabled = or(in.EmailEnabled, s.EmailEnabled)
-	s.RequireInviteCode = or(in.RequireInviteCode, s.RequireInviteCode)
-	s.EnableFreeMode = or(in.EnableFreeMode, s.EnableFreeMode)
+	s.SMTPFromName = valueOr(in.SMTPFromName, s.SMTPFromName)
+	s.SMTPFromEmail = valueOr(in.SMTPFromEmail, s.SMTPFromEmail)
+	s.EmailEnabled = valueOr(in.EmailEnabled, s.EmailEnabled)
+	s.RequireInviteCode = valueOr(in.RequireInviteCode, s.RequireInviteCode)
+	s.EnableFreeMode = valueOr(in.EnableFreeMode, s.EnableFreeMode)
 	return nil
 }
 

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// systemTime bounds what the page waits for disks, and systemBucketTime what it waits for buckets.
-	systemTime       = 2 * time.Second
-	systemBucketTime = 1500 * time.Millisecond
+	// systemTimeout bounds what the page waits for disks, and systemBucketTimeout what it waits for buckets.
+	systemTimeout       = 2 * time.Second
+	systemBucketTimeout = 1500 * time.Millisecond
 	// systemReplicaTime is how long a replica is listed after it was seen last: it is seen twice as often.
 	systemReplicaTime = time.Minute
-	// maxCounted is how far rows are counted.
-	maxCounted = 100_000
+	// maxCountedRows is how far rows are counted.
+	maxCountedRows = 100_000
 )
 
 type systemReplicaReply struct {
@@ -85,10 +85,10 @@ type systemReply struct {
 	Warnings   []string             `json:"warnings" required:"true" description:"What an administrator should look after, in sentences; some concern the replica that answers alone."`
 }
 
-// system tells the state of the installation. It waits for no store beyond systemTime, and counts no further than maxCounted.
+// system tells the state of the installation. It waits for no store beyond systemTimeout, and counts no further than maxCountedRows.
 func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 	reply := systemReply{Version: a.Version, Replicas: []systemReplicaReply{}, Stores: []systemStoreReply{}, Warnings: []string{}}
-	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemReplicas, a.systemRows, a.systemStores} {
+	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemReplicas, a.systemCounts, a.systemStores} {
 		if err := part(c.ctx(), &reply); err != nil {
 			return systemReply{}, err
 		}
@@ -115,15 +115,15 @@ func (a *API) systemReplicas(ctx context.Context, reply *systemReply) error {
 	return err
 }
 
-// systemRows fills in what the database knows.
-func (a *API) systemRows(ctx context.Context, reply *systemReply) error {
+// systemCounts fills in what the database knows.
+func (a *API) systemCounts(ctx context.Context, reply *systemReply) error {
 	q := a.DB.Read(ctx)
-	jobs, err := job.Count(q, maxCounted)
+	jobs, err := job.Count(q, maxCountedRows)
 	if err != nil {
 		return err
 	}
 	reply.Jobs = systemJobsReply(jobs)
-	if reply.Garbage.Objects, reply.Garbage.Bytes, err = object.CountGarbage(q, maxCounted); err != nil {
+	if reply.Garbage.Objects, reply.Garbage.Bytes, err = object.CountGarbage(q, maxCountedRows); err != nil {
 		return err
 	}
 	for command, to := range map[string]**systemOutcomeReply{backup.Command: &reply.LastBackup, fsck.Command: &reply.LastFsck} {
@@ -140,13 +140,13 @@ func (a *API) systemRows(ctx context.Context, reply *systemReply) error {
 
 // systemStores fills in how the stores stand, with a warning for each that is away or nearly full.
 func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
-	ctx, cancel := context.WithTimeout(ctx, systemTime)
+	ctx, cancel := context.WithTimeout(ctx, systemTimeout)
 	defer cancel()
-	standings, err := a.Standings(ctx, systemBucketTime)
+	statuses, err := a.StoreStatuses(ctx, systemBucketTimeout)
 	if err != nil {
 		return err
 	}
-	for _, s := range standings {
+	for _, s := range statuses {
 		store := systemStoreReply{ProviderID: s.Provider.ID, Name: s.Provider.Name, Type: s.Provider.Type, Status: "ok"}
 		if s.Err == nil {
 			latency := s.Latency.Milliseconds()
@@ -166,14 +166,14 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 }
 
 // storeWarning describes the fault of a store, "" for none.
-func (a *API) storeWarning(s provider.Standing) string {
+func (a *API) storeWarning(status provider.Standing) string {
 	switch {
-	case s.Err != nil:
-		return fmt.Sprintf("The store of the provider %q does not answer, or can't be used. The log says why.", s.Provider.Name)
-	case s.Free >= 0 && s.Free < a.MinFree:
-		return fmt.Sprintf("The disk of the provider %q is full: %d MiB are free, and below %d MiB (LARDER_MIN_FREE) nothing is taken in.", s.Provider.Name, s.Free>>20, a.MinFree>>20)
-	case s.Free >= 0 && s.Free-a.MinFree < a.MinFree:
-		return fmt.Sprintf("The disk of the provider %q is nearly full: %d MiB are free, and below %d MiB (LARDER_MIN_FREE) nothing is taken in.", s.Provider.Name, s.Free>>20, a.MinFree>>20)
+	case status.Err != nil:
+		return fmt.Sprintf("The store of the provider %q does not answer, or can't be used. The log says why.", status.Provider.Name)
+	case status.Free >= 0 && status.Free < a.MinFree:
+		return fmt.Sprintf("The disk of the provider %q is full: %d MiB are free, and below %d MiB (LARDER_MIN_FREE) nothing is taken in.", status.Provider.Name, status.Free>>20, a.MinFree>>20)
+	case status.Free >= 0 && status.Free-a.MinFree < a.MinFree:
+		return fmt.Sprintf("The disk of the provider %q is nearly full: %d MiB are free, and below %d MiB (LARDER_MIN_FREE) nothing is taken in.", status.Provider.Name, status.Free>>20, a.MinFree>>20)
 	}
 	return ""
 }

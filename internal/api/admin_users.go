@@ -38,9 +38,9 @@ type oneUserReply struct {
 func (a *API) createUser(c *call, in createUserInput) (oneUserReply, error) {
 	user, err := a.Lifecycle.CreateUser(c.ctx(), lifecycle.NewUser{
 		NewUser: account.NewUser{
-			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password), Role: access.Role(or(in.Role, "user")), EmailVerified: true,
+			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password), Role: access.Role(valueOr(in.Role, "user")), EmailVerified: true,
 		},
-		MaxStorage: in.MaxStorage, MaxFiles: in.MaxFiles, Source: c.source(),
+		MaxStorage: in.MaxStorage, MaxFiles: in.MaxFiles, Source: c.hashSource(),
 	})
 	if err != nil {
 		return oneUserReply{}, err
@@ -63,9 +63,9 @@ type listUsersReply struct {
 }
 
 func (a *API) listUsers(c *call, in listUsersInput) (listUsersReply, error) {
-	page, limit := or(in.Page, 1), or(in.Limit, 20)
-	people, total, err := a.Lifecycle.People(c.ctx(), account.Filter{
-		Role: access.Role(or(in.Role, "")), Status: account.Status(or(in.Status, "")), Search: or(in.Search, ""),
+	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 20)
+	people, total, err := a.Lifecycle.ListUsers(c.ctx(), account.Filter{
+		Role: access.Role(valueOr(in.Role, "")), Status: account.Status(valueOr(in.Status, "")), Search: valueOr(in.Search, ""),
 	}, limit, (page-1)*limit)
 	reply := listUsersReply{Users: []adminUserReply{}, Pagination: paginate(total, page, limit)}
 	for _, p := range people {
@@ -84,7 +84,7 @@ type updateUserInput struct {
 }
 
 func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
-	change := lifecycle.Alteration{
+	change := lifecycle.UserUpdate{
 		Role: (*access.Role)(in.Role), Status: (*account.Status)(in.Status), MaxStorage: in.MaxStorage, MaxFiles: in.MaxFiles,
 	}
 	if in.DefaultPath != nil {

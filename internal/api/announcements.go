@@ -79,7 +79,7 @@ func (a *API) createAnnouncement(c *call, in createAnnouncementInput) (oneAnnoun
 
 func (a *API) updateAnnouncement(c *call, in updateAnnouncementInput) (oneAnnouncementReply, error) {
 	changed, err := a.Announcements.Change(c.ctx(), in.ID, site.Notice{
-		Title: in.Title, Content: in.Content, Level: in.Level, SetLife: in.ExpiresIn.set, ExpiresIn: in.ExpiresIn.value,
+		Title: in.Title, Content: in.Content, Level: in.Level, SetLife: in.ExpiresIn.isSet, ExpiresIn: in.ExpiresIn.value,
 	})
 	return oneAnnouncementReply{viewAnnouncement(changed)}, err
 }

@@ -55,10 +55,10 @@ type Config struct {
 	Shares    *share.Service
 	Downloads *download.Service
 	Lifecycle *lifecycle.Service
-	Free      *freemode.Service
+	FreeMode  *freemode.Service
 	Captcha   *captcha.Verifier
 	Counters  kv.Store
-	Guesses   kv.Store        // wrong passwords by target, see guess.go
+	Attempts  kv.Store        // wrong passwords by target, see guess.go
 	Secrets   *secret.Keyring // signs the cookie of passwords that were given
 	Audit     *audit.Log
 	IDs       *ident.Source
@@ -82,9 +82,9 @@ type Config struct {
 	Now func() time.Time
 	Log *slog.Logger
 	// Spool opens an unnamed temporary file for a form whose path comes after a big file.
-	Spool func() (*os.File, error)
-	// SpoolRoom refuses with fault.Unavailable when the disk of such files is nearly full.
-	SpoolRoom func() error
+	OpenSpoolFile func() (*os.File, error)
+	// CheckSpoolSpace refuses with fault.Unavailable when the disk of such files is nearly full.
+	CheckSpoolSpace func() error
 	// Started is false until the first start is seeded; until then only the health probes answer.
 	Started func() bool
 	// Ready says whether the service can work, and in a sentence why not. It tells no versions, paths or errors (abuse case C122).
@@ -94,7 +94,7 @@ type Config struct {
 	Version string // of this binary
 	MinFree int64  // bytes of free space below which nothing is taken in
 	// Standings are how the stores stand, see provider.Registry.
-	Standings func(ctx context.Context, patience time.Duration) ([]provider.Standing, error)
+	StoreStatuses func(ctx context.Context, patience time.Duration) ([]provider.Standing, error)
 	// Warnings describe faults of this process, in sentences; Standings has those of stores.
 	Warnings func() []string
 }
@@ -102,26 +102,26 @@ type Config struct {
 // API is the HTTP handler of the public listener.
 type API struct {
 	Config
-	secure   bool // base_url is https
-	router   *router
-	routes   []route
-	openapi  func() ([]byte, error) // made on the first request, since it takes longer than the whole rest of a start
-	magic    magic
-	refusals refusals
-	ui       *ui
-	dav      *webdav.Handler
+	secure         bool // base_url is https
+	router         *router
+	routes         []route
+	cachedDocument func() ([]byte, error) // made on the first request, since it takes longer than the whole rest of a start
+	sniffer        sniffer
+	refusalLog     refusalLog
+	ui             *ui
+	webdav         *webdav.Handler
 
-	zips     *concurrency.Limit
-	searches *concurrency.Limit // of visitors
+	zipLimit    *concurrency.Limit
+	searchLimit *concurrency.Limit // of visitors
 }
 
 // New builds the handler; it fails when the route table is inconsistent.
 func New(cfg Config) (*API, error) {
 	a := &API{
 		Config: cfg, secure: strings.HasPrefix(cfg.BaseURL, "https://"),
-		zips: concurrency.NewLimit(zipsInAll), searches: concurrency.NewLimit(searchesInAll),
+		zipLimit: concurrency.NewLimit(maxZips), searchLimit: concurrency.NewLimit(maxSearches),
 	}
-	a.routes = a.table()
+	a.routes = a.routeTable()
 	var err error
 	if a.router, err = newRouter(a.routes); err != nil {
 		return nil, err
@@ -129,8 +129,8 @@ func New(cfg Config) (*API, error) {
 	if a.ui, err = newUI(cfg.UI); err != nil {
 		return nil, err
 	}
-	a.openapi = sync.OnceValues(a.document)
-	a.dav = webdav.New(webdav.Config{DB: cfg.DB, Tree: cfg.Tree, Uploads: cfg.Uploads, BaseURL: cfg.BaseURL, Now: cfg.Now})
+	a.cachedDocument = sync.OnceValues(a.document)
+	a.webdav = webdav.New(webdav.Config{DB: cfg.DB, Tree: cfg.Tree, Uploads: cfg.Uploads, BaseURL: cfg.BaseURL, Now: cfg.Now})
 	return a, nil
 }
 
@@ -139,18 +139,18 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	began := a.Now()
 	c := &call{a: a, w: rec, r: r}
-	defer c.audited()
+	defer c.writeAuditNotes()
 	defer func() {
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler {
-			a.Log.Error("panic while serving", "method", r.Method, "path", logged(r), "panic", p, "stack", stack())
+			a.Log.Error("panic while serving", "method", r.Method, "path", loggedPath(r), "panic", p, "stack", stackTrace())
 			if rec.status == 0 {
 				c.fail(fault.New(fault.Internal, internalMessage))
 			}
 		}
 		ended := a.Now()
-		if rec.status != http.StatusTooManyRequests || a.refusals.count(c.ip, ended, a.logRefusals) {
-			a.Log.Info("request", "method", r.Method, "path", logged(r), "status", rec.status, "bytes", rec.written,
+		if rec.status != http.StatusTooManyRequests || a.refusalLog.shouldLog(c.ip, ended, a.logRefusals) {
+			a.Log.Info("request", "method", r.Method, "path", loggedPath(r), "status", rec.status, "bytes", rec.written,
 				"ms", ended.Sub(began).Milliseconds(), "ip", c.ip.String(), "user", c.actor.UserID)
 		}
 		if p == http.ErrAbortHandler {
@@ -168,7 +168,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *API) dispatch(c *call) {
 	escaped := c.r.URL.EscapedPath()
 	first, _, _ := strings.Cut(strings.TrimPrefix(escaped, "/"), "/")
-	c.dav = first == "webdav"
+	c.isWebDAV = first == "webdav"
 	if !a.Started() && !strings.HasPrefix(escaped, "/api/public/health") {
 		c.w.Header().Set("Retry-After", "1")
 		c.fail(fault.New(fault.Unavailable, "The service is starting."))
@@ -188,7 +188,7 @@ func (a *API) dispatch(c *call) {
 	case a.ui.index != "" && first == "app":
 		a.run(c, &shellRoute)
 	default:
-		c.page = true
+		c.htmlErrors = true
 		a.run(c, &publicRoute)
 	}
 }

@@ -65,17 +65,17 @@ type loginInput struct {
 }
 
 func (a *API) login(c *call, in loginInput) (sessionReply, error) {
-	if err := c.keepsCookies(); err != nil {
+	if err := c.requireCookieTransport(); err != nil {
 		return sessionReply{}, err
 	}
-	settings, err := c.presentSettings()
+	settings, err := c.currentSettings()
 	if err != nil {
 		return sessionReply{}, err
 	}
-	if err := c.human(settings, in.CaptchaToken); err != nil {
+	if err := c.checkCaptcha(settings, in.CaptchaToken); err != nil {
 		return sessionReply{}, err
 	}
-	user, err := c.signIn(*in.Username, secret.Text(*in.Password), settings.RequireEmailVerification)
+	user, err := c.checkLogin(*in.Username, secret.Text(*in.Password), settings.RequireEmailVerification)
 	if err != nil {
 		return sessionReply{}, err
 	}
@@ -89,13 +89,13 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	}
 	c.user = user
 	c.actor.UserID = user.ID
-	c.notes = append(c.notes, note{action: audit.Login, path: "/api/auth/login"})
+	c.auditNotes = append(c.auditNotes, auditNote{action: audit.Login, path: "/api/auth/login"})
 	http.SetCookie(c.w, a.sessionCookie(token, account.SessionLifetime))
-	return sessionReply{viewUser(user), used}, c.knowDevice(user)
+	return sessionReply{viewUser(user), used}, c.rememberDevice(user)
 }
 
-// keepsCookies refuses to sign anybody in where the cookie would be lost. Fault: Forbidden.
-func (c *call) keepsCookies() error {
+// requireCookieTransport refuses to sign anybody in where the cookie would be lost. Fault: Forbidden.
+func (c *call) requireCookieTransport() error {
 	if c.a.secure && !c.a.overTLS(c.r) {
 		return fault.New(fault.Forbidden, "This site is set up for https, but the request came over plain http, where the login cookie would be lost. "+
 			"If a proxy in front speaks https, name its address in LARDER_TRUSTED_PROXIES and have it send X-Forwarded-Proto.")
@@ -120,7 +120,7 @@ func (a *API) logout(c *call, _ struct{}) (none, error) {
 		}
 	}
 	http.SetCookie(c.w, a.sessionCookie("", -1))
-	c.forgetProofs()
+	c.clearProofs()
 	return none{}, nil
 }
 
@@ -134,7 +134,7 @@ type csrfReply struct {
 }
 
 func (a *API) csrfToken(c *call, _ struct{}) (csrfReply, error) {
-	if c.wouldMake() {
+	if c.headOnly() {
 		return csrfReply{}, nil
 	}
 	token, err := a.Accounts.CSRF(c.ctx(), *c.session)

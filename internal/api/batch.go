@@ -48,11 +48,11 @@ func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 	for _, o := range outcomes {
 		path, known := paths[o.ID]
 		if o.Err != nil {
-			told := c.told(o.Err)
+			answer := c.describeError(o.Err)
 			if known {
-				c.auditOne(action, path, told.status)
+				c.auditOne(action, path, answer.status)
 			}
-			reply.Failed = append(reply.Failed, batchError{o.ID, told.message, told.code})
+			reply.Failed = append(reply.Failed, batchError{o.ID, answer.message, answer.code})
 			continue
 		}
 		if known {
@@ -68,12 +68,12 @@ func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 
 func (a *API) batchOutcomes(c *call, in batchInput, ids []string) ([]files.Outcome, error) {
 	if *in.Action == "delete" {
-		if err := c.needs("delete"); err != nil {
+		if err := c.requirePermission("delete"); err != nil {
 			return nil, err
 		}
 		return a.Tree.DeleteEach(c.ctx(), c.actor, ids)
 	}
-	if err := c.needsMove(); err != nil {
+	if err := c.requireMovePermissions(); err != nil {
 		return nil, err
 	}
 	if in.TargetPath == nil {

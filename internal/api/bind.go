@@ -20,8 +20,8 @@ import (
 	"larder/internal/fault"
 )
 
-// maxJSON is the largest JSON body in bytes.
-const maxJSON = 1 << 20
+// maxJSONBody is the largest JSON body in bytes.
+const maxJSONBody = 1 << 20
 
 // binding knows which field of an input struct comes from where. The tags are those of the OpenAPI document, so the document and the checks
 // can't disagree: path, query or json name the source; required, minimum, maximum, minLength, maxLength, minItems, maxItems and enum bound the value.
@@ -30,11 +30,11 @@ const maxJSON = 1 << 20
 // presence, not for zero: a missing number and null are the same, and never 0. One that is required with late:"true" is for the handler to miss,
 // since something else is told first.
 type binding struct {
-	fields  []boundField
+	fields  []inputField
 	hasBody bool
 }
 
-type boundField struct {
+type inputField struct {
 	index     int
 	name      string
 	source    string // "path", "query", "json"
@@ -56,7 +56,7 @@ func bindingOf(t reflect.Type) binding {
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		field := boundField{index: i, required: f.Tag.Get("required") == "true" && f.Tag.Get("late") != "true", enum: split(f.Tag.Get("enum"))}
+		field := inputField{index: i, required: f.Tag.Get("required") == "true" && f.Tag.Get("late") != "true", enum: split(f.Tag.Get("enum"))}
 		for _, source := range []string{"path", "query", "json"} {
 			if name, _, _ := strings.Cut(f.Tag.Get(source), ","); name != "" && name != "-" {
 				field.name, field.source = name, source
@@ -130,15 +130,15 @@ func (b binding) bind(c *call, into reflect.Value) error {
 	return nil
 }
 
-// bound is the input of a stream, whose handler binds it itself. Faults: as bind.
-func bound[In any](c *call) (In, error) {
+// bindInput is the input of a stream, whose handler binds it itself. Faults: as bind.
+func bindInput[In any](c *call) (In, error) {
 	var in In
 	err := bindingOf(reflect.TypeFor[In]()).bind(c, reflect.ValueOf(&in).Elem())
 	return in, err
 }
 
 // fromQuery reads one parameter; an empty one counts as absent.
-func (f boundField) fromQuery(query url.Values, into reflect.Value) error {
+func (f inputField) fromQuery(query url.Values, into reflect.Value) error {
 	text := query.Get(f.name)
 	if text == "" {
 		return nil
@@ -169,7 +169,7 @@ func (f boundField) fromQuery(query url.Values, into reflect.Value) error {
 }
 
 // check holds a value against its tags.
-func (f boundField) check(value reflect.Value) error {
+func (f inputField) check(value reflect.Value) error {
 	if n, ok := value.Interface().(interface{ given() any }); ok {
 		value = reflect.ValueOf(n.given())
 	}
@@ -188,7 +188,7 @@ func (f boundField) check(value reflect.Value) error {
 	case reflect.Int64:
 		n := value.Int()
 		if f.minimum != nil && n < *f.minimum || f.maximum != nil && n > *f.maximum {
-			return f.outside()
+			return f.rangeFault()
 		}
 	case reflect.String:
 		return f.checkText(value.String())
@@ -200,7 +200,7 @@ func (f boundField) check(value reflect.Value) error {
 	return nil
 }
 
-func (f boundField) checkText(s string) error {
+func (f inputField) checkText(s string) error {
 	length := utf8.RuneCountInString(s)
 	switch {
 	case f.required && f.source == "json" && f.minLength == 0 && s == "":
@@ -216,11 +216,11 @@ func (f boundField) checkText(s string) error {
 }
 
 // fitsComposed reports whether a text is short enough in the form that names and titles are kept in (NFC); of the rest the domain counts.
-func (f boundField) fitsComposed(s string) bool {
+func (f inputField) fitsComposed(s string) bool {
 	return len(s) <= 20*f.maxLength && utf8.RuneCountInString(norm.NFC.String(s)) <= f.maxLength
 }
 
-func (f boundField) outside() error {
+func (f inputField) rangeFault() error {
 	switch {
 	case f.minimum != nil && f.maximum != nil:
 		return fault.Newf(fault.Invalid, "%s must lie between %d and %d.", f.name, *f.minimum, *f.maximum)
@@ -236,19 +236,19 @@ func (b binding) decodeBody(c *call, into any) error {
 	if err != nil || media != "application/json" {
 		return fault.New(fault.Invalid, "The body must be JSON, sent with Content-Type: application/json.")
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxJSON))
+	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxJSONBody))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return fault.New(fault.TooLarge, "A JSON body has at most 1 MiB.")
 	case err != nil:
 		return fault.New(fault.Invalid, "The body could not be read.").Because(err)
-	case !utf8.Valid(text) || brokenEscape(text):
+	case !utf8.Valid(text) || hasInvalidEscape(text):
 		return fault.New(fault.Invalid, "The body must be valid UTF-8 without NUL.")
 	case !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")):
 		return fault.New(fault.Invalid, "The body must be a JSON object.")
 	}
-	text, err = b.exactNames(text)
+	text, err = b.dropUnknownNames(text)
 	if err == nil {
 		err = json.Unmarshal(text, into)
 	}
@@ -262,16 +262,16 @@ func (b binding) decodeBody(c *call, into any) error {
 	return nil
 }
 
-// exactNames takes out the fields whose names only look like ours: encoding/json would take ROLE for role, but it is an unknown field, and
+// dropUnknownNames takes out the fields whose names only look like ours: encoding/json would take ROLE for role, but it is an unknown field, and
 // those are ignored (abuse case C52).
-func (b binding) exactNames(text []byte) ([]byte, error) {
+func (b binding) dropUnknownNames(text []byte) ([]byte, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(text, &given); err != nil {
 		return nil, err
 	}
 	foreign := false
 	for name := range given {
-		if !slices.ContainsFunc(b.fields, func(f boundField) bool { return f.source == "json" && f.name == name }) {
+		if !slices.ContainsFunc(b.fields, func(f inputField) bool { return f.source == "json" && f.name == name }) {
 			delete(given, name)
 			foreign = true
 		}
@@ -282,9 +282,9 @@ func (b binding) exactNames(text []byte) ([]byte, error) {
 	return json.Marshal(given)
 }
 
-// brokenEscape finds a \u0000, which no database takes, and a \uD800–\uDFFF escape without its other half, which encoding/json would silently
+// hasInvalidEscape finds a \u0000, which no database takes, and a \uD800–\uDFFF escape without its other half, which encoding/json would silently
 // replace (abuse cases C5, C6).
-func brokenEscape(text []byte) bool {
+func hasInvalidEscape(text []byte) bool {
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != '\\' {
 			continue
@@ -319,7 +319,7 @@ func escapedUnit(text []byte) (uint64, bool) {
 
 // nullable is a JSON field where absent, null and a value mean three things. The zero value is absent.
 type nullable[T any] struct {
-	set   bool
+	isSet bool
 	value *T // nil for null
 }
 
@@ -328,11 +328,11 @@ func (n nullable[T]) MarshalJSON() ([]byte, error) { return json.Marshal(n.value
 
 // UnmarshalJSON implements json.Unmarshaler; it is not called for an absent field.
 func (n *nullable[T]) UnmarshalJSON(text []byte) error {
-	n.set = true
+	n.isSet = true
 	return json.Unmarshal(text, &n.value)
 }
 
-// given returns the *T, nil for absent and for null; see boundField.check.
+// patchField returns the *T, nil for absent and for null; see inputField.check.
 func (n nullable[T]) given() any { return n.value }
 
 // text is a string in a list, where null is refused: encoding/json would take it for an empty one.

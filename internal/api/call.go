@@ -18,25 +18,25 @@ import (
 
 // call is one request on its way through a route: who asks is filled in before the handler runs.
 type call struct {
-	a     *API
-	w     *recorder
-	r     *http.Request
-	route *route
-	page  bool // errors may be shown as a page to a browser that navigates here
-	dav   bool // errors are WebDAV's
+	a          *API
+	w          *recorder
+	r          *http.Request
+	route      *route
+	htmlErrors bool // errors may be shown as a page to a browser that navigates here
+	isWebDAV   bool // errors are WebDAV's
 
-	ip      netip.Addr
-	version int64        // config version, read once when a credential needs it
-	found   *files.Found // what the route's find has found, nil before
-	actor   access.Actor
-	proofs  []proof           // that came along, see unlocked
-	user    account.User      // of a session or of a key's owner
-	session *account.Session  // nil unless the cookie is the credential
-	key     *apikey.Key       // nil unless an API key is the credential
-	free    *freemode.Session // nil unless a free-mode session is the credential
-	refused error             // byAnyone: why the credential that came along does not count, or does not do
-	notes   []note            // for the access log; see audited
-	unmade  bool              // see wouldMake
+	ip            netip.Addr
+	version       int64             // config version, read once when a credential needs it
+	found         *files.FoundEntry // what the route's find has found, nil before
+	actor         access.Actor
+	proofs        []proof           // that came along, see unlocked
+	user          account.User      // of a session or of a key's owner
+	session       *account.Session  // nil unless the cookie is the credential
+	key           *apikey.Key       // nil unless an API key is the credential
+	free          *freemode.Session // nil unless a free-mode session is the credential
+	credentialErr error             // optionalAuth: why the credential that came along does not count, or does not do
+	auditNotes    []auditNote       // for the access log; see audited
+	omitBody      bool              // see headOnly
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -81,7 +81,7 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // logEntry is the path as it may stand in the log: tokens and the ids of links and shares are secrets, in whatever way and place they are written.
-func logged(r *http.Request) string {
+func loggedPath(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	plain, err := url.PathUnescape(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func logged(r *http.Request) string {
 	return path
 }
 
-func stack() string { return string(debug.Stack()) }
+func stackTrace() string { return string(debug.Stack()) }
 
 // decodeSegments splits an escaped path and decodes each segment once.
 func decodeSegments(escaped string) ([]string, error) {
@@ -123,8 +123,8 @@ func escapePath(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// browsing reports a browser that navigates, as opposed to a client or an embed.
-func browsing(r *http.Request) bool {
+// isNavigation reports a browser that navigates, as opposed to a client or an embed.
+func isNavigation(r *http.Request) bool {
 	if dest := r.Header.Get("Sec-Fetch-Dest"); dest != "" {
 		return dest == "document"
 	}

@@ -28,19 +28,19 @@ type compatibleUploadReply struct {
 	Links     linkTextsReply `json:"links" required:"true"`
 }
 
-// incoming is the file of a compatible upload before it is stored.
-type incoming struct {
+// incomingFile is the file of a compatible upload before it is stored.
+type incomingFile struct {
 	body     io.Reader
 	size     int64 // -1 unknown
 	name     string
 	mimeType string
-	path     string          // as the request gives it, may be empty
-	waited   *upload.Waiting // nil for a body that comes from the client now
+	path     string                 // as the request gives it, may be empty
+	buffered *upload.BufferedUpload // nil for a body that comes from the client now
 }
 
 // compatibleUpload takes a file as a form or as the raw body, in whatever shape image clients send (specification: Compatible upload endpoints).
 func (a *API) compatibleUpload(c *call) error {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return err
 	}
 	if c.r.UserAgent() == "PicGo" {
@@ -50,30 +50,30 @@ func (a *API) compatibleUpload(c *call) error {
 	if media == "multipart/form-data" {
 		return c.uploadForm(params["boundary"])
 	}
-	in, err := c.rawUpload(media)
+	in, err := c.readRawUpload(media)
 	if err != nil {
 		return err
 	}
-	return c.store(in)
+	return c.storeUpload(in)
 }
 
-// rawUpload reads name and path from the headers.
-func (c *call) rawUpload(media string) (incoming, error) {
-	in := incoming{body: c.r.Body, size: c.r.ContentLength, mimeType: c.r.Header.Get("Content-Type"), path: c.r.Header.Get("X-Path")}
+// readRawUpload reads name and path from the headers.
+func (c *call) readRawUpload(media string) (incomingFile, error) {
+	in := incomingFile{body: c.r.Body, size: c.r.ContentLength, mimeType: c.r.Header.Get("Content-Type"), path: c.r.Header.Get("X-Path")}
 	in.name = c.r.Header.Get("X-File-Name")
 	if in.name == "" {
 		in.name = c.r.Header.Get("filename")
 	}
 	if in.name == "" && (in.size == 0 || media == "application/x-www-form-urlencoded") {
-		return incoming{}, fault.New(fault.Invalid, "There is no file in the request: send a form with the field `file`, or the file as the body.")
+		return incomingFile{}, fault.New(fault.Invalid, "There is no file in the request: send a form with the field `file`, or the file as the body.")
 	}
 	return in, nil
 }
 
-// store puts the file where the key's template or the request says and answers with its addresses.
-func (c *call) store(in incoming) error {
-	in.body = &stillAllowed{Reader: in.body, call: c}
-	name, body, err := c.nameOf(in)
+// storeUpload puts the file where the key's template or the request says and answers with its addresses.
+func (c *call) storeUpload(in incomingFile) error {
+	in.body = &recheckedBody{Reader: in.body, call: c}
+	name, body, err := c.uploadName(in)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (c *call) store(in incoming) error {
 	}
 	c.audit(audit.Upload, dir.Child(name))
 	result, err := c.a.Uploads.Put(c.ctx(), c.actor, upload.OneShot{
-		Dir: dir, Name: name, Size: in.size, MimeType: in.mimeType, Conflict: "rename", Links: c.key.PublicLinks, Body: body, Waited: in.waited,
+		Dir: dir, Name: name, Size: in.size, MimeType: in.mimeType, Conflict: "rename", Links: c.key.PublicLinks, Body: body, Buffered: in.buffered,
 	})
 	if err != nil {
 		return err
@@ -106,8 +106,8 @@ func (c *call) viewUpload(result upload.Result) compatibleUploadReply {
 	}
 }
 
-// nameOf finds the file's name, or makes one out of the time and the type.
-func (c *call) nameOf(in incoming) (vpath.Name, io.Reader, error) {
+// uploadName finds the file's name, or makes one out of the time and the type.
+func (c *call) uploadName(in incomingFile) (vpath.Name, io.Reader, error) {
 	text := decodeName(in.name, true)
 	if text != "" {
 		name, err := vpath.ParseName(text)
@@ -139,7 +139,7 @@ func decodeName(text string, isName bool) string {
 			text = decoded
 		}
 	}
-	if strings.Contains(text, "%") && !strings.ContainsFunc(text, func(r rune) bool { return !encodedByClients(r, isName) }) {
+	if strings.Contains(text, "%") && !strings.ContainsFunc(text, func(r rune) bool { return !isEncodedName(r, isName) }) {
 		if segments, err := decodeSegments(text); err == nil {
 			text = strings.Join(segments, "/")
 		}
@@ -150,8 +150,8 @@ func decodeName(text string, isName bool) string {
 	return text
 }
 
-// encodedByClients reports the characters of a percent-encoded name; a path also has slashes, and braces of placeholders.
-func encodedByClients(r rune, isName bool) bool {
+// isEncodedName reports the characters of a percent-encoded name; a path also has slashes, and braces of placeholders.
+func isEncodedName(r rune, isName bool) bool {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
 		return true
@@ -188,7 +188,7 @@ func (c *call) uploadForm(boundary string) error {
 	}
 	form := multipart.NewReader(c.r.Body, boundary)
 	path, pathKnown := c.r.Header.Get("X-Path"), c.r.Header.Get("X-Path") != ""
-	var waiting *spool
+	var waiting *spooledFile
 	defer func() { c.discard(waiting) }()
 	for count := 0; ; count++ {
 		part, err := form.NextRawPart()
@@ -201,7 +201,7 @@ func (c *call) uploadForm(boundary string) error {
 			}
 			in := waiting.in
 			in.path = path
-			return c.store(in)
+			return c.storeUpload(in)
 		case err != nil:
 			return fault.New(fault.Invalid, "The form is malformed or ended early.").Because(err)
 		}
@@ -216,10 +216,10 @@ func (c *call) uploadForm(boundary string) error {
 		case isFile && field == "file" && pathKnown:
 			c.discard(waiting)
 			waiting = nil
-			return c.store(incoming{body: formBody{part}, size: -1, name: name, mimeType: part.Header.Get("Content-Type"), path: path})
-		case isFile && (waiting == nil || field == "file" && !waiting.named):
+			return c.storeUpload(incomingFile{body: formBody{part}, size: -1, name: name, mimeType: part.Header.Get("Content-Type"), path: path})
+		case isFile && (waiting == nil || field == "file" && !waiting.isFileField):
 			c.discard(waiting)
-			waiting, err = c.spool(part, name, field == "file")
+			waiting, err = c.spoolPart(part, name, field == "file")
 			if err != nil {
 				return err
 			}

@@ -14,7 +14,7 @@ type copyFileInput struct {
 // copyFile answers as moveFile does: `pending`, also for a copy that is done by then, as its job says.
 func (a *API) copyFile(c *call, in copyFileInput) (moveFileReply, error) {
 	for _, permission := range []string{"read", "write"} {
-		if err := c.needs(permission); err != nil {
+		if err := c.requirePermission(permission); err != nil {
 			return moveFileReply{}, err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"larder/internal/files"
 )
 
-// maxCopied is how many entries' links are asked for at once.
-const maxCopied = 100
+// maxLinkIDs is how many entries' links are asked for at once.
+const maxLinkIDs = 100
 
 // linkFormats is an address in the shapes that documents want.
 type linkFormats struct {
@@ -33,14 +33,14 @@ type copyLinksReply struct {
 }
 
 func (a *API) copyLinks(c *call, in copyLinksInput) (copyLinksReply, error) {
-	if err := c.needs("read"); err != nil {
+	if err := c.requirePermission("read"); err != nil {
 		return copyLinksReply{}, err
 	}
-	copied, err := c.copied([]string{in.ID}, or(in.Signed, false), or(in.ExpiresIn, 3600))
+	results, err := c.linkResults([]string{in.ID}, valueOr(in.Signed, false), valueOr(in.ExpiresIn, 3600))
 	if err != nil {
 		return copyLinksReply{}, err
 	}
-	return copied[0].reply, copied[0].err
+	return results[0].reply, results[0].err
 }
 
 type copyManyLinksInput struct {
@@ -65,11 +65,11 @@ type copyLinksItem struct {
 }
 
 func (a *API) copyManyLinks(c *call, in copyManyLinksInput) (copyManyLinksReply, error) {
-	if err := c.needs("read"); err != nil {
+	if err := c.requirePermission("read"); err != nil {
 		return copyManyLinksReply{}, err
 	}
-	if len(in.IDs) == 0 || len(in.IDs) > maxCopied {
-		return copyManyLinksReply{}, fault.Newf(fault.Invalid, "ids must hold 1 to %d ids.", maxCopied)
+	if len(in.IDs) == 0 || len(in.IDs) > maxLinkIDs {
+		return copyManyLinksReply{}, fault.Newf(fault.Invalid, "ids must hold 1 to %d ids.", maxLinkIDs)
 	}
 	var ids []string
 	known := map[string]bool{}
@@ -78,29 +78,29 @@ func (a *API) copyManyLinks(c *call, in copyManyLinksInput) (copyManyLinksReply,
 			ids, known[id] = append(ids, id), true
 		}
 	}
-	copied, err := c.copied(ids, or(in.Signed, false), or(in.ExpiresIn, 3600))
+	results, err := c.linkResults(ids, valueOr(in.Signed, false), valueOr(in.ExpiresIn, 3600))
 	if err != nil {
 		return copyManyLinksReply{}, err
 	}
 	reply := copyManyLinksReply{Items: make([]copyLinksItem, len(ids))}
 	for i, id := range ids {
-		reply.Items[i] = copied[i].item(id)
+		reply.Items[i] = results[i].item(id)
 	}
 	return reply, nil
 }
 
-// copied is the links of one entry, or the fault instead.
-type copied struct {
+// linkResult is the links of one entry, or the fault instead.
+type linkResult struct {
 	reply copyLinksReply
 	err   error
 }
 
-func (l copied) item(id string) copyLinksItem {
+func (l linkResult) item(id string) copyLinksItem {
 	if l.err != nil {
 		item := copyLinksItem{ID: id, Code: codes[fault.KindOf(l.err)].code}
-		var told *fault.Error
-		if errors.As(l.err, &told) {
-			item.Error = told.Message
+		var f *fault.Error
+		if errors.As(l.err, &f) {
+			item.Error = f.Message
 		}
 		return item
 	}
@@ -108,9 +108,9 @@ func (l copied) item(id string) copyLinksItem {
 	return copyLinksItem{ID: id, Formats: &r.Formats, AccessMode: r.AccessMode, NeedsPassword: &r.NeedsPassword, ExpiresIn: nullable[int64]{true, r.ExpiresIn}}
 }
 
-// copied makes the links of entries, each judged by itself.
-func (c *call) copied(ids []string, signed bool, expiresIn int64) ([]copied, error) {
-	out := make([]copied, len(ids))
+// linkResult makes the links of entries, each judged by itself.
+func (c *call) linkResults(ids []string, signed bool, expiresIn int64) ([]linkResult, error) {
+	out := make([]linkResult, len(ids))
 	if !signed {
 		links, err := c.a.Tree.CopyLinks(c.ctx(), c.actor, ids, false)
 		for i, link := range links {
@@ -118,14 +118,14 @@ func (c *call) copied(ids []string, signed bool, expiresIn int64) ([]copied, err
 		}
 		return out, err
 	}
-	if c.wouldMake() {
+	if c.headOnly() {
 		links, err := c.a.Tree.CopyLinks(c.ctx(), c.actor, ids, true)
 		for i, link := range links {
 			out[i].err = link.Err
 		}
 		return out, err
 	}
-	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second, func(file files.Entry) files.Outside { return c.terms(file.Name, file.MimeType, true) })
+	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second, func(file files.Entry) files.RedirectTerms { return c.redirectTerms(file.Name, file.MimeType, true) })
 	for i, link := range links {
 		address := link.Address
 		if link.Token != "" {
@@ -135,24 +135,24 @@ func (c *call) copied(ids []string, signed bool, expiresIn int64) ([]copied, err
 			out[i] = c.pathLink(link.CopyLink)
 			continue
 		}
-		out[i].reply = copyLinksReply{formats(address, link.Entry), "signed", link.NeedsPassword, &expiresIn}
+		out[i].reply = copyLinksReply{newLinkFormats(address, link.Entry), "signed", link.NeedsPassword, &expiresIn}
 	}
 	return out, err
 }
 
 // pathLink is the address of a file's path, or of the page that shows a folder.
-func (c *call) pathLink(link files.CopyLink) copied {
+func (c *call) pathLink(link files.CopyLink) linkResult {
 	if link.Err != nil {
-		return copied{err: link.Err}
+		return linkResult{err: link.Err}
 	}
 	address := c.pathURL(link.Entry.Path())
 	if link.Entry.Folder {
 		address = c.url("/app/files" + escapePath(link.Entry.Path().String()))
 	}
-	return copied{reply: copyLinksReply{formats(address, link.Entry), "public_path", link.NeedsPassword, nil}}
+	return linkResult{reply: copyLinksReply{newLinkFormats(address, link.Entry), "public_path", link.NeedsPassword, nil}}
 }
 
-func formats(address string, entry files.Entry) linkFormats {
+func newLinkFormats(address string, entry files.Entry) linkFormats {
 	if entry.Name == "" { // the root
 		entry.Name = "/"
 	}

@@ -13,17 +13,17 @@ import (
 )
 
 // auth says which credential a route takes (specification: Authentication, rule 5).
-type who int
+type authMode int
 
 const (
-	byNobody       who = iota // public; credentials are not looked at
-	byAnyone                  // public; a session or key counts when it is good, a bad cookie counts as none
-	bySession                 // the session cookie
-	bySessionOrKey            // the session cookie, or a Bearer key with protocol api
-	byAdmin                   // the session cookie of an administrator
-	byFree                    // the cookie of a free-mode session
-	byUploadKey               // a key in any of the shapes that image clients send
-	byDAVKey                  // a key by Basic, with protocol webdav; OPTIONS needs none
+	noAuth           authMode = iota // public; credentials are not looked at
+	optionalAuth                     // public; a session or key counts when it is good, a bad cookie counts as none
+	sessionAuth                      // the session cookie
+	sessionOrKeyAuth                 // the session cookie, or a Bearer key with protocol api
+	adminAuth                        // the session cookie of an administrator
+	freeModeAuth                     // the cookie of a free-mode session
+	uploadKeyAuth                    // a key in any of the shapes that image clients send
+	webdavKeyAuth                    // a key by Basic, with protocol webdav; OPTIONS needs none
 )
 
 // SessionCookie is the name of the login cookie.
@@ -31,50 +31,50 @@ const SessionCookie = "auth_token"
 
 // identify finds out who asks: one principal per request. A Bearer token is judged alone, the cookie is then ignored.
 func (c *call) identify() error {
-	c.actor = access.Actor{Role: access.Guest, IP: c.ip, Unlocked: c.unlocked()}
-	if c.route.free {
-		if err := c.freeOpen(); err != nil {
+	c.actor = access.Actor{Role: access.Guest, IP: c.ip, Unlocked: c.givenPasswords()}
+	if c.route.freeMode {
+		if err := c.requireFreeMode(); err != nil {
 			return err
 		}
 	}
-	if c.route.who == byNobody {
+	if c.route.auth == noAuth {
 		return nil
 	}
-	if c.route.who == byDAVKey {
-		return c.byBasic()
+	if c.route.auth == webdavKeyAuth {
+		return c.authenticateBasic()
 	}
-	token, isKey := bearer(c.r, c.route.who == byUploadKey)
+	token, isKey := bearer(c.r, c.route.auth == uploadKeyAuth)
 	cookie, ambiguous := c.sessionToken()
 	switch {
 	case isKey:
-		if err := c.byKey(token, "api"); err != nil {
+		if err := c.authenticateKey(token, "api"); err != nil {
 			return err
 		}
-		if c.route.who == bySession || c.route.who == byAdmin || c.route.who == byFree {
+		if c.route.auth == sessionAuth || c.route.auth == adminAuth || c.route.auth == freeModeAuth {
 			return fault.New(fault.Unauthorized, "API keys are not accepted here. Please sign in.")
 		}
 		return nil
-	case c.route.who == byFree:
-		return c.byFreeSession()
-	case c.route.who == byUploadKey:
+	case c.route.auth == freeModeAuth:
+		return c.authenticateFreeSession()
+	case c.route.auth == uploadKeyAuth:
 		return fault.New(fault.Unauthorized, "An API key is needed: Authorization: Bearer <key id>.<secret>.")
 	case ambiguous == nil && cookie == "":
-		if c.route.who == byAnyone {
+		if c.route.auth == optionalAuth {
 			return nil
 		}
 		return fault.New(fault.Unauthorized, "Please sign in.")
 	}
 	err := ambiguous
 	if err == nil {
-		err = c.bySession(cookie)
+		err = c.authenticateSession(cookie)
 	}
 	switch {
-	case err != nil && c.route.who == byAnyone:
-		c.refused = err
+	case err != nil && c.route.auth == optionalAuth:
+		c.credentialErr = err
 		return nil
 	case err != nil:
 		return err
-	case c.route.who == byAdmin && c.user.Role != access.Admin:
+	case c.route.auth == adminAuth && c.user.Role != access.Admin:
 		return fault.New(fault.Forbidden, "This is for administrators.")
 	}
 	return nil
@@ -116,9 +116,9 @@ func bearer(r *http.Request, liberal bool) (token string, found bool) {
 	return "", false
 }
 
-// byBasic authenticates a key whose id came as the user name and whose secret as the password. What can be done is told to anybody who asks, as clients
+// authenticateBasic authenticates a key whose id came as the user name and whose secret as the password. What can be done is told to anybody who asks, as clients
 // ask before they know what to send. Faults: Unauthorized, and those of keyRequests.
-func (c *call) byBasic() error {
+func (c *call) authenticateBasic() error {
 	if c.r.Method == http.MethodOptions {
 		return nil
 	}
@@ -126,14 +126,14 @@ func (c *call) byBasic() error {
 	if !found {
 		return fault.New(fault.Unauthorized, "An API key is needed: its id is the user name, its secret the password.")
 	}
-	return c.byKey(id+"."+secret, "webdav")
+	return c.authenticateKey(id+"."+secret, "webdav")
 }
 
 // keyRequests authenticates an API key for a protocol, and its owner. Faults: InvalidToken, Forbidden (protocol or address), RateLimited.
 //
 // A token of the wrong shape is refused before anything is counted or looked up, since the caller
 // chooses the id in it.
-func (c *call) byKey(token, protocol string) error {
+func (c *call) authenticateKey(token, protocol string) error {
 	id, err := apikey.ParseToken(token)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (c *call) byKey(token, protocol string) error {
 		return err
 	}
 	var key apikey.Key
-	err = c.guessKey(id, c.a.Keys.Remembers(version, token), func() (err error) {
+	err = c.limitKeyAttempts(id, c.a.Keys.Remembers(version, token), func() (err error) {
 		key, err = c.a.Keys.Authenticate(c.ctx(), version, token)
 		return err
 	})
@@ -166,8 +166,8 @@ func (c *call) byKey(token, protocol string) error {
 	return nil
 }
 
-// bySession authenticates the cookie. Faults: InvalidToken, SessionRevoked, RoleChanged, UserDisabled.
-func (c *call) bySession(token string) error {
+// authenticateSession authenticates the cookie. Faults: InvalidToken, SessionRevoked, RoleChanged, UserDisabled.
+func (c *call) authenticateSession(token string) error {
 	version, err := c.configVersion()
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func (c *call) configVersion() (int64, error) {
 }
 
 // lookUp finds what the route serves, nil when it serves nothing that is looked up. Whoever asks for it is judged by the version that it was found with.
-func (c *call) lookUp() (*files.Found, error) {
+func (c *call) lookUp() (*files.FoundEntry, error) {
 	if c.found != nil || c.route.find == nil {
 		return c.found, nil
 	}
@@ -215,10 +215,10 @@ func (c *call) lookUp() (*files.Found, error) {
 	return found, nil
 }
 
-// defend refuses writes that another site could have made a browser send: those that rely on the session cookie need its CSRF token, and neither
+// refuseCrossSite refuses writes that another site could have made a browser send: those that rely on the session cookie need its CSRF token, and neither
 // they nor logins may come from across sites (abuse cases C42, C43). Public endpoints ask for no token, whether a session came along or not.
 // Requests with a key never are refused here.
-func (c *call) defend() error {
+func (c *call) refuseCrossSite() error {
 	switch {
 	case c.r.Method == http.MethodGet, c.r.Method == http.MethodHead, c.r.Method == http.MethodOptions, c.key != nil:
 		return nil
@@ -229,14 +229,14 @@ func (c *call) defend() error {
 	if c.free != nil {
 		return c.free.CheckCSRF(c.r.Header.Get("X-CSRF-Token"))
 	}
-	if c.session == nil || c.route.who == byAnyone {
+	if c.session == nil || c.route.auth == optionalAuth {
 		return nil
 	}
 	return c.a.Accounts.CheckCSRF(c.ctx(), *c.session, c.r.Header.Get("X-CSRF-Token"))
 }
 
-// needs refuses a key that lacks a permission. Sessions pass.
-func (c *call) needs(permission string) error {
+// requirePermission refuses a key that lacks a permission. Sessions pass.
+func (c *call) requirePermission(permission string) error {
 	if c.key == nil {
 		return nil
 	}

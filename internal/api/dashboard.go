@@ -42,7 +42,7 @@ func (a *API) dashboard(c *call, _ struct{}) (reply dashboardReply, err error) {
 		return reply, err
 	}
 	if reply.Requests24h, err = a.Audit.Requests24h(c.ctx()); err != nil {
-		if err := c.withoutLog(err); err != nil {
+		if err := c.tolerateLogError(err); err != nil {
 			return reply, err
 		}
 	}
@@ -50,8 +50,8 @@ func (a *API) dashboard(c *call, _ struct{}) (reply dashboardReply, err error) {
 	return reply, err
 }
 
-// withoutLog lets a page go without what the access log would tell: how much there is can be told while its database fails.
-func (c *call) withoutLog(err error) error {
+// tolerateLogError lets a page go without what the access log would tell: how much there is can be told while its database fails.
+func (c *call) tolerateLogError(err error) error {
 	if c.ctx().Err() != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (c *call) totals() (totalsReply, error) {
 func (c *call) recentActivity(most int64) ([]activityReply, error) {
 	entries, _, err := c.a.Audit.List(c.ctx(), audit.Query{Page: 1, Limit: most})
 	if err != nil {
-		if err := c.withoutLog(err); err != nil {
+		if err := c.tolerateLogError(err); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +94,7 @@ func (c *call) recentActivity(most int64) ([]activityReply, error) {
 		if err != nil {
 			return nil, err
 		}
-		activity = append(activity, activityReply{string(e.Action), e.Path, present(e.UserID), present(user.Username), e.Status, e.CreatedAt})
+		activity = append(activity, activityReply{string(e.Action), e.Path, optional(e.UserID), optional(user.Username), e.Status, e.CreatedAt})
 	}
 	return activity, nil
 }
@@ -121,8 +121,8 @@ type seriesReply struct {
 }
 
 func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
-	to, step := or(in.To, a.Now().UnixMilli()), or(in.Step, 3600)*1000
-	from := or(in.From, max(0, to-day*1000))
+	to, step := valueOr(in.To, a.Now().UnixMilli()), valueOr(in.Step, 3600)*1000
+	from := valueOr(in.From, max(0, to-day*1000))
 	if from >= to {
 		return seriesReply{}, fault.New(fault.Invalid, "from must lie before to.")
 	}

@@ -11,49 +11,49 @@ import (
 
 // davRoute is everything below /webdav, which package webdav answers (specification: WebDAV). What is refused before that, as a key that is not valid, is
 // told in the words of WebDAV as well.
-var davRoute = route{who: byDAVKey, bucket: forBytes, handle: (*call).webdav}
+var davRoute = route{auth: webdavKeyAuth, limit: transferLimit, handler: (*call).webdav}
 
 func (c *call) webdav() error {
-	c.dav = true
+	c.isWebDAV = true
 	path, slash, err := webdav.ParsePath(c.r)
 	if err != nil {
 		return err
 	}
-	body := &counted{Reader: &stillAllowed{Reader: c.r.Body, call: c}}
+	body := &countingReader{Reader: &recheckedBody{Reader: c.r.Body, call: c}}
 	switch c.r.Method {
 	case "GET", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "PROPPATCH", "LOCK", "UNLOCK":
 		c.audit(audit.WebDAV, path)
-		sent := &c.notes[len(c.notes)-1]
-		sent.sends = c.r.Method == http.MethodGet
-		defer func() { sent.size = body.n }()
+		sent := &c.auditNotes[len(c.auditNotes)-1]
+		sent.countsSent = c.r.Method == http.MethodGet
+		defer func() { sent.size = body.bytes }()
 	}
 	r := webdav.Request{
-		W: c.w, R: c.r, Path: path, Slash: slash, Actor: c.actor, Body: body,
-		Send: func(content files.Content) error { return c.serveContent(content, manner{}) },
+		W: c.w, R: c.r, Path: path, TrailingSlash: slash, Actor: c.actor, Body: body,
+		Send: func(content files.Content) error { return c.serveContent(content, serveOptions{}) },
 	}
 	if c.key != nil { // without one there is OPTIONS
-		r.Ends = c.key.ExpiresAt
+		r.KeyExpiresAt = c.key.ExpiresAt
 	}
-	return c.a.dav.Serve(r)
+	return c.a.webdav.Serve(r)
 }
 
 // failDAV writes an error in the words of WebDAV.
 func (c *call) failDAV(err error) {
-	if webdav.Known(err) {
+	if webdav.IsProtocolError(err) {
 		webdav.WriteError(c.w, c.r, err, "")
 		return
 	}
-	webdav.WriteError(c.w, c.r, err, c.told(err).message)
+	webdav.WriteError(c.w, c.r, err, c.describeError(err).message)
 }
 
-// counted counts what is read.
-type counted struct {
+// countingReader counts what is read.
+type countingReader struct {
 	io.Reader
-	n int64
+	bytes int64
 }
 
-func (r *counted) Read(p []byte) (int, error) {
+func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	r.n += int64(n)
+	r.bytes += int64(n)
 	return n, err
 }

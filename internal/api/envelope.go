@@ -75,16 +75,16 @@ var codes = map[fault.Kind]struct {
 
 const internalMessage = "Something went wrong on the server. The time of this answer helps the administrator to find out what."
 
-// wouldMake reports whether the request is a HEAD, for which nothing is made that a GET makes: nobody would see it (abuse case C44). How long the
+// headOnly reports whether the request is a HEAD, for which nothing is made that a GET makes: nobody would see it (abuse case C44). How long the
 // answer to the GET would be isn't known then, and is not told (RFC 9110, section 8.6).
-func (c *call) wouldMake() bool {
-	c.unmade = c.r.Method == http.MethodHead
-	return c.unmade
+func (c *call) headOnly() bool {
+	c.omitBody = c.r.Method == http.MethodHead
+	return c.omitBody
 }
 
 // answer writes the success envelope.
 func (c *call) answer(status int, data any) {
-	if c.unmade {
+	if c.omitBody {
 		jsonHeaders(c.w.Header())
 		c.w.WriteHeader(status)
 		return
@@ -95,8 +95,8 @@ func (c *call) answer(status int, data any) {
 	c.writeJSON(status, envelope[any]{Success: true, Data: data, Timestamp: c.a.Now().UnixMilli()})
 }
 
-// failing is what a client is told of an error.
-type failing struct {
+// clientError is what a client is told of an error.
+type clientError struct {
 	code    string
 	status  int
 	message string
@@ -104,7 +104,7 @@ type failing struct {
 }
 
 // parseMultistatus decides what the client is told, and logs what is the server's own failure; it is the only place where an error becomes a code.
-func (c *call) told(err error) failing {
+func (c *call) describeError(err error) clientError {
 	var f *fault.Error
 	if !errors.As(err, &f) {
 		f = fault.New(fault.Internal, internalMessage).Because(err)
@@ -112,39 +112,39 @@ func (c *call) told(err error) failing {
 	known := codes[f.Kind]
 	if known.status >= 500 {
 		if c.r.Context().Err() == nil { // else the client has gone, and that is all there is to say
-			c.a.Log.Error("request failed", "method", c.r.Method, "path", logged(c.r), "error", err)
+			c.a.Log.Error("request failed", "method", c.r.Method, "path", loggedPath(c.r), "error", err)
 		}
 	}
 	message := f.Message
 	if f.Kind == fault.Internal {
 		message = internalMessage
 	}
-	return failing{code: known.code, status: known.status, message: message, fault: f}
+	return clientError{code: known.code, status: known.status, message: message, fault: f}
 }
 
 // fail writes the error envelope.
 func (c *call) fail(err error) {
-	if c.dav {
+	if c.isWebDAV {
 		c.failDAV(err)
 		return
 	}
-	told := c.told(err)
+	answer := c.describeError(err)
 	h := c.w.Header()
-	if told.fault.Kind == fault.RateLimited || told.fault.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(told.fault.RetryAfter.Seconds())))))
+	if answer.fault.Kind == fault.RateLimited || answer.fault.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(answer.fault.RetryAfter.Seconds())))))
 	}
-	if c.page && browsing(c.r) {
-		c.failPage(told)
+	if c.htmlErrors && isNavigation(c.r) {
+		c.writeErrorPage(answer)
 		return
 	}
-	body := failure{Error: failureError{Code: told.code, Message: told.message}, Timestamp: c.a.Now().UnixMilli()}
-	if c.a.Development && told.fault.Cause != nil {
-		body.Error.Details = map[string]any{"cause": told.fault.Cause.Error()}
+	body := failure{Error: failureError{Code: answer.code, Message: answer.message}, Timestamp: c.a.Now().UnixMilli()}
+	if c.a.Development && answer.fault.Cause != nil {
+		body.Error.Details = map[string]any{"cause": answer.fault.Cause.Error()}
 	}
-	if c.route != nil && c.route.who == byUploadKey {
+	if c.route != nil && c.route.auth == uploadKeyAuth {
 		body.Message = body.Error.Message
 	}
-	c.writeJSON(told.status, body)
+	c.writeJSON(answer.status, body)
 }
 
 func jsonHeaders(h http.Header) {
@@ -165,7 +165,7 @@ func (c *call) writeJSON(status int, body any) {
 	err := encoder.Encode(body)
 	text := b.Bytes()
 	if err != nil {
-		c.a.Log.Error("encode a reply", "path", logged(c.r), "error", err)
+		c.a.Log.Error("encode a reply", "path", loggedPath(c.r), "error", err)
 		status, text = http.StatusInternalServerError, []byte(`{"success":false,"error":{"code":"INTERNAL_ERROR","message":"Something went wrong on the server."}}`)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))

@@ -16,8 +16,8 @@ type TableRow struct {
 // TableRows returns the route table.
 func TableRows() []TableRow {
 	var lines []TableRow
-	for _, r := range (&API{}).table() {
-		lines = append(lines, TableRow{r.method, r.pattern, r.addition, r.find != nil || r.stream != "" && r.stream != "application/json" && r.stream != "text/html"})
+	for _, r := range (&API{}).routeTable() {
+		lines = append(lines, TableRow{r.method, r.pattern, r.addition, r.find != nil || r.mediaType != "" && r.mediaType != "application/json" && r.mediaType != "text/html"})
 	}
 	return lines
 }
@@ -27,13 +27,13 @@ func Disposition(inline bool, name string) string { return disposition(inline, n
 
 // NewZipLimit returns how zips take places in a limit of their own.
 func NewZipLimit() func(who string) (release func(), err error) {
-	zips := concurrency.NewLimit(zipsInAll)
+	zips := concurrency.NewLimit(maxZips)
 	return func(who string) (func(), error) { return acquireZip(zips, who) }
 }
 
 // NewSearchLimit returns how searches of visitors take places in a limit of their own, by address.
 func NewSearchLimit() func(ctx context.Context, address string) (release func(), err error) {
-	searches := concurrency.NewLimit(searchesInAll)
+	searches := concurrency.NewLimit(maxSearches)
 	return func(ctx context.Context, address string) (func(), error) {
 		return acquireSearch(ctx, searches, address)
 	}

@@ -86,10 +86,10 @@ type listFilesReply struct {
 }
 
 func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
-	if err := c.needs("read"); err != nil {
+	if err := c.requirePermission("read"); err != nil {
 		return listFilesReply{}, err
 	}
-	path, err := vpath.Parse(or(in.Path, "/"))
+	path, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
 		return listFilesReply{}, err
 	}
@@ -102,13 +102,13 @@ func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
 
 func (in listFilesInput) query(path vpath.Path) files.ListQuery {
 	return files.ListQuery{
-		Path: path, Page: int(or(in.Page, 1)), Limit: int(or(in.Limit, 100)),
-		Sort: or(in.Sort, ""), Order: or(in.Order, ""), Type: or(in.Type, ""), Search: or(in.Search, ""),
+		Path: path, Page: int(valueOr(in.Page, 1)), Limit: int(valueOr(in.Limit, 100)),
+		Sort: valueOr(in.Sort, ""), Order: valueOr(in.Order, ""), Type: valueOr(in.Type, ""), Search: valueOr(in.Search, ""),
 	}
 }
 
 func viewListing(listing files.Listing, in listFilesInput) listFilesReply {
-	reply := listFilesReply{Items: []entryReply{}, Pagination: paginate(int64(listing.Total), or(in.Page, 1), or(in.Limit, 100))}
+	reply := listFilesReply{Items: []entryReply{}, Pagination: paginate(int64(listing.Total), valueOr(in.Page, 1), valueOr(in.Limit, 100))}
 	for _, entry := range listing.Items {
 		reply.Items = append(reply.Items, viewEntry(entry))
 	}
@@ -122,8 +122,8 @@ func viewListing(listing files.Listing, in listFilesInput) listFilesReply {
 	return reply
 }
 
-// or returns what p points to, or the default.
-func or[T any](p *T, otherwise T) T {
+// valueOr returns what p points to, or the default.
+func valueOr[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise
 	}
@@ -140,7 +140,7 @@ type fileReply struct {
 }
 
 func (a *API) createFolder(c *call, in createFolderInput) (fileReply, error) {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return fileReply{}, err
 	}
 	parent, err := vpath.Parse(*in.Path)
@@ -172,7 +172,7 @@ type fileDetailsReply struct {
 }
 
 func (a *API) fileDetails(c *call, in idInput) (fileDetailsReply, error) {
-	if err := c.needs("read"); err != nil {
+	if err := c.requirePermission("read"); err != nil {
 		return fileDetailsReply{}, err
 	}
 	entry, m, err := a.Tree.Details(c.ctx(), c.actor, in.ID)
@@ -199,11 +199,11 @@ type updateFileInput struct {
 
 // updateFile changes what is given, all of it or nothing.
 func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return fileReply{}, err
 	}
 	change := files.Change{
-		Title: field(in.CustomTitle), Color: field(in.CustomColor), Cover: field(in.CoverURL), Emoji: field(in.IconEmoji), Position: field(in.ManualPosition),
+		Title: changeField(in.CustomTitle), Color: changeField(in.CustomColor), Cover: changeField(in.CoverURL), Emoji: changeField(in.IconEmoji), Position: changeField(in.ManualPosition),
 	}
 	if in.Name != nil {
 		name, err := vpath.ParseName(*in.Name)
@@ -212,11 +212,11 @@ func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 		}
 		change.Name = &name
 	}
-	if in.AccessPassword.set {
+	if in.AccessPassword.isSet {
 		change.Password = &files.NewPassword{}
 		if password := in.AccessPassword.value; password != nil {
 			change.Password.Hash = func(ctx context.Context) (string, error) {
-				return a.Accounts.HashPassword(ctx, c.source(), secret.Text(*password))
+				return a.Accounts.HashPassword(ctx, c.hashSource(), secret.Text(*password))
 			}
 		}
 	}
@@ -234,7 +234,9 @@ func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 	return fileReply{viewEntry(entry)}, nil
 }
 
-func field[T any](n nullable[T]) files.Field[T] { return files.Field[T]{Given: n.set, Value: n.value} }
+func changeField[T any](n nullable[T]) files.Field[T] {
+	return files.Field[T]{Given: n.isSet, Value: n.value}
+}
 
 type deleteFileReply struct {
 	Deleted int64 `json:"deleted" required:"true" description:"Files and folders, itself included."`
@@ -242,7 +244,7 @@ type deleteFileReply struct {
 }
 
 func (a *API) deleteFile(c *call, in idInput) (deleteFileReply, error) {
-	if err := c.needs("delete"); err != nil {
+	if err := c.requirePermission("delete"); err != nil {
 		return deleteFileReply{}, err
 	}
 	c.auditEntry(audit.Delete, in.ID)
@@ -263,7 +265,7 @@ type moveFileReply struct {
 
 // moveFile answers `pending` as the specification has it; a move that has nothing to copy is done by then, and its job says so.
 func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
-	if err := c.needsMove(); err != nil {
+	if err := c.requireMovePermissions(); err != nil {
 		return moveFileReply{}, err
 	}
 	target, err := vpath.Parse(*in.TargetPath)
@@ -283,12 +285,12 @@ func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
 	return moveFileReply{moved.ID, "pending"}, err
 }
 
-// needsMove refuses a key that may not both make and take away.
-func (c *call) needsMove() error {
-	if err := c.needs("write"); err != nil {
+// requireMovePermissions refuses a key that may not both make and take away.
+func (c *call) requireMovePermissions() error {
+	if err := c.requirePermission("write"); err != nil {
 		return err
 	}
-	return c.needs("delete")
+	return c.requirePermission("delete")
 }
 
 type linkReply struct {
@@ -327,24 +329,24 @@ func (a *API) fileDownload(c *call) error {
 	id := c.r.PathValue("id")
 	signedIn := c.actor.UserID != ""
 	if signedIn {
-		if err := c.needs("read"); err != nil {
+		if err := c.requirePermission("read"); err != nil {
 			return err
 		}
 	}
 	switch {
-	case signedIn && embedded(c.r):
+	case signedIn && isEmbed(c.r):
 		found, err := c.lookUp()
 		if err != nil {
 			return err
 		}
 		c.auditFound(found)
-		content, err := found.For(c.actor)
+		content, err := found.ContentFor(c.actor)
 		if err != nil {
-			return c.publishedInstead(id, err)
+			return c.redirectRefused(id, err)
 		}
-		return c.serveContent(content, manner{})
-	case signedIn && c.wouldMake():
-		if err := a.Downloads.May(c.ctx(), c.actor, id, download.Save); err != nil {
+		return c.serveContent(content, serveOptions{})
+	case signedIn && c.headOnly():
+		if err := a.Downloads.CheckIssue(c.ctx(), c.actor, id, download.Save); err != nil {
 			return err
 		}
 		c.answer(http.StatusOK, nil)
@@ -357,33 +359,33 @@ func (a *API) fileDownload(c *call) error {
 		}
 		c.answer(http.StatusOK, downloadReply{c.url("/api/gateway/download/" + token), expires.UnixMilli()})
 		return nil
-	case shows(c.r):
+	case wantsDisplayable(c.r):
 		return c.redirectToPublished(id)
-	case c.refused != nil:
-		return c.refused
+	case c.credentialErr != nil:
+		return c.credentialErr
 	}
 	return fault.New(fault.Unauthorized, "Please sign in.")
 }
 
 // findEmbedded finds what fileDownload serves as bytes.
-func (c *call) findEmbedded() (*files.Found, error) {
-	if !embedded(c.r) {
+func (c *call) findEmbedded() (*files.FoundEntry, error) {
+	if !isEmbed(c.r) {
 		return nil, nil
 	}
 	return c.a.Tree.FindID(c.ctx(), c.r.PathValue("id"))
 }
 
-// publishedInstead shows to those who are signed in and refused what any visitor gets to see.
-func (c *call) publishedInstead(id string, refusal error) error {
+// redirectRefused shows to those who are signed in and refused what any visitor gets to see.
+func (c *call) redirectRefused(id string, refusal error) error {
 	if c.key != nil || !fault.Is(refusal, fault.Forbidden) && !fault.Is(refusal, fault.PasswordRequired) {
 		return refusal
 	}
-	c.refused = refusal
+	c.credentialErr = refusal
 	return c.redirectToPublished(id)
 }
 
 func (c *call) redirectToPublished(id string) error {
-	published, err := c.a.Tree.Published(c.ctx(), id)
+	published, err := c.a.Tree.PublicAccess(c.ctx(), id)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -393,8 +395,8 @@ func (c *call) redirectToPublished(id string) error {
 		target = c.linkURL(*published.Link)
 	case published.Path != nil:
 		target = c.pathURL(*published.Path)
-	case c.refused != nil:
-		return c.refused
+	case c.credentialErr != nil:
+		return c.credentialErr
 	default:
 		return fault.New(fault.Unauthorized, "Please sign in.")
 	}
@@ -408,8 +410,8 @@ func (c *call) redirectToPublished(id string) error {
 	return nil
 }
 
-// embedded reports a request made for an <img>, <video> or <audio>.
-func embedded(r *http.Request) bool {
+// isEmbed reports a request made for an <img>, <video> or <audio>.
+func isEmbed(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Dest") {
 	case "image", "video", "audio":
 		return true
@@ -417,7 +419,7 @@ func embedded(r *http.Request) bool {
 	return acceptBegins(r, "image/")
 }
 
-// shows reports whoever wants something to show rather than JSON.
-func shows(r *http.Request) bool {
+// wantsDisplayable reports whoever wants something to show rather than JSON.
+func wantsDisplayable(r *http.Request) bool {
 	return acceptBegins(r, "image/", "video/", "audio/", "text/html", "*/*")
 }

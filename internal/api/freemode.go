@@ -15,7 +15,7 @@ import (
 // FreeCookie is the name of the cookie of a free-mode session. It is sent to the addresses of free mode only.
 const FreeCookie = "fm_token"
 
-const freePath = "/api/free-mode"
+const freeModePath = "/api/free-mode"
 
 type freeInitInput struct {
 	Type            *string `json:"type" required:"true" enum:"store_a,store_b,store_c" description:"All three are S3-compatible here; store_c has the bucket in front of the host name."`
@@ -50,12 +50,12 @@ type freeSessionReply struct {
 func viewFree(s freemode.Session) freeSessionReply {
 	return freeSessionReply{
 		User:      freeUserReply{ID: s.Username, Username: s.Username, Role: "guest", DefaultPath: "/"},
-		ExpiresAt: s.ExpiresAt, SessionHours: s.Hours(), Provider: freeProviderReply{s.Place.Type, s.Place.Bucket}, CSRFToken: s.CSRFToken,
+		ExpiresAt: s.ExpiresAt, SessionHours: s.Hours(), Provider: freeProviderReply{s.Connection.Type, s.Connection.Bucket}, CSRFToken: s.CSRFToken,
 	}
 }
 
-// freeOpen refuses while free mode is switched off, or visitors are not let in at all. Fault: Forbidden.
-func (c *call) freeOpen() error {
+// requireFreeMode refuses while free mode is switched off, or visitors are not let in at all. Fault: Forbidden.
+func (c *call) requireFreeMode() error {
 	version, err := c.configVersion() // the settings of this moment
 	if err != nil {
 		return err
@@ -70,13 +70,13 @@ func (c *call) freeOpen() error {
 	return nil
 }
 
-// byFreeSession authenticates the cookie of free mode. Whoever it is stays a guest: the session gives no right to what is stored here. Fault: Unauthorized.
-func (c *call) byFreeSession() error {
+// authenticateFreeSession authenticates the cookie of free mode. Whoever it is stays a guest: the session gives no right to what is stored here. Fault: Unauthorized.
+func (c *call) authenticateFreeSession() error {
 	cookie, err := c.r.Cookie(FreeCookie)
 	if err != nil || cookie.Value == "" {
 		return fault.New(fault.Unauthorized, "There is no free-mode session. Please connect first.")
 	}
-	session, err := c.a.Free.Authenticate(c.ctx(), cookie.Value)
+	session, err := c.a.FreeMode.Authenticate(c.ctx(), cookie.Value)
 	if err != nil {
 		return err
 	}
@@ -85,10 +85,10 @@ func (c *call) byFreeSession() error {
 }
 
 func (a *API) freeInit(c *call, in freeInitInput) (freeSessionReply, error) {
-	if err := c.keepsCookies(); err != nil {
+	if err := c.requireCookieTransport(); err != nil {
 		return freeSessionReply{}, err
 	}
-	c.auditFree(freePath+"/init", 0)
+	c.auditFree(freeModePath+"/init", 0)
 	hours, region := int64(1), ""
 	if in.SessionHours != nil {
 		hours = *in.SessionHours
@@ -96,11 +96,11 @@ func (a *API) freeInit(c *call, in freeInitInput) (freeSessionReply, error) {
 	if in.Region != nil {
 		region = *in.Region
 	}
-	place := freemode.Place{
+	conn := freemode.Connection{
 		Type: *in.Type, Endpoint: *in.Endpoint, Region: region, Bucket: *in.Bucket,
 		AccessKeyID: secret.Text(*in.AccessKeyID), SecretKey: secret.Text(*in.SecretAccessKey),
 	}
-	session, token, err := a.Free.Begin(c.ctx(), place, hours, addressKey(c.ip))
+	session, token, err := a.FreeMode.Begin(c.ctx(), conn, hours, addressKey(c.ip))
 	if err != nil {
 		return freeSessionReply{}, err
 	}
@@ -111,7 +111,7 @@ func (a *API) freeInit(c *call, in freeInitInput) (freeSessionReply, error) {
 // freeCookie is HttpOnly and SameSite=Strict; a negative lifetime clears it.
 func (a *API) freeCookie(token string, lifetime time.Duration) *http.Cookie {
 	cookie := a.sessionCookie(token, lifetime)
-	cookie.Name, cookie.Path = FreeCookie, freePath
+	cookie.Name, cookie.Path = FreeCookie, freeModePath
 	return cookie
 }
 
@@ -121,14 +121,14 @@ func (a *API) freeSession(c *call, _ struct{}) (freeSessionReply, error) {
 
 // freeLogout answers without a session, too. With one it is a write like others, and goes on while free mode is switched off.
 func (a *API) freeLogout(c *call, _ struct{}) (none, error) {
-	err := c.byFreeSession()
+	err := c.authenticateFreeSession()
 	switch {
 	case err == nil:
-		c.auditFree(freePath+"/logout", 0)
+		c.auditFree(freeModePath+"/logout", 0)
 		if err := c.free.CheckCSRF(c.r.Header.Get("X-CSRF-Token")); err != nil {
 			return none{}, err
 		}
-		if err := a.Free.End(c.ctx(), *c.free); err != nil {
+		if err := a.FreeMode.End(c.ctx(), *c.free); err != nil {
 			return none{}, err
 		}
 	case !fault.Is(err, fault.Unauthorized):
@@ -140,25 +140,25 @@ func (a *API) freeLogout(c *call, _ struct{}) (none, error) {
 
 // Bounds of what visitors leave in the access log, which keeps so many rows: they must not push out those of others.
 const (
-	freeNotes    = 60  // a minute, of the address that a session began at
-	freeNotePath = 256 // bytes
+	maxFreeNotes    = 60  // a minute, of the address that a session began at
+	maxFreeNotePath = 256 // bytes
 )
 
 // auditFree notes what a visitor does in free mode, once it has come about, and with how many bytes; a path is that of an object in their own bucket, which
 // is not told.
 func (c *call) auditFree(path string, bytes int64) {
-	if len(path) > freeNotePath {
-		path = strings.ToValidUTF8(path[:freeNotePath], "")
+	if len(path) > maxFreeNotePath {
+		path = strings.ToValidUTF8(path[:maxFreeNotePath], "")
 	}
-	c.notes = []note{{action: audit.FreeMode, path: path, size: bytes, done: true}}
+	c.auditNotes = []auditNote{{action: audit.FreeMode, path: path, size: bytes, onlySuccess: true}}
 }
 
-// freeNote reports whether there is room for one more note of this visitor.
-func (c *call) freeNote() bool {
+// allowFreeNote reports whether there is room for one more note of this visitor.
+func (c *call) allowFreeNote() bool {
 	address := addressKey(c.ip)
 	if c.free != nil {
 		address = c.free.Address
 	}
-	result, err := c.a.Counters.Take(context.WithoutCancel(c.ctx()), "free-notes:"+address, freeNotes, time.Minute, 1)
+	result, err := c.a.Counters.Take(context.WithoutCancel(c.ctx()), "free-notes:"+address, maxFreeNotes, time.Minute, 1)
 	return err == nil && result.Allowed
 }

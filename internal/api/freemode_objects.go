@@ -62,14 +62,14 @@ func (a *API) freeList(c *call, in freeListInput) (freeListReply, error) {
 	if err != nil {
 		return freeListReply{}, err
 	}
-	page, err := a.Free.List(c.ctx(), *c.free, dir, cursor)
+	page, err := a.FreeMode.List(c.ctx(), *c.free, dir, cursor)
 	if err != nil {
 		return freeListReply{}, err
 	}
 	reply := freeListReply{
 		Items:  make([]freeItemReply, 0, len(page.Items)),
-		Mount:  freeMountReply{ID: c.free.Username, Name: c.free.Place.Bucket, SortBy: "name", SortOrder: "asc", MountPath: "/"},
-		Hidden: page.Hidden,
+		Mount:  freeMountReply{ID: c.free.Username, Name: c.free.Connection.Bucket, SortBy: "name", SortOrder: "asc", MountPath: "/"},
+		Hidden: page.Skipped,
 	}
 	for _, i := range page.Items {
 		item := freeItemReply{Key: string(i.Key), Name: i.Key.Name(), Path: i.Key.Parent(), Type: "file", Size: i.Size, ETag: i.ETag}
@@ -94,12 +94,12 @@ func (a *API) freeDelete(c *call, in freeKeyInput) (none, error) {
 		return none{}, err
 	}
 	c.auditFree(key.Path(), 0)
-	return none{}, a.Free.Delete(c.ctx(), *c.free, key)
+	return none{}, a.FreeMode.Delete(c.ctx(), *c.free, key)
 }
 
 // freeDownload hands an object to the one place that serves bytes, always as an attachment.
 func (a *API) freeDownload(c *call) error {
-	in, err := bound[freeKeyInput](c)
+	in, err := bindInput[freeKeyInput](c)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (a *API) freeDownload(c *call) error {
 	}
 	ctx := c.ctx()
 	if c.r.Method != http.MethodHead {
-		lasting, leave, err := a.Free.Transfer(ctx, *c.free)
+		lasting, leave, err := a.FreeMode.Transfer(ctx, *c.free)
 		if err != nil {
 			return err
 		}
@@ -117,31 +117,33 @@ func (a *API) freeDownload(c *call) error {
 		ctx = lasting
 	}
 	c.auditFree(key.Path(), 0)
-	c.notes[0].sends = true
-	object, err := a.Free.Open(ctx, *c.free, key)
+	c.auditNotes[0].countsSent = true
+	object, err := a.FreeMode.Open(ctx, *c.free, key)
 	if err != nil {
 		return err
 	}
 	defer object.Close()
-	return c.serveBytes(outgoing{key.Name(), object.MimeType, strongTag(object), object.Size(), object.Modified, foreign{object}}, manner{attach: true})
+	return c.serveBytes(servedContent{key.Name(), object.MimeType, strongTag(object), object.Size(), object.Modified, visitorObject{object}}, serveOptions{attachment: true})
 }
 
 // foreignStatuses is an object of a visitor's, which was looked at already.
-type foreign struct{ *s3.ForeignObject }
+type visitorObject struct{ *s3.ForeignObject }
 
-func (foreign) Check(context.Context) error                              { return nil }
-func (foreign) Elsewhere(context.Context, files.Outside) (string, error) { return "", nil }
+func (visitorObject) Check(context.Context) error { return nil }
+func (visitorObject) RedirectAddress(context.Context, files.RedirectTerms) (string, error) {
+	return "", nil
+}
 
-func (f foreign) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
+func (f visitorObject) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
 	_, err := f.Seek(first, io.SeekStart)
 	return f.ForeignObject, err
 }
 
-var tagForm = regexp.MustCompile(`^[!#-~]{1,200}$`)
+var etagPattern = regexp.MustCompile(`^[!#-~]{1,200}$`)
 
 // strongTag is the ETag header for what a store that is not ours calls the bytes of an object; made of what else it says of them when that can't be one.
 func strongTag(object *s3.ForeignObject) string {
-	if tagForm.MatchString(object.ETag) {
+	if etagPattern.MatchString(object.ETag) {
 		return `"` + object.ETag + `"`
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %d", object.ETag, object.Size(), object.Modified.UnixNano()))
@@ -162,7 +164,7 @@ const formOverhead = 1 << 20
 
 // freeUpload takes a file as a form or as the raw body. An object that has the key already is replaced.
 func (a *API) freeUpload(c *call) error {
-	asked, err := bound[freeUploadInput](c)
+	asked, err := bindInput[freeUploadInput](c)
 	if err != nil {
 		return err
 	}
@@ -175,7 +177,7 @@ func (a *API) freeUpload(c *call) error {
 		return err
 	}
 	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	in := incoming{body: c.r.Body, size: c.r.ContentLength, name: c.r.Header.Get("X-File-Name"), mimeType: c.r.Header.Get("Content-Type")}
+	in := incomingFile{body: c.r.Body, size: c.r.ContentLength, name: c.r.Header.Get("X-File-Name"), mimeType: c.r.Header.Get("Content-Type")}
 	if media == "multipart/form-data" {
 		if in, err = c.freeForm(params["boundary"]); err != nil {
 			return err
@@ -193,7 +195,7 @@ func (a *API) freeUpload(c *call) error {
 		return err
 	}
 	c.auditFree(key.Path(), 0)
-	size, err := a.Free.Put(c.ctx(), *c.free, key, in.body, in.size, upload.TypeOf(name, in.mimeType))
+	size, err := a.FreeMode.Put(c.ctx(), *c.free, key, in.body, in.size, upload.TypeOf(name, in.mimeType))
 	if err != nil {
 		return err
 	}
@@ -203,27 +205,27 @@ func (a *API) freeUpload(c *call) error {
 }
 
 // freeForm finds the field `file` of a form; it is read while it is stored. Faults: Invalid, TooLarge.
-func (c *call) freeForm(boundary string) (incoming, error) {
+func (c *call) freeForm(boundary string) (incomingFile, error) {
 	switch {
 	case boundary == "":
-		return incoming{}, fault.New(fault.Invalid, "The form has no boundary.")
+		return incomingFile{}, fault.New(fault.Invalid, "The form has no boundary.")
 	case c.r.ContentLength > freemode.MaxUpload+formOverhead:
-		return incoming{}, freemode.TooLarge()
+		return incomingFile{}, freemode.TooLarge()
 	}
 	form := multipart.NewReader(http.MaxBytesReader(c.w, c.r.Body, freemode.MaxUpload+formOverhead), boundary)
 	for range maxParts {
 		part, err := form.NextRawPart()
 		if err == io.EOF { // not errors.Is: of a form that ends early the error wraps io.EOF
-			return incoming{}, fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
+			return incomingFile{}, fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
 		}
 		if err != nil {
-			return incoming{}, freeFormError(err, fault.New(fault.Invalid, "The form is malformed or ended early.").Because(err))
+			return incomingFile{}, freeFormError(err, fault.New(fault.Invalid, "The form is malformed or ended early.").Because(err))
 		}
 		if field, name, isFile := partNames(part); isFile && field == "file" {
-			return incoming{body: freeFormBody{part}, size: -1, name: name, mimeType: part.Header.Get("Content-Type")}, nil
+			return incomingFile{body: freeFormBody{part}, size: -1, name: name, mimeType: part.Header.Get("Content-Type")}, nil
 		}
 	}
-	return incoming{}, fault.Newf(fault.Invalid, "A form has at most %d fields.", maxParts)
+	return incomingFile{}, fault.Newf(fault.Invalid, "A form has at most %d fields.", maxParts)
 }
 
 // freeFormBody tells a form that is cut, and one that is too long, from a complete one.

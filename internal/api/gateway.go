@@ -11,38 +11,38 @@ import (
 // GET that is answered with a body. A token for a folder is redeemed for a zip of it.
 func (a *API) gateway(c *call) error {
 	token := c.r.PathValue("token")
-	redemption, err := a.Downloads.Look(c.ctx(), token, c.ip, c.actor.Unlocked...)
+	redemption, err := a.Downloads.Resolve(c.ctx(), token, c.ip, c.actor.Unlocked...)
 	if err != nil {
 		return err
 	}
 	c.auditRedemption(redemption)
-	spend := func() error { return a.Downloads.Consume(c.ctx(), token) }
+	useUp := func() error { return a.Downloads.Consume(c.ctx(), token) }
 	if redemption.Folder != nil {
-		who := byAddress + addressKey(c.ip)
+		source := addressSource + addressKey(c.ip)
 		if redemption.UserID != "" {
-			who = "user:" + redemption.UserID
+			source = "user:" + redemption.UserID
 		}
-		return c.serveZip(*redemption.Folder, who, spend)
+		return c.serveZip(*redemption.Folder, source, useUp)
 	}
-	how := manner{attach: redemption.Purpose != download.Preview}
+	opts := serveOptions{attachment: redemption.Purpose != download.Preview}
 	if redemption.Purpose == download.Save {
-		how.spend = spend
+		opts.beforeBody = useUp
 	}
-	return c.serveContent(redemption.Content, how)
+	return c.serveContent(redemption.Content, opts)
 }
 
 // permanentLink serves the file behind a permanent link.
 func (a *API) permanentLink(c *call) error {
-	content, err := c.linked(c.r.PathValue("link"))
+	content, err := c.linkedContent(c.r.PathValue("link"))
 	if err != nil {
 		return err
 	}
 	c.auditRead(content.Entry.Path())
-	return c.serveContent(content, manner{public: true})
+	return c.serveContent(content, serveOptions{public: true})
 }
 
-// linked finds the file of a permanent link; the extension is decoration.
-func (c *call) linked(link string) (files.Content, error) {
+// linkedContent finds the file of a permanent link; the extension is decoration.
+func (c *call) linkedContent(link string) (files.Content, error) {
 	id, _, _ := strings.Cut(link, ".")
 	return c.a.Tree.ByLink(c.ctx(), id)
 }

@@ -31,8 +31,8 @@ func (a *API) jobDetails(c *call, in jobInput) (jobDetailsReply, error) {
 	return jobDetailsReply{viewJob(j)}, err
 }
 
-// jobsListed is how many jobs are told at most.
-const jobsListed = 100
+// maxListedJobs is how many jobs are told at most.
+const maxListedJobs = 100
 
 type listJobsInput struct {
 	Status *string `query:"status" json:"-" enum:"pending,running,completed,failed"`
@@ -43,7 +43,7 @@ type listJobsReply struct {
 }
 
 func (a *API) listJobs(c *call, in listJobsInput) (listJobsReply, error) {
-	jobs, err := job.List(a.DB.Read(c.ctx()), c.actor.UserID, or(in.Status, ""), jobsListed)
+	jobs, err := job.List(a.DB.Read(c.ctx()), c.actor.UserID, valueOr(in.Status, ""), maxListedJobs)
 	reply := listJobsReply{Jobs: []jobReply{}}
 	for _, j := range jobs {
 		reply.Jobs = append(reply.Jobs, viewJob(j))

@@ -95,8 +95,8 @@ type webdavConfigReply struct {
 
 func (a *API) createKey(c *call, in createKeyInput) (createKeyReply, error) {
 	key, secret, err := a.Keys.Create(c.ctx(), c.user.ID, apikey.NewKey{
-		Name: *in.Name, Permissions: *in.Permissions, Protocols: *in.Protocols, UploadPath: or(in.UploadPath, ""), AllowedIPs: or(in.AllowedIPs, nil),
-		ExpiresIn: in.ExpiresIn, PublicLinks: or(in.PublicLinks, ""), RootOnly: or(in.RootOnly, false),
+		Name: *in.Name, Permissions: *in.Permissions, Protocols: *in.Protocols, UploadPath: valueOr(in.UploadPath, ""), AllowedIPs: valueOr(in.AllowedIPs, nil),
+		ExpiresIn: in.ExpiresIn, PublicLinks: valueOr(in.PublicLinks, ""), RootOnly: valueOr(in.RootOnly, false),
 	})
 	if err != nil {
 		return createKeyReply{}, err
@@ -170,7 +170,7 @@ type changeKeyReply struct {
 
 func (a *API) changeKey(c *call, in changeKeyInput) (changeKeyReply, error) {
 	change := apikey.Change{Name: in.Name, Permissions: in.Permissions, AllowedIPs: in.AllowedIPs, PublicLinks: in.PublicLinks, RootOnly: in.RootOnly}
-	if in.ExpiresIn.set {
+	if in.ExpiresIn.isSet {
 		change.ExpiresIn = &in.ExpiresIn.value
 	}
 	c.auditKey(in.ID)

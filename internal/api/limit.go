@@ -16,34 +16,34 @@ import (
 	"larder/internal/kv"
 )
 
-// bucket is which rate limit a route falls under (specification: Limits).
-type bucket int
+// limit is which rate limit a route falls under (specification: Limits).
+type limitClass int
 
 const (
-	perUser   bucket = iota // the configurable limit: per user when signed in, else per IP
-	perIP                   // the strict limit of endpoints that take or mail a credential; always on
-	forBytes                // file bytes and uploads: 20 times the configurable limit, keys per key
-	unlimited               // the page of the web UI, which costs one small query, and its files, which cost none
+	defaultLimit  limitClass = iota // the configurable limit: per user when signed in, else per IP
+	authLimit                       // the strict limit of endpoints that take or mail a credential; always on
+	transferLimit                   // file bytes and uploads: 20 times the configurable limit, keys per key
+	unlimited                       // the page of the web UI, which costs one small query, and its files, which cost none
 )
 
 const (
-	bytesFactor  = 20
-	wrongAnswers = 10 // wrong passwords or key secrets a minute, IP and target
-	wrongKeys    = 60 // wrong or unknown keys a minute and IP
+	bytesFactor     = 20
+	maxWrongAnswers = 10 // wrong passwords or key secrets a minute, IP and target
+	maxWrongKeys    = 60 // wrong or unknown keys a minute and IP
 
 	// networkFactor is how many times the allowance of one address an IPv6 /48 has in all, since one
 	// customer may hold all 65,536 /64 of it. Free mode has the same proportion (sessionsNetwork).
 	networkFactor = 5
 )
 
-// limit takes one request from the route's bucket and tells the client how it stands. Fault: RateLimited.
-func (c *call) limit() error {
+// takeRequest takes one request from the route's bucket and tells the client how it stands. Fault: RateLimited.
+func (c *call) takeRequest() error {
 	var result kv.Result
 	var err error
-	switch c.route.bucket {
+	switch c.route.limit {
 	case unlimited:
 		return nil
-	case perIP:
+	case authLimit:
 		result, err = c.takeByAddress(c.ctx(), "auth", c.a.AuthRateLimit, 1)
 	default:
 		settings, unread := c.limitSettings()
@@ -54,7 +54,7 @@ func (c *call) limit() error {
 			return nil
 		}
 		limit, name := settings.RateLimitRequestsPerMinute, "all "+c.limitKey()
-		if c.route.bucket == forBytes {
+		if c.route.limit == transferLimit {
 			limit, name = limit*bytesFactor, "bytes "+c.limitKey()
 		}
 		result, err = c.a.Counters.Take(c.ctx(), name, limit, time.Minute, 1)
@@ -62,7 +62,7 @@ func (c *call) limit() error {
 	if err != nil {
 		return err
 	}
-	tell(c.w.Header(), result)
+	setLimitHeaders(c.w.Header(), result)
 	if !result.Allowed {
 		return &fault.Error{Kind: fault.RateLimited, Message: "Too many requests. Please wait a moment.", RetryAfter: result.RetryAfter}
 	}
@@ -80,8 +80,8 @@ func (c *call) limitKey() string {
 	return "ip:" + addressKey(c.ip)
 }
 
-// source returns who causes the hash of a password, for the turns at hashing.
-func (c *call) source() account.Source {
+// hashSource returns who causes the hash of a password, for the turns at hashing.
+func (c *call) hashSource() account.Source {
 	if c.user.ID != "" {
 		return account.ByAccount(c.user.ID)
 	}
@@ -133,13 +133,13 @@ func networkKey(ip netip.Addr) string {
 	return prefix.String()
 }
 
-func tell(h http.Header, result kv.Result) {
+func setLimitHeaders(h http.Header, result kv.Result) {
 	h.Set("RateLimit-Limit", strconv.Itoa(result.Limit))
 	h.Set("RateLimit-Remaining", strconv.Itoa(result.Remaining))
 	h.Set("RateLimit-Reset", strconv.Itoa(int(math.Ceil(result.Reset.Seconds()))))
 }
 
-// guessKey runs check, which authenticates the key of that id, and limits wrong keys: ten wrong
+// limitKeyAttempts runs check, which authenticates the key of that id, and limits wrong keys: ten wrong
 // secrets a minute for an address and id, sixty wrong or unknown keys a minute for an address. Beyond
 // the first limit the id is refused unchecked. Beyond the second a key is refused unchecked unless it
 // is remembered, so that check doesn't need the database (see apikey.Service.Remembers).
@@ -148,13 +148,13 @@ func tell(h http.Header, result kv.Result) {
 // client invents make no buckets. Several at once may be checked before the first one counts. That
 // is harmless, since a secret has 256 bits and no slow hash, and right keys are never refused for
 // other right ones that are checked at the same moment. Faults: RateLimited, and those of check.
-func (c *call) guessKey(id string, remembered bool, check func() error) error {
+func (c *call) limitKeyAttempts(id string, remembered bool, check func() error) error {
 	target := "wrong key:" + id + ":" + addressKey(c.ip)
-	if err := refuseGuess(c.a.Counters.Take(c.ctx(), target, wrongAnswers, time.Minute, 0)); err != nil {
+	if err := attemptFault(c.a.Counters.Take(c.ctx(), target, maxWrongAnswers, time.Minute, 0)); err != nil {
 		return err
 	}
 	if !remembered {
-		if err := refuseGuess(c.takeByAddress(c.ctx(), "keys", wrongKeys, 0)); err != nil {
+		if err := attemptFault(c.takeByAddress(c.ctx(), "keys", maxWrongKeys, 0)); err != nil {
 			return err
 		}
 	}
@@ -164,50 +164,50 @@ func (c *call) guessKey(id string, remembered bool, check func() error) error {
 	}
 	if fault.Is(err, fault.InvalidToken) {
 		uncancelled := context.WithoutCancel(c.ctx()) // a client that hangs up is counted, too
-		if refused := refuseGuess(c.takeByAddress(uncancelled, "keys", wrongKeys, 1)); refused != nil {
+		if refused := attemptFault(c.takeByAddress(uncancelled, "keys", maxWrongKeys, 1)); refused != nil {
 			return refused
 		}
-		if _, counted := c.a.Counters.Take(uncancelled, target, wrongAnswers, time.Minute, 1); counted != nil {
+		if _, counted := c.a.Counters.Take(uncancelled, target, maxWrongAnswers, time.Minute, 1); counted != nil {
 			return counted
 		}
 	}
 	return err
 }
 
-// guessPassword limits wrong passwords: ten a minute for an IP and each of addresses, and for each of
+// limitPasswordAttempts limits wrong passwords: ten a minute for an IP and each of addresses, and for each of
 // everywhere whatever the IP (see guess). It takes a place of every one of them before it calls
 // check, and gives the places back unless the password is wrong. So of any number at once, on any
 // number of replicas, no more are checked than there are places.
-func (c *call) guessPassword(byAddress, everywhere []string, check func() error) error {
+func (c *call) limitPasswordAttempts(byAddress, everywhere []string, check func() error) error {
 	for i, target := range byAddress {
-		if err := c.takeGuess(target, 1); err != nil {
-			return errors.Join(err, c.giveBack(byAddress[:i]))
+		if err := c.countAddressAttempt(target, 1); err != nil {
+			return errors.Join(err, c.refundAddressAttempts(byAddress[:i]))
 		}
 	}
-	err := c.guess(everywhere, fault.InvalidPassword, check)
+	err := c.limitAttempts(everywhere, fault.InvalidPassword, check)
 	if fault.Is(err, fault.InvalidPassword) {
 		return err
 	}
-	return errors.Join(err, c.giveBack(byAddress))
+	return errors.Join(err, c.refundAddressAttempts(byAddress))
 }
 
-// giveBack takes back what was counted for answers that were not wrong, also where the client has gone meanwhile.
-func (c *call) giveBack(targets []string) error {
+// refundAddressAttempts takes back what was counted for answers that were not wrong, also where the client has gone meanwhile.
+func (c *call) refundAddressAttempts(targets []string) error {
 	for _, target := range targets {
-		if _, err := c.takeByAddress(context.WithoutCancel(c.ctx()), "wrong "+target, wrongAnswers, -1); err != nil {
+		if _, err := c.takeByAddress(context.WithoutCancel(c.ctx()), "wrong "+target, maxWrongAnswers, -1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takeGuess takes places for wrong answers. Fault: RateLimited.
-func (c *call) takeGuess(target string, cost int) error {
-	return refuseGuess(c.takeByAddress(c.ctx(), "wrong "+target, wrongAnswers, cost))
+// countAddressAttempt takes places for wrong answers. Fault: RateLimited.
+func (c *call) countAddressAttempt(target string, cost int) error {
+	return attemptFault(c.takeByAddress(c.ctx(), "wrong "+target, maxWrongAnswers, cost))
 }
 
-// refuseGuess returns the fault for a count of wrong answers that has reached its limit: RateLimited.
-func refuseGuess(seen kv.Result, err error) error {
+// attemptFault returns the fault for a count of wrong answers that has reached its limit: RateLimited.
+func attemptFault(seen kv.Result, err error) error {
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (a *API) clientIP(r *http.Request) netip.Addr {
 		return netip.Addr{}
 	}
 	ip := peer.Addr().Unmap().WithZone("")
-	if !a.trusted(ip) {
+	if !a.isTrustedProxy(ip) {
 		return ip
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -240,14 +240,14 @@ func (a *API) clientIP(r *http.Request) netip.Addr {
 			addr = withPort.Addr()
 		}
 		ip = addr.Unmap().WithZone("")
-		if !a.trusted(ip) {
+		if !a.isTrustedProxy(ip) {
 			return ip
 		}
 	}
 	return ip
 }
 
-func (a *API) trusted(ip netip.Addr) bool {
+func (a *API) isTrustedProxy(ip netip.Addr) bool {
 	for _, prefix := range a.TrustedProxies {
 		if prefix.Contains(ip) {
 			return true
@@ -262,5 +262,5 @@ func (a *API) overTLS(r *http.Request) bool {
 		return true
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && a.trusted(peer.Addr().Unmap().WithZone("")) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+	return err == nil && a.isTrustedProxy(peer.Addr().Unmap().WithZone("")) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }

@@ -29,7 +29,7 @@ func inProcess(l *apptest.Larder, method, path, ip, body string, header ...strin
 	return w.Code
 }
 
-// signIn tries a wrong password, of a name that no other address tries: names are limited as well.
+// checkLogin tries a wrong password, of a name that no other address tries: names are limited as well.
 func signIn(l *apptest.Larder, ip string) int {
 	return inProcess(l, "POST", "/api/auth/login", ip, fmt.Sprintf(`{"username": %q, "password": "not the password"}`, ip))
 }

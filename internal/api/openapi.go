@@ -18,7 +18,7 @@ import (
 // Document is the OpenAPI 3.1 document of the interface, as /api/openapi.json serves it.
 func Document() ([]byte, error) {
 	a := &API{}
-	a.routes = a.table()
+	a.routes = a.routeTable()
 	return a.document()
 }
 
@@ -54,34 +54,34 @@ func describe(reflector *openapi31.Reflector, rt *route) error {
 	}
 	op.SetSummary(rt.summary)
 	op.SetTags(strings.SplitN(strings.TrimPrefix(rt.pattern, "/api/"), "/", 2)[0])
-	switch rt.who {
-	case bySession, byAdmin:
+	switch rt.auth {
+	case sessionAuth, adminAuth:
 		op.AddSecurity("session")
-	case bySessionOrKey:
+	case sessionOrKeyAuth:
 		op.AddSecurity("session")
 		op.AddSecurity("key")
-	case byFree:
+	case freeModeAuth:
 		op.AddSecurity("freeSession")
-	case byUploadKey:
+	case uploadKeyAuth:
 		op.AddSecurity("key")
 	}
-	if rt.in != nil && rt.in.NumField() > 0 {
-		op.AddReqStructure(reflect.New(rt.in).Interface())
+	if rt.input != nil && rt.input.NumField() > 0 {
+		op.AddReqStructure(reflect.New(rt.input).Interface())
 	}
-	if rt.in == nil {
+	if rt.input == nil {
 		addPathParameters(op, rt.pattern)
 	}
 	success := func(cu *openapi.ContentUnit) { cu.HTTPStatus = rt.status }
 	switch {
-	case rt.out != nil:
-		op.AddRespStructure(envelopeOf(rt.out), success)
-	case rt.tells != nil:
-		op.AddRespStructure(reflect.New(rt.tells).Interface(), success)
+	case rt.output != nil:
+		op.AddRespStructure(envelopeOf(rt.output), success)
+	case rt.reply != nil:
+		op.AddRespStructure(reflect.New(rt.reply).Interface(), success)
 	default:
-		op.AddRespStructure(new(string), success, func(cu *openapi.ContentUnit) { cu.ContentType = rt.stream })
+		op.AddRespStructure(new(string), success, func(cu *openapi.ContentUnit) { cu.ContentType = rt.mediaType })
 	}
-	if rt.leads != "" {
-		op.AddRespStructure(nil, func(cu *openapi.ContentUnit) { cu.HTTPStatus = http.StatusFound; cu.Description = rt.leads })
+	if rt.redirect != "" {
+		op.AddRespStructure(nil, func(cu *openapi.ContentUnit) { cu.HTTPStatus = http.StatusFound; cu.Description = rt.redirect })
 	}
 	for status, codes := range rt.failures() {
 		op.AddRespStructure(new(failure), func(cu *openapi.ContentUnit) { cu.HTTPStatus = status; cu.Description = strings.Join(codes, ", ") })
@@ -121,26 +121,26 @@ func envelopeOf(data reflect.Type) any {
 func (rt *route) failures() map[int][]string {
 	kinds := append([]fault.Kind{}, rt.faults...)
 	kinds = append(kinds, fault.RateLimited, fault.Internal)
-	switch rt.who {
-	case bySession, bySessionOrKey, byAdmin:
+	switch rt.auth {
+	case sessionAuth, sessionOrKeyAuth, adminAuth:
 		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken, fault.SessionRevoked, fault.RoleChanged, fault.UserDisabled, fault.Forbidden)
 		if rt.method != http.MethodGet {
 			kinds = append(kinds, fault.InvalidCSRF)
 		}
-	case byFree:
+	case freeModeAuth:
 		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken, fault.Forbidden)
 		if rt.method != http.MethodGet {
 			kinds = append(kinds, fault.InvalidCSRF)
 		}
-	case byUploadKey:
+	case uploadKeyAuth:
 		kinds = append(kinds, fault.Unauthorized, fault.Invalid)
-	case byAnyone:
+	case optionalAuth:
 		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken)
 	}
-	if rt.in != nil && rt.in.NumField() > 0 {
+	if rt.input != nil && rt.input.NumField() > 0 {
 		kinds = append(kinds, fault.Invalid)
 	}
-	if rt.body {
+	if rt.jsonBody {
 		kinds = append(kinds, fault.TooLarge)
 	}
 	byStatus := map[int][]string{}

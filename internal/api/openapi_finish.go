@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// finish says in the document what the structs can't: which operations go beyond the specification, that bodies are required, what streams
+// flushLocked says in the document what the structs can't: which operations go beyond the specification, that bodies are required, what streams
 // take, and where null does not stand although Go's pointers and slices could hold it.
 func finish(text []byte, routes []route) ([]byte, error) {
 	var document map[string]any
@@ -22,8 +22,8 @@ func finish(text []byte, routes []route) ([]byte, error) {
 		if rt.addition {
 			operation["x-addition"] = true
 		}
-		if rt.takes != nil {
-			operation["requestBody"] = map[string]any{"content": rt.takes}
+		if rt.bodies != nil {
+			operation["requestBody"] = map[string]any{"content": rt.bodies}
 		}
 		if body := child(operation, "requestBody"); body != nil {
 			body["required"] = true

@@ -13,8 +13,8 @@ import (
 
 // The routes that are dispatched by hand, since the mux must not see their paths.
 var (
-	homeRoute   = route{who: byNobody, bucket: unlimited, handle: (*call).home}
-	publicRoute = route{who: byAnyone, bucket: forBytes, find: (*call).findPublic, handle: (*call).publicPath}
+	homeRoute   = route{auth: noAuth, limit: unlimited, handler: (*call).home}
+	publicRoute = route{auth: optionalAuth, limit: transferLimit, find: (*call).findPublic, handler: (*call).publicPath}
 )
 
 // pageStyle is how the pages look that come without the web UI.
@@ -27,7 +27,7 @@ a { color: #7a4a12 }
 @media (prefers-color-scheme: dark) { body { color: #eae6df; background: #1b1a18 } code { background: #2c2a26 } a { color: #e0b070 } }
 </style>`
 
-// page is the plain page of a binary that was built without the web UI: what this is, and, for a navigation that failed, why.
+// htmlErrors is the plain page of a binary that was built without the web UI: what this is, and, for a navigation that failed, why.
 var page = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -46,7 +46,7 @@ const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancesto
 // home answers `/`.
 func (c *call) home() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
-		return c.onlyReads()
+		return c.refuseMethod()
 	}
 	if c.a.ui.index != "" {
 		return c.shell()
@@ -55,13 +55,13 @@ func (c *call) home() error {
 	return nil
 }
 
-// failPage answers a browser that navigated to what it cannot have.
-func (c *call) failPage(told failing) {
-	if c.a.ui.index != "" && told.status < 500 {
-		c.writeShell(told.status, told.code)
+// writeErrorPage answers a browser that navigated to what it cannot have.
+func (c *call) writeErrorPage(answer clientError) {
+	if c.a.ui.index != "" && answer.status < 500 {
+		c.writeShell(answer.status, answer.code)
 		return
 	}
-	c.writePage(told.status, told.message)
+	c.writePage(answer.status, answer.message)
 }
 
 // writePage writes the plain page; text says what went wrong, empty for the page at `/`.
@@ -116,7 +116,7 @@ func (c *call) sendHTML(status int, cache, policy, text string) {
 // publicPath serves a file from its virtual path (specification: Public path serving). Each segment is decoded once, here.
 func (c *call) publicPath() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
-		return c.onlyReads()
+		return c.refuseMethod()
 	}
 	found, err := c.lookUp()
 	if err != nil {
@@ -126,15 +126,15 @@ func (c *call) publicPath() error {
 		return fault.New(fault.NotFound, "There is no such file.")
 	}
 	c.auditFound(found)
-	content, err := found.For(c.actor)
+	content, err := found.ContentFor(c.actor)
 	if err != nil {
 		return err
 	}
-	return c.serveContent(content, manner{public: content.Public})
+	return c.serveContent(content, serveOptions{public: content.Public})
 }
 
 // findPublic finds what publicPath serves, nil for a path that leads nowhere.
-func (c *call) findPublic() (*files.Found, error) {
+func (c *call) findPublic() (*files.FoundEntry, error) {
 	path, err := pathOf(c.r)
 	if err != nil || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return nil, nil
@@ -142,7 +142,7 @@ func (c *call) findPublic() (*files.Found, error) {
 	return c.a.Tree.FindPath(c.ctx(), path)
 }
 
-func (c *call) onlyReads() error {
+func (c *call) refuseMethod() error {
 	c.w.Header().Set("Allow", "GET, HEAD")
 	return fault.Newf(fault.MethodNotAllowed, "The method %s is not allowed here.", c.r.Method)
 }

@@ -27,40 +27,40 @@ type unlockedReply struct {
 
 // verifyPassword takes the password of what has that id. What is there and whether it may be seen is told first, as anywhere else.
 func (a *API) verifyPassword(c *call, in verifyPasswordInput) (unlockedReply, error) {
-	if err := c.noKey(); err != nil {
+	if err := c.refuseKey(); err != nil {
 		return unlockedReply{}, err
 	}
-	door, err := a.Tree.DoorOf(c.ctx(), c.actor, in.ID)
+	gate, err := a.Tree.PasswordGateOf(c.ctx(), c.actor, in.ID)
 	switch {
 	case err != nil:
 		return unlockedReply{}, err
-	case door.Outcome == access.Denied:
+	case gate.Outcome == access.Denied:
 		return unlockedReply{}, fault.New(fault.Forbidden, "You do not have the permission to do this here.")
-	case or(in.Password, "") == "":
+	case valueOr(in.Password, "") == "":
 		return unlockedReply{}, fault.New(fault.Invalid, "password is required.")
-	case len(door.Locks) == 0:
+	case len(gate.Passwords) == 0:
 		return unlockedReply{}, fault.New(fault.Invalid, "There is no password to be given here.")
 	}
 	var given []string
-	byAddress, everywhere := c.targets("entry:"+in.ID, door.Locks)
-	err = c.guessPassword(byAddress, everywhere, func() (err error) {
-		given, err = c.try(door.Locks, secret.Text(*in.Password))
+	byAddress, everywhere := c.attemptTargets("entry:"+in.ID, gate.Passwords)
+	err = c.limitPasswordAttempts(byAddress, everywhere, func() (err error) {
+		given, err = c.matchPasswords(gate.Passwords, secret.Text(*in.Password))
 		return err
 	})
 	if err == nil {
-		err = c.countOthers(door.Locks, given)
+		err = c.countMissedPasswords(gate.Passwords, given)
 	}
-	c.auditGuess(err, audit.Download, door.Path)
+	c.auditWrongPassword(err, audit.Download, gate.Path)
 	if err != nil {
 		return unlockedReply{}, err
 	}
-	if door, err = a.Tree.DoorOf(c.ctx(), c.having(given), in.ID); err != nil {
+	if gate, err = a.Tree.PasswordGateOf(c.ctx(), c.actorWith(given), in.ID); err != nil {
 		return unlockedReply{}, err
 	}
-	if door.Outcome == access.Denied {
+	if gate.Outcome == access.Denied {
 		return unlockedReply{}, fault.New(fault.Forbidden, "You do not have the permission to do this here.")
 	}
-	return c.open(door, given, in.Purpose)
+	return c.answerUnlocked(gate, given, in.Purpose)
 }
 
 type unlockInput struct {
@@ -72,50 +72,50 @@ type unlockInput struct {
 // unlock takes the password of what lies at a path, from whoever calls. Whatever is in the way is a wrong password, in the same words and after
 // the same work, so that nothing is told about the path.
 func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
-	if err := c.noKey(); err != nil {
+	if err := c.refuseKey(); err != nil {
 		return unlockedReply{}, err
 	}
 	path, err := vpath.Parse(*in.Path)
 	if err != nil {
 		return unlockedReply{}, err
 	}
-	if err := c.mayUnlock(); err != nil {
+	if err := c.limitUnlocks(); err != nil {
 		return unlockedReply{}, err
 	}
-	door, err := a.Tree.DoorAt(c.ctx(), c.actor, path)
+	gate, err := a.Tree.PasswordGateAt(c.ctx(), c.actor, path)
 	if err != nil {
 		return unlockedReply{}, err
 	}
-	if door.Outcome == access.Denied {
-		door.Locks = nil // that somebody guesses there tells nobody anything
+	if gate.Outcome == access.Denied {
+		gate.Passwords = nil // that somebody guesses there tells nobody anything
 	}
 	var given []string
-	byAddress, everywhere := c.targets("path:"+path.String(), door.Locks)
-	err = c.guessPassword(byAddress, everywhere, func() (err error) {
-		if given, err = c.try(door.Locks, secret.Text(*in.Password)); err != nil {
+	byAddress, everywhere := c.attemptTargets("path:"+path.String(), gate.Passwords)
+	err = c.limitPasswordAttempts(byAddress, everywhere, func() (err error) {
+		if given, err = c.matchPasswords(gate.Passwords, secret.Text(*in.Password)); err != nil {
 			return err
 		}
-		if err := c.countOthers(door.Locks, given); err != nil {
+		if err := c.countMissedPasswords(gate.Passwords, given); err != nil {
 			return err
 		}
-		door, err = a.Tree.DoorAt(c.ctx(), c.having(given), path)
-		if err == nil && (door.Outcome == access.Denied || door.Outcome == access.Allowed && !door.Exists) {
+		gate, err = a.Tree.PasswordGateAt(c.ctx(), c.actorWith(given), path)
+		if err == nil && (gate.Outcome == access.Denied || gate.Outcome == access.Allowed && !gate.Exists) {
 			return wrongPassword()
 		}
 		return err
 	})
-	c.auditGuess(err, audit.Download, path)
+	c.auditWrongPassword(err, audit.Download, path)
 	if err != nil {
 		return unlockedReply{}, err
 	}
-	return c.open(door, given, in.Purpose)
+	return c.answerUnlocked(gate, given, in.Purpose)
 }
 
 // unlocksPerMinute is how often an address may try passwords on paths, whatever they are: each costs a hash, which those who sign in wait for.
 const unlocksPerMinute = 60
 
-// mayUnlock holds an address to unlocksPerMinute, also where nothing else is limited. Fault: RateLimited.
-func (c *call) mayUnlock() error {
+// limitUnlocks holds an address to unlocksPerMinute, also where nothing else is limited. Fault: RateLimited.
+func (c *call) limitUnlocks() error {
 	result, err := c.takeByAddress(c.ctx(), "unlock", unlocksPerMinute, 1)
 	if err == nil && !result.Allowed {
 		err = &fault.Error{Kind: fault.RateLimited, Message: "Too many passwords were tried. Please wait a moment.", RetryAfter: result.RetryAfter}
@@ -127,24 +127,24 @@ func wrongPassword() error {
 	return fault.New(fault.InvalidPassword, "The password is wrong, or none is asked for here.")
 }
 
-// noKey refuses API keys, which cannot give passwords.
-func (c *call) noKey() error {
+// refuseKey refuses API keys, which cannot give passwords.
+func (c *call) refuseKey() error {
 	if c.key != nil {
 		return fault.New(fault.Forbidden, "API keys cannot give passwords.")
 	}
 	return nil
 }
 
-// targets are what wrong answers count for: by address the name that was called, and each password
+// attemptTargets are what wrong answers count for: by address the name that was called, and each password
 // itself, since many names can lead to one; over all addresses each password. A new password has a
 // new id, and so a new count. Who may set a password is no stranger to it, and has a count over all
 // addresses that strangers can't use up.
-func (c *call) targets(named string, locks []files.Lock) (byAddress, everywhere []string) {
+func (c *call) attemptTargets(named string, locks []files.RequiredPassword) (byAddress, everywhere []string) {
 	byAddress = []string{named}
 	for _, lock := range locks {
 		target := "password:" + lock.ID
 		byAddress = append(byAddress, target)
-		if lock.Own {
+		if lock.Settable {
 			target += ":" + c.user.ID
 		}
 		everywhere = append(everywhere, target)
@@ -152,26 +152,26 @@ func (c *call) targets(named string, locks []files.Lock) (byAddress, everywhere 
 	return byAddress, everywhere
 }
 
-// countOthers counts a wrong answer for each password that was asked for and not given, when the
+// countMissedPasswords counts a wrong answer for each password that was asked for and not given, when the
 // caller could have set all that were given: else a right answer to a password of their own would
 // make guesses at the others free.
-func (c *call) countOthers(locks []files.Lock, given []string) error {
-	var others []files.Lock
+func (c *call) countMissedPasswords(locks []files.RequiredPassword, given []string) error {
+	var others []files.RequiredPassword
 	for _, lock := range locks {
-		switch is := slices.Contains(given, lock.ID); {
-		case is && !lock.Own:
+		switch matched := slices.Contains(given, lock.ID); {
+		case matched && !lock.Settable:
 			return nil
-		case !is && !lock.Own:
+		case !matched && !lock.Settable:
 			others = append(others, lock)
 		}
 	}
 	ctx := context.WithoutCancel(c.ctx()) // a client that hangs up is counted, too
-	_, everywhere := c.targets("", others)
+	_, everywhere := c.attemptTargets("", others)
 	for _, target := range everywhere {
-		if _, err := c.countGuess(ctx, target, 1); err != nil {
+		if _, err := c.countAttempt(ctx, target, 1); err != nil {
 			return err
 		}
-		if _, err := c.takeByAddress(ctx, "wrong "+target, wrongAnswers, 1); err != nil {
+		if _, err := c.takeByAddress(ctx, "wrong "+target, maxWrongAnswers, 1); err != nil {
 			return err
 		}
 	}
@@ -180,9 +180,9 @@ func (c *call) countOthers(locks []files.Lock, given []string) error {
 
 // runCell holds a password against all that are asked for, and returns the ids of those that it is. Without any it takes as long as for one. Fault:
 // InvalidPassword when it is none of them.
-func (c *call) try(locks []files.Lock, password secret.Text) (given []string, err error) {
+func (c *call) matchPasswords(locks []files.RequiredPassword, password secret.Text) (given []string, err error) {
 	for _, lock := range locks {
-		right, err := c.a.Accounts.VerifyPassword(c.ctx(), c.source(), lock.Hash, password)
+		right, err := c.a.Accounts.VerifyPassword(c.ctx(), c.hashSource(), lock.Hash, password)
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +191,7 @@ func (c *call) try(locks []files.Lock, password secret.Text) (given []string, er
 		}
 	}
 	if len(locks) == 0 {
-		if _, err := c.a.Accounts.HashPassword(c.ctx(), c.source(), password); err != nil && !fault.Is(err, fault.Invalid) {
+		if _, err := c.a.Accounts.HashPassword(c.ctx(), c.hashSource(), password); err != nil && !fault.Is(err, fault.Invalid) {
 			return nil, err
 		}
 	}
@@ -201,30 +201,30 @@ func (c *call) try(locks []files.Lock, password secret.Text) (given []string, er
 	return given, nil
 }
 
-// having is the caller with some more passwords given.
-func (c *call) having(given []string) access.Actor {
+// actorWith is the caller with some more passwords given.
+func (c *call) actorWith(given []string) access.Actor {
 	a := c.actor
 	a.Unlocked = append(a.Unlocked[:len(a.Unlocked):len(a.Unlocked)], given...)
 	return a
 }
 
-// open answers somebody who has just given passwords. Where they don't do yet, they are remembered until the next one comes. Fault:
+// answerUnlocked answers somebody who has just given passwords. Where they don't do yet, they are remembered until the next one comes. Fault:
 // PasswordRequired.
-func (c *call) open(door files.Door, given []string, purpose *string) (unlockedReply, error) {
+func (c *call) answerUnlocked(gate files.PasswordGate, given []string, purpose *string) (unlockedReply, error) {
 	seconds := int64(proofLifetime.Seconds())
 	switch {
-	case door.Outcome != access.Allowed:
-		c.remember(given)
+	case gate.Outcome != access.Allowed:
+		c.addProofs(given)
 		return unlockedReply{}, fault.New(fault.PasswordRequired, "This password is right, but another one is asked for as well.")
-	case door.Folder:
-		c.remember(given)
+	case gate.Folder:
+		c.addProofs(given)
 		listing := "/api/files?path="
 		if c.session == nil {
 			listing = "/api/public/files?path="
 		}
-		return unlockedReply{c.url(listing + url.QueryEscape(door.Path.String())), seconds}, nil
+		return unlockedReply{c.url(listing + url.QueryEscape(gate.Path.String())), seconds}, nil
 	}
-	token, _, err := c.a.Downloads.Issue(c.ctx(), c.having(given), c.session, door.ID, download.Purpose(or(purpose, string(download.Save))))
+	token, _, err := c.a.Downloads.Issue(c.ctx(), c.actorWith(given), c.session, gate.ID, download.Purpose(valueOr(purpose, string(download.Save))))
 	if err != nil {
 		return unlockedReply{}, err
 	}

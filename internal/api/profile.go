@@ -53,8 +53,8 @@ type changeMySettingsInput struct {
 
 func (a *API) changeMySettings(c *call, in changeMySettingsInput) (messageReply, error) {
 	err := a.Accounts.ChangeProfile(c.ctx(), c.user.ID, account.Profile{
-		DisplayName: account.Text{Given: in.DisplayName.set, Value: in.DisplayName.value},
-		AvatarURL:   account.Text{Given: in.AvatarURL.set, Value: in.AvatarURL.value},
+		DisplayName: account.Text{Given: in.DisplayName.isSet, Value: in.DisplayName.value},
+		AvatarURL:   account.Text{Given: in.AvatarURL.isSet, Value: in.AvatarURL.value},
 		Locale:      in.Locale, Theme: in.Theme, AccentColor: in.AccentColor, DefaultPath: in.DefaultPath, EnableBlur: in.EnableBlur,
 	})
 	return messageReply{"The settings are saved."}, err
@@ -68,7 +68,7 @@ type changeMyPasswordInput struct {
 // changeMyPassword ends all sessions, this one too: its cookie goes. Wrong present passwords have a
 // count apart from sign-ins, so that strangers do not hold up an owner who is signed in.
 func (a *API) changeMyPassword(c *call, in changeMyPasswordInput) (messageReply, error) {
-	err := c.guessPassword([]string{"account:" + c.user.ID}, []string{"present:" + c.user.ID}, func() error {
+	err := c.limitPasswordAttempts([]string{"account:" + c.user.ID}, []string{"present:" + c.user.ID}, func() error {
 		return a.Accounts.ChangePassword(c.ctx(), c.user, secret.Text(*in.OldPassword), secret.Text(*in.NewPassword))
 	})
 	if err != nil {

@@ -26,8 +26,8 @@ type proof struct {
 	expires int64  // ms
 }
 
-// unlocked returns the ids of the passwords that the caller has given by the cookie. One that is forged, damaged or expired counts as none.
-func (c *call) unlocked() []string {
+// givenPasswords returns the ids of the passwords that the caller has given by the cookie. One that is forged, damaged or expired counts as none.
+func (c *call) givenPasswords() []string {
 	cookie, err := c.r.Cookie(ProofCookie)
 	if err != nil || cookie.Value == "" {
 		return nil
@@ -37,19 +37,19 @@ func (c *call) unlocked() []string {
 		return nil
 	}
 	var ids []string
-	for _, p := range c.proofsIn(string(payload)) {
+	for _, p := range c.parseProofs(string(payload)) {
 		c.proofs, ids = append(c.proofs, p), append(ids, p.id)
 	}
 	return ids
 }
 
 // addToken adds passwords that were given to the cookie.
-func (c *call) remember(ids []string) {
-	c.setProofs(c.a.Secrets.Sign(proofPurpose, []byte(c.withProofs(c.proofs, ids))), int(proofLifetime.Seconds()))
+func (c *call) addProofs(ids []string) {
+	c.setProofs(c.a.Secrets.Sign(proofPurpose, []byte(c.formatProofs(c.proofs, ids))), int(proofLifetime.Seconds()))
 }
 
-// proofsIn reads what withProofs wrote, as far as it holds now.
-func (c *call) proofsIn(list string) (proofs []proof) {
+// parseProofs reads what formatProofs wrote, as far as it holds now.
+func (c *call) parseProofs(list string) (proofs []proof) {
 	now := c.a.Now()
 	latest := now.Add(proofLifetime + clockSlack).UnixMilli()
 	for item := range strings.SplitSeq(list, ",") {
@@ -63,8 +63,8 @@ func (c *call) proofsIn(list string) (proofs []proof) {
 	return proofs
 }
 
-// withProofs writes down which passwords were given, those of ids just now.
-func (c *call) withProofs(had []proof, ids []string) string {
+// formatProofs writes down which passwords were given, those of ids just now.
+func (c *call) formatProofs(had []proof, ids []string) string {
 	expires := c.a.Now().Add(proofLifetime).UnixMilli()
 	all := slices.DeleteFunc(slices.Clone(had), func(p proof) bool { return slices.Contains(ids, p.id) })
 	for _, id := range ids {
@@ -79,8 +79,8 @@ func (c *call) withProofs(had []proof, ids []string) string {
 	return strings.Join(items, ",")
 }
 
-// forgetProofs clears the cookie where there is one.
-func (c *call) forgetProofs() {
+// clearProofs clears the cookie where there is one.
+func (c *call) clearProofs() {
 	if _, err := c.r.Cookie(ProofCookie); err == nil {
 		c.setProofs("", -1)
 	}

@@ -14,15 +14,15 @@ import (
 // A search reads every name below its path and costs some hundred milliseconds of processor time among 100,000 files, so
 // visitors, who need no account for it, share a few places. Each replica has its own places.
 const (
-	searchesPerMinute = 20 // of an address
-	searchesAtOnce    = 1  // of an address
-	searchesInAll     = 4
-	searchPatience    = 10 * time.Second // how long a search waits for a place
+	searchesPerMinute     = 20 // of an address
+	maxSearchesPerAddress = 1  // of an address
+	maxSearches           = 4
+	searchWait            = 10 * time.Second // how long a search waits for a place
 )
 
 // listPublicFiles lists what a visitor without an account sees, whoever asks. Whose the files are is not told.
 func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error) {
-	path, err := vpath.Parse(or(in.Path, "/"))
+	path, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
 		return listFilesReply{}, err
 	}
@@ -60,15 +60,15 @@ func (c *call) startSearch() (release func(), err error) {
 		message := fmt.Sprintf("Without an account you can search %d times a minute. Please wait a moment.", searchesPerMinute)
 		return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: seen.RetryAfter}
 	}
-	return acquireSearch(c.ctx(), c.a.searches, address)
+	return acquireSearch(c.ctx(), c.a.searchLimit, address)
 }
 
 // acquireSearch takes a place among the searches for an address, until release is called. Fault: RateLimited. Error: that of ctx.
 func acquireSearch(ctx context.Context, searches *concurrency.Limit, address string) (release func(), err error) {
-	release, err = searches.Acquire(ctx, searchPatience, concurrency.Source{Name: address, Most: searchesAtOnce})
+	release, err = searches.Acquire(ctx, searchWait, concurrency.Source{Name: address, Most: maxSearchesPerAddress})
 	var full *concurrency.Full
 	if errors.As(err, &full) {
-		return nil, &fault.Error{Kind: fault.RateLimited, Message: "The search is busy. Please wait a moment.", RetryAfter: searchPatience}
+		return nil, &fault.Error{Kind: fault.RateLimited, Message: "The search is busy. Please wait a moment.", RetryAfter: searchWait}
 	}
 	return release, err
 }

@@ -23,6 +23,6 @@ type resetPasswordInput struct {
 }
 
 func (a *API) resetPassword(c *call, in resetPasswordInput) (messageReply, error) {
-	err := a.Lifecycle.RecoverPassword(c.ctx(), c.source(), *in.Token, secret.Text(*in.Password))
+	err := a.Lifecycle.RecoverPassword(c.ctx(), c.hashSource(), *in.Token, secret.Text(*in.Password))
 	return messageReply{"The new password is set. Sign in with it."}, err
 }

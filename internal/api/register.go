@@ -36,19 +36,19 @@ type registerReply struct {
 
 // register makes an account and signs nobody in. In the access log stands who registered, and that somebody tried to, but not what they typed.
 func (a *API) register(c *call, in registerInput) (registerReply, error) {
-	settings, err := c.presentSettings()
+	settings, err := c.currentSettings()
 	if err != nil {
 		return registerReply{}, err
 	}
-	c.notes = append(c.notes, note{action: audit.Register, path: "/api/auth/register"})
+	c.auditNotes = append(c.auditNotes, auditNote{action: audit.Register, path: "/api/auth/register"})
 	user, err := a.Lifecycle.Register(c.ctx(), lifecycle.Registration{
 		Account: account.NewUser{
 			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password), Locale: preferredLocale(c.r.Header.Get("Accept-Language")),
 		},
-		Source:   c.source(),
-		Invite:   strings.TrimSpace(or(in.InviteCode, "")),
+		Source:   c.hashSource(),
+		Invite:   strings.TrimSpace(valueOr(in.InviteCode, "")),
 		Settings: settings,
-		Human:    func(context.Context) error { return c.human(settings, in.CaptchaToken) },
+		BotCheck: func(context.Context) error { return c.checkCaptcha(settings, in.CaptchaToken) },
 	})
 	if err != nil {
 		return registerReply{}, err
@@ -61,20 +61,20 @@ func (a *API) register(c *call, in registerInput) (registerReply, error) {
 	return registerReply{registeredUser{user.ID, user.Username, user.Email, user.EmailVerified, string(user.Role)}, message}, nil
 }
 
-// presentSettings returns the settings of this very moment, where closing a door must be felt at once.
-func (c *call) presentSettings() (site.Settings, error) {
+// currentSettings returns the settings of this very moment, where closing a door must be felt at once.
+func (c *call) currentSettings() (site.Settings, error) {
 	if _, err := c.configVersion(); err != nil {
 		return site.Settings{}, err
 	}
 	return c.settings()
 }
 
-// human has the bot check judged while it is on. Faults: Invalid, Unavailable.
-func (c *call) human(settings site.Settings, token *string) error {
+// checkCaptcha has the bot check judged while it is on. Faults: Invalid, Unavailable.
+func (c *call) checkCaptcha(settings site.Settings, token *string) error {
 	if !settings.EnableCaptcha {
 		return nil
 	}
-	return c.a.Captcha.Check(c.ctx(), or(token, ""), c.ip)
+	return c.a.Captcha.Check(c.ctx(), valueOr(token, ""), c.ip)
 }
 
 // preferredLocale is the one of our locales that a browser asks for first (RFC 9110, section 12.5.4): en-US unless it is Chinese.
@@ -111,7 +111,7 @@ type resendReply struct {
 
 // resendVerification queues the same for every address, so that neither answer nor time tells whether an account has it.
 func (a *API) resendVerification(c *call, in resendInput) (resendReply, error) {
-	settings, err := c.presentSettings()
+	settings, err := c.currentSettings()
 	if err != nil {
 		return resendReply{}, err
 	}

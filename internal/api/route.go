@@ -13,35 +13,35 @@ import (
 
 // route is one line of the table.
 type route struct {
-	method   string
-	pattern  string // below /api/, with {name} for a parameter; "" for what is dispatched by hand
-	who      who
-	bucket   bucket
-	addition bool // not in the specification: x-addition in the OpenAPI document
-	probe    bool // for machines that watch: no request to be counted
-	free     bool // closed while free mode is
-	asks     bool // changes nothing although it is no GET
-	summary  string
-	status   int            // of success
-	faults   []fault.Kind   // those the specification lists, beyond what the credential, the limit and the body can give
-	in, out  reflect.Type   // nil for streams, but for the query of some
-	body     bool           // a JSON body is read
-	stream   string         // what is streamed out, for the document
-	leads    string         // where a 302 leads, for the document; "" for none
-	takes    map[string]any // streamed bodies by media type, for the document
-	tells    reflect.Type   // the JSON that a stream answers, for the document
-	handle   func(c *call) error
-	find     func(c *call) (*files.Found, error) // what the handler serves, nil when nothing is asked for; see lookUp
+	method        string
+	pattern       string // below /api/, with {name} for a parameter; "" for what is dispatched by hand
+	auth          authMode
+	limit         limitClass
+	addition      bool // not in the specification: x-addition in the OpenAPI document
+	probe         bool // for machines that watch: no request to be counted
+	freeMode      bool // closed while free mode is
+	readOnly      bool // changes nothing although it is no GET
+	summary       string
+	status        int            // of success
+	faults        []fault.Kind   // those the specification lists, beyond what the credential, the limit and the body can give
+	input, output reflect.Type   // nil for streams, but for the query of some
+	jsonBody      bool           // a JSON body is read
+	mediaType     string         // what is streamed out, for the document
+	redirect      string         // where a 302 leads, for the document; "" for none
+	bodies        map[string]any // streamed bodies by media type, for the document
+	reply         reflect.Type   // the JSON that a stream answers, for the document
+	handler       func(c *call) error
+	find          func(c *call) (*files.FoundEntry, error) // what the handler serves, nil when nothing is asked for; see lookUp
 }
 
-// op makes a handler out of a function from input to output: the input is bound from path, query and body by its field tags, the output becomes
+// jsonRoute makes a handler out of a function from input to output: the input is bound from path, query and body by its field tags, the output becomes
 // the data of the envelope.
-func op[In, Out any](status int, fn func(c *call, in In) (Out, error)) route {
+func jsonRoute[In, Out any](status int, fn func(c *call, in In) (Out, error)) route {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	binding := bindingOf(in)
 	return route{
-		status: status, in: in, out: out, body: binding.hasBody,
-		handle: func(c *call) error {
+		status: status, input: in, output: out, jsonBody: binding.hasBody,
+		handler: func(c *call) error {
 			var input In
 			if err := binding.bind(c, reflect.ValueOf(&input).Elem()); err != nil {
 				return err
@@ -56,9 +56,9 @@ func op[In, Out any](status int, fn func(c *call, in In) (Out, error)) route {
 	}
 }
 
-// stream makes a route of a function that answers by itself.
-func stream(media string, fn func(c *call) error) route {
-	return route{status: http.StatusOK, stream: media, handle: fn}
+// mediaType makes a route of a function that answers by itself.
+func streamRoute(media string, fn func(c *call) error) route {
+	return route{status: http.StatusOK, mediaType: media, handler: fn}
 }
 
 // run takes a request through a route.
@@ -70,11 +70,11 @@ func (a *API) run(c *call, rt *route) {
 }
 
 func (c *call) serve() error {
-	if c.route.who == byUploadKey {
+	if c.route.auth == uploadKeyAuth {
 		allowAllOrigins(c.w.Header())
 	}
 	denied := c.identify()
-	if err := c.limit(); err != nil {
+	if err := c.takeRequest(); err != nil {
 		return err
 	}
 	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
@@ -83,10 +83,10 @@ func (c *call) serve() error {
 	if denied != nil {
 		return denied
 	}
-	if err := c.defend(); err != nil {
+	if err := c.refuseCrossSite(); err != nil {
 		return err
 	}
-	return c.route.handle(c)
+	return c.route.handler(c)
 }
 
 // settings returns the site settings of this request: as they are now, on every replica.

@@ -15,9 +15,9 @@ type router struct{ patterns []pattern }
 
 // pattern is one path with its methods.
 type pattern struct {
-	segments []string // "{name}" for a parameter
-	methods  map[string]*route
-	refusal  route // answers the other methods
+	segments   []string // "{name}" for a parameter
+	methods    map[string]*route
+	notAllowed route // answers the other methods
 }
 
 // newRouter builds the router of a table; it fails when a route is there twice.
@@ -36,7 +36,7 @@ func newRouter(routes []route) (*router, error) {
 		rt.patterns[at].methods[routes[i].method] = &routes[i]
 	}
 	for i := range rt.patterns {
-		rt.patterns[i].refusal = refusal(rt.patterns[i].methods)
+		rt.patterns[i].notAllowed = notAllowedRoute(rt.patterns[i].methods)
 	}
 	slices.SortStableFunc(rt.patterns, func(a, b pattern) int { return slices.CompareFunc(a.segments, b.segments, literalFirst) })
 	return rt, nil
@@ -44,18 +44,18 @@ func newRouter(routes []route) (*router, error) {
 
 func literalFirst(a, b string) int {
 	switch {
-	case parameter(a) == parameter(b):
+	case isParameter(a) == isParameter(b):
 		return 0
-	case parameter(a):
+	case isParameter(a):
 		return 1
 	}
 	return -1
 }
 
-func parameter(segment string) bool { return segment[0] == '{' }
+func isParameter(segment string) bool { return segment[0] == '{' }
 
-// refusal is the route of the methods that a path does not have.
-func refusal(methods map[string]*route) route {
+// notAllowed is the route of the methods that a path does not have.
+func notAllowedRoute(methods map[string]*route) route {
 	var allowed []string
 	for method := range methods {
 		allowed = append(allowed, method)
@@ -64,13 +64,13 @@ func refusal(methods map[string]*route) route {
 		}
 	}
 	slices.Sort(allowed)
-	return route{who: byNobody, handle: func(c *call) error {
+	return route{auth: noAuth, handler: func(c *call) error {
 		c.w.Header().Set("Allow", strings.Join(allowed, ", "))
 		return fault.Newf(fault.MethodNotAllowed, "The method %s is not allowed here.", c.r.Method)
 	}}
 }
 
-var unknownRoute = route{who: byNobody, handle: func(*call) error { return fault.New(fault.NotFound, "There is no such endpoint.") }}
+var unknownRoute = route{auth: noAuth, handler: func(*call) error { return fault.New(fault.NotFound, "There is no such endpoint.") }}
 
 // find returns the route for an escaped path and puts the parameters, decoded once, into the request. A trailing slash makes no difference
 // where the specification writes one; empty and dotted segments lead nowhere.
@@ -93,14 +93,14 @@ func (rt *router) find(r *http.Request) *route {
 			found = p.methods[http.MethodGet]
 		}
 		if found == nil {
-			found = &p.refusal
+			found = &p.notAllowed
 		}
-		if slash && !p.slashed() {
+		if slash && !p.endsInSlash() {
 			return &unknownRoute
 		}
 		for at, segment := range p.segments {
-			if parameter(segment) {
-				r.SetPathValue(segment[1:len(segment)-1], storable(segments[at]))
+			if isParameter(segment) {
+				r.SetPathValue(segment[1:len(segment)-1], sanitizeID(segments[at]))
 			}
 		}
 		return found
@@ -108,22 +108,22 @@ func (rt *router) find(r *http.Request) *route {
 	return &unknownRoute
 }
 
-// storable replaces what no database takes as text, so that an id with a NUL or a broken character in it is one that names nothing.
-func storable(id string) string {
+// sanitizeID replaces what no database takes as text, so that an id with a NUL or a broken character in it is one that names nothing.
+func sanitizeID(id string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(id, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 func (p *pattern) match(segments []string) bool {
 	return slices.EqualFunc(p.segments, segments, func(want, have string) bool {
-		if parameter(want) {
+		if isParameter(want) {
 			return have != "" && have != "." && have != ".."
 		}
 		return want == have
 	})
 }
 
-// slashed reports whether the specification writes the path with a slash at its end.
-func (p *pattern) slashed() bool {
+// endsInSlash reports whether the specification writes the path with a slash at its end.
+func (p *pattern) endsInSlash() bool {
 	for _, r := range p.methods {
 		return strings.HasSuffix(r.pattern, "/")
 	}

@@ -13,67 +13,67 @@ import (
 	"larder/internal/files"
 )
 
-// manner is how a piece of content goes out.
-type manner struct {
-	public bool         // anybody may keep it; else private, no-store
-	asks   bool         // whoever got it may keep it, and asks each time whether it still stands and is still theirs
-	attach bool         // as an attachment whatever the type is
-	spend  func() error // called once, after the object is open and just before a body goes out: a download token is used up here
+// serveOptions is how a piece of content goes out.
+type serveOptions struct {
+	public     bool         // anybody may keep it; else private, no-store
+	revalidate bool         // whoever got it may keep it, and asks each time whether it still stands and is still theirs
+	attachment bool         // as an attachment whatever the type is
+	beforeBody func() error // called once, after the object is open and just before a body goes out: a download token is used up here
 }
 
 // maxRanges is how many ranges of a file are sent in one reply. Who asks for more gets the whole (RFC 9110, sections 14.2 and 17.15): each costs a
 // seek, a read and a header, however short it is.
 const maxRanges = 32
 
-// outgoing is content about to go out, whoever's it is.
-type outgoing struct {
+// servedContent is content about to go out, whoever's it is.
+type servedContent struct {
 	name, mimeType, etag string
 	size                 int64
 	modified             time.Time
-	source
+	contentSource
 }
 
-// source is where bytes come from. Its faults are those of files.Content.
-type source interface {
+// contentSource is where bytes come from. Its faults are those of files.Content.
+type contentSource interface {
 	// Check reports whether they are there.
 	Check(ctx context.Context) error
 	// Elsewhere is where the client is sent for them, "" for nowhere.
-	Elsewhere(ctx context.Context, terms files.Outside) (string, error)
+	RedirectAddress(ctx context.Context, terms files.RedirectTerms) (string, error)
 	// OpenRange opens them at first, for length bytes to be read.
 	OpenRange(ctx context.Context, first, length int64) (blob.Object, error)
 }
 
 // serveContent serves a file of the tree.
-func (c *call) serveContent(content files.Content, m manner) error {
-	return c.serveBytes(outgoing{content.Entry.Name, content.Entry.MimeType, content.ETag, content.Entry.Size, content.Modified, content}, m)
+func (c *call) serveContent(content files.Content, opts serveOptions) error {
+	return c.serveBytes(servedContent{content.Entry.Name, content.Entry.MimeType, content.ETag, content.Entry.Size, content.Modified, content}, opts)
 }
 
 // serveBytes is the one place that serves bytes (docs/decisions.md: Serving files): type, disposition, policy, caching, validators, ranges,
 // HEAD. A file of the local store reaches the socket by sendfile.
-func (c *call) serveBytes(content outgoing, m manner) error {
-	if runs(c.r) {
+func (c *call) serveBytes(content servedContent, opts serveOptions) error {
+	if requestsActiveContent(c.r) {
 		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
 	}
 	h := c.w.Header()
 	media, inline, policy := safeType(content.mimeType)
-	inline = inline && !m.attach
+	inline = inline && !opts.attachment
 	h.Set("Content-Type", media)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Content-Disposition", disposition(inline, content.name))
 	h.Set("ETag", content.etag)
-	if policy == boxedPolicy { // scripts and styles are among these; a copy that was fetched otherwise must not be run either
+	if policy == sandboxPolicy { // scripts and styles are among these; a copy that was fetched otherwise must not be run either
 		h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
 	}
 	switch {
-	case m.asks:
+	case opts.revalidate:
 		h.Set("Cache-Control", "private, no-cache")
-	case m.public:
+	case opts.public:
 		h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(c.a.LinkMaxAge.Seconds())))
 	default:
 		h.Set("Cache-Control", "private, no-store")
 	}
-	if m.public {
+	if opts.public {
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 		allowAllOrigins(h)
 	}
@@ -82,18 +82,18 @@ func (c *call) serveBytes(content outgoing, m manner) error {
 	} else if strings.Contains(asked, "-0") {
 		c.r.Header.Set("Range", withoutEmptySuffix(asked, content.size))
 	}
-	gate := &bodyGate{recorder: c.w, call: c, content: content, public: m.public, spend: m.spend, terms: c.terms(content.name, content.mimeType, m.attach)}
-	defer gate.close()
-	http.ServeContent(gate, c.r, "", content.modified, gate)
+	writer := &contentWriter{recorder: c.w, call: c, content: content, public: opts.public, beforeBody: opts.beforeBody, redirectTerms: c.redirectTerms(content.name, content.mimeType, opts.attachment)}
+	defer writer.close()
+	http.ServeContent(writer, c.r, "", content.modified, writer)
 	return nil
 }
 
-// terms are what an answer must be like that comes from a store itself. Whoever serves the bytes of a publicDomain leaves out policy and disposition, so that
+// redirectTerms are what an answer must be like that comes from a store itself. Whoever serves the bytes of a publicDomain leaves out policy and disposition, so that
 // only what is shown anyway may come from there.
-func (c *call) terms(name, mimeType string, attach bool) files.Outside {
+func (c *call) redirectTerms(name, mimeType string, attach bool) files.RedirectTerms {
 	media, inline, _ := safeType(mimeType)
 	inline = inline && !attach
-	return files.Outside{Type: media, Disposition: disposition(inline, name), Bare: inline, Secure: c.a.secure}
+	return files.RedirectTerms{Type: media, Disposition: disposition(inline, name), AnyHeaders: inline, HTTPSOnly: c.a.secure}
 }
 
 // withoutEmptySuffix replaces ranges of the last 0 bytes, which nothing satisfies (RFC 9110, section 14.1.2), by ranges that begin at the end of the
@@ -110,9 +110,9 @@ func withoutEmptySuffix(asked string, size int64) string {
 	return unit + "=" + strings.Join(specs, ",")
 }
 
-// runs reports whether a page of this very site asks for something to run: a script, a worker, a style sheet. A policy of the site's pages that
+// requestsActiveContent reports whether a page of this very site asks for something to run: a script, a worker, a style sheet. A policy of the site's pages that
 // trusts their own origin then trusts no stored file (abuse case C68). What other sites embed runs as theirs.
-func runs(r *http.Request) bool {
+func requestsActiveContent(r *http.Request) bool {
 	if r.Header.Get("Service-Worker") == "script" {
 		return true
 	}
@@ -124,10 +124,10 @@ func runs(r *http.Request) bool {
 }
 
 const (
-	imagePolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'"
-	mediaPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'"
-	plainPolicy = "default-src 'none'; style-src 'unsafe-inline'"
-	boxedPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+	imagePolicy   = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'"
+	mediaPolicy   = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'"
+	plainPolicy   = "default-src 'none'; style-src 'unsafe-inline'"
+	sandboxPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 )
 
 // safeType decides how a stored type goes out, so that nothing a user stored runs as the site: what is shown goes out inline, everything else as an
@@ -137,7 +137,7 @@ func safeType(stored string) (media string, inline bool, policy string) {
 	top, _, _ := strings.Cut(media, "/")
 	switch {
 	case !inline:
-		return media, false, boxedPolicy
+		return media, false, sandboxPolicy
 	case top == "image":
 		return media, true, imagePolicy
 	case top == "audio" || top == "video":

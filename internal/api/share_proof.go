@@ -27,23 +27,23 @@ func (c *call) shareProofs(id string) []proof {
 	if of != id {
 		return nil
 	}
-	return c.proofsIn(list)
+	return c.parseProofs(list)
 }
 
 // visitor is the caller as they stand before a share: from where, and with what they have given to it. Nothing else of theirs counts.
 func (c *call) visitor(id string, more ...string) share.Visitor {
-	v := share.Visitor{IP: c.ip, Given: more}
+	v := share.Visitor{IP: c.ip, PasswordIDs: more}
 	for _, p := range c.shareProofs(id) {
-		v.Given = append(v.Given, p.id)
+		v.PasswordIDs = append(v.PasswordIDs, p.id)
 	}
 	return v
 }
 
-// rememberShare adds passwords that were given to the share's cookie. A page of the share asks for them with requests of its own, which carry the
+// addShareProofs adds passwords that were given to the share's cookie. A page of the share asks for them with requests of its own, which carry the
 // cookie however strict it is.
-func (c *call) rememberShare(id string, given []string) {
+func (c *call) addShareProofs(id string, given []string) {
 	http.SetCookie(c.w, &http.Cookie{
-		Name: ShareCookie + id, Value: c.a.Secrets.Sign(shareProofPurpose, []byte(id+";"+c.withProofs(c.shareProofs(id), given))),
+		Name: ShareCookie + id, Value: c.a.Secrets.Sign(shareProofPurpose, []byte(id+";"+c.formatProofs(c.shareProofs(id), given))),
 		Path: "/api/shares/" + id, MaxAge: int(proofLifetime.Seconds()), HttpOnly: true, Secure: c.a.secure, SameSite: http.SameSiteStrictMode,
 	})
 }

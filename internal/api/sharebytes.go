@@ -20,8 +20,8 @@ type shareDownloadReply struct {
 	ExpiresIn int64  `json:"expiresIn" required:"true" description:"Seconds."`
 }
 
-// maxShareTokens is how many download addresses one share gives to one visitor's address in the time that they last: anybody may ask, and each is a row.
-const maxShareTokens = 1000
+// shareTokensPerAddress is how many download addresses one share gives to one visitor's address in the time that they last: anybody may ask, and each is a row.
+const shareTokensPerAddress = 1000
 
 // shareDownload hands out an address that a visitor gets the bytes from; the download counts when that is used.
 func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, error) {
@@ -30,18 +30,18 @@ func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, err
 	if err != nil {
 		return shareDownloadReply{}, err
 	}
-	entry := or(in.File, visit.EntryID)
-	if c.wouldMake() {
-		return shareDownloadReply{}, a.Downloads.MayShared(c.ctx(), visit, entry)
+	entry := valueOr(in.File, visit.EntryID)
+	if c.headOnly() {
+		return shareDownloadReply{}, a.Downloads.CheckIssueShared(c.ctx(), visit, entry)
 	}
-	room, err := a.Counters.Take(c.ctx(), "share tokens:"+visit.ID+":"+addressKey(c.ip), maxShareTokens, download.Lifetime, 1)
+	room, err := a.Counters.Take(c.ctx(), "share tokens:"+visit.ID+":"+addressKey(c.ip), shareTokensPerAddress, download.Lifetime, 1)
 	if err != nil {
 		return shareDownloadReply{}, err
 	}
 	if !room.Allowed {
 		return shareDownloadReply{}, &fault.Error{Kind: fault.RateLimited, Message: "Too many downloads of this share. Please wait a moment.", RetryAfter: room.RetryAfter}
 	}
-	token, err := a.Downloads.IssueShared(c.ctx(), visit, visitor.Given, entry)
+	token, err := a.Downloads.IssueShared(c.ctx(), visit, visitor.PasswordIDs, entry)
 	if err != nil {
 		return shareDownloadReply{}, err
 	}
@@ -51,27 +51,27 @@ func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, err
 // sharePreview shows a file of a share, as often as a visitor likes: it counts as nothing, and a share that was viewed as often as it may be still shows the
 // picture to whoever has its page open. There is one answer for all shares that are not active.
 func (a *API) sharePreview(c *call) error {
-	in, err := bound[shareFileInput](c)
+	in, err := bindInput[shareFileInput](c)
 	if err != nil {
 		return err
 	}
-	content, err := c.previewed(in.ID, in.File)
+	content, err := c.previewContent(in.ID, in.File)
 	if err != nil {
 		return err
 	}
 	c.audit(audit.Preview, content.Entry.Path())
-	media, shown, err := a.magic.shown(c.ctx(), content)
+	media, shown, err := a.sniffer.previewType(c.ctx(), content)
 	if err != nil {
 		return err
 	}
 	if !shown {
 		return fault.New(fault.Forbidden, "There is no preview of this kind of file.")
 	}
-	return c.serveBytes(outgoing{content.Entry.Name, media, content.ETag, content.Entry.Size, content.Modified, content}, manner{})
+	return c.serveBytes(servedContent{content.Entry.Name, media, content.ETag, content.Entry.Size, content.Modified, content}, serveOptions{})
 }
 
-// previewed finds what a share shows, whatever kind of file it is. Faults: those of sharePreview.
-func (c *call) previewed(id string, file *string) (files.Content, error) {
+// previewContent finds what a share shows, whatever kind of file it is. Faults: those of sharePreview.
+func (c *call) previewContent(id string, file *string) (files.Content, error) {
 	visit, err := c.a.Shares.Visit(c.ctx(), id, c.visitor(id))
 	if fault.Is(err, fault.ShareRevoked) {
 		err = fault.New(fault.ShareExpired, "This share no longer works.").Because(err)
@@ -79,7 +79,7 @@ func (c *call) previewed(id string, file *string) (files.Content, error) {
 	if err != nil {
 		return files.Content{}, err
 	}
-	return c.a.Downloads.PreviewShared(c.ctx(), visit, or(file, visit.EntryID))
+	return c.a.Downloads.PreviewShared(c.ctx(), visit, valueOr(file, visit.EntryID))
 }
 
 type listShareInput struct {
@@ -109,7 +109,7 @@ type listShareReply struct {
 
 // listShare lists a folder of a shared folder: what an archive of it would hold. Where it lies and whose it is is not told.
 func (a *API) listShare(c *call, in listShareInput) (listShareReply, error) {
-	inside, err := vpath.Parse(or(in.Path, "/"))
+	inside, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
 		return listShareReply{}, err
 	}
@@ -117,16 +117,16 @@ func (a *API) listShare(c *call, in listShareInput) (listShareReply, error) {
 	if err != nil {
 		return listShareReply{}, err
 	}
-	if !visit.Open {
+	if !visit.Authorized {
 		return listShareReply{}, fault.New(fault.InvalidPassword, "Give the password first.")
 	}
-	listing, err := a.Tree.ListShown(c.ctx(), visit.Creator, visit.EntryID, inside, files.ListQuery{
-		Page: int(or(in.Page, 1)), Limit: int(or(in.Limit, 100)), Sort: or(in.Sort, ""), Order: or(in.Order, ""),
+	listing, err := a.Tree.ListShared(c.ctx(), visit.Creator, visit.EntryID, inside, files.ListQuery{
+		Page: int(valueOr(in.Page, 1)), Limit: int(valueOr(in.Limit, 100)), Sort: valueOr(in.Sort, ""), Order: valueOr(in.Order, ""),
 	})
 	if err != nil {
 		return listShareReply{}, err
 	}
-	reply := listShareReply{Items: []shareItemReply{}, Pagination: paginate(int64(listing.Total), or(in.Page, 1), or(in.Limit, 100))}
+	reply := listShareReply{Items: []shareItemReply{}, Pagination: paginate(int64(listing.Total), valueOr(in.Page, 1), valueOr(in.Limit, 100))}
 	for _, e := range listing.Items {
 		item := shareItemReply{
 			ID: e.ID, Name: e.Name, Path: inside.String(), Type: "file", Size: e.Size, MimeType: e.MimeType, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,

@@ -77,13 +77,13 @@ func (a *API) createShare(c *call, in createShareInput) (createShareReply, error
 	c.auditEntry(audit.Share, *in.FileID)
 	item, err := a.Shares.Create(c.ctx(), c.actor, share.Draft{
 		EntryID: *in.FileID, Title: in.Title, Password: (*secret.Text)(in.Password), ExpiresIn: in.ExpiresIn, MaxViews: in.MaxViews, MaxDownloads: in.MaxDownloads,
-		AllowPreview: or(in.AllowPreview, true), AllowDownload: or(in.AllowDownload, true),
+		AllowPreview: valueOr(in.AllowPreview, true), AllowDownload: valueOr(in.AllowDownload, true),
 	})
 	if err != nil {
 		return createShareReply{}, err
 	}
 	return createShareReply{newShareReply{
-		ID: item.ID, URL: c.shareURL(item.ID), ExpiresAt: item.ExpiresAt, CreatedAt: item.CreatedAt, PasswordProtected: item.Asks,
+		ID: item.ID, URL: c.shareURL(item.ID), ExpiresAt: item.ExpiresAt, CreatedAt: item.CreatedAt, PasswordProtected: item.RequiresPassword,
 		AllowPreview: item.AllowPreview, AllowDownload: item.AllowDownload,
 	}}, nil
 }
@@ -115,7 +115,7 @@ func (c *call) viewShare(i share.Item) shareReply {
 	return shareReply{
 		ID: i.ID, URL: c.shareURL(i.ID), Title: shareTitle(i.Title, i.Entry), File: viewSharedFile(i.Entry), ExpiresAt: i.ExpiresAt,
 		ViewCount: i.ViewCount, DownloadCount: i.DownloadCount, MaxViews: i.MaxViews, MaxDownloads: i.MaxDownloads,
-		AllowPreview: i.AllowPreview, AllowDownload: i.AllowDownload, RequiresPassword: i.Asks, HasPassword: i.PasswordID != "",
+		AllowPreview: i.AllowPreview, AllowDownload: i.AllowDownload, RequiresPassword: i.RequiresPassword, HasPassword: i.PasswordID != "",
 		Status: string(i.Status), CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 }
@@ -127,7 +127,7 @@ type listSharesInput struct {
 }
 
 func (in listSharesInput) query() share.Query {
-	return share.Query{Status: share.Status(or(in.Status, "")), Page: or(in.Page, 1), Limit: or(in.Limit, 20)}
+	return share.Query{Status: share.Status(valueOr(in.Status, "")), Page: valueOr(in.Page, 1), Limit: valueOr(in.Limit, 20)}
 }
 
 type listSharesReply struct {
@@ -172,10 +172,10 @@ func (a *API) visitShare(c *call, in idInput) (visitShareReply, error) {
 		return visitShareReply{}, err
 	}
 	reply := visitedShareReply{
-		ID: visit.ID, Title: shareTitle(visit.Title, nil), CreatorName: visit.CreatorName, ExpiresAt: visit.ExpiresAt, RequiresPassword: !visit.Open,
+		ID: visit.ID, Title: shareTitle(visit.Title, nil), CreatorName: visit.CreatorName, ExpiresAt: visit.ExpiresAt, RequiresPassword: !visit.Authorized,
 		ViewCount: visit.ViewCount, MaxViews: visit.MaxViews, DownloadCount: visit.DownloadCount, MaxDownloads: visit.MaxDownloads,
 	}
-	if visit.Open {
+	if visit.Authorized {
 		reply.Title, reply.AllowPreview, reply.AllowDownload = shareTitle(visit.Title, &visit.Entry), &visit.AllowPreview, &visit.AllowDownload
 		reply.File = &visitedFileReply{sharedFileReply: *viewSharedFile(&visit.Entry)}
 		reply.File.Path = "/"
@@ -201,27 +201,27 @@ func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error
 	switch {
 	case err != nil:
 		return verifyShareReply{}, err
-	case len(visit.Locks) == 0:
+	case len(visit.Passwords) == 0:
 		return verifyShareReply{}, fault.New(fault.Invalid, "This share asks for no password.")
 	}
-	if err := c.mayUnlock(); err != nil {
+	if err := c.limitUnlocks(); err != nil {
 		return verifyShareReply{}, err
 	}
 	var given []string
-	byAddress, everywhere := c.targets("share:"+visit.ID, visit.Locks)
-	err = c.guessPassword(byAddress, everywhere, func() (err error) {
-		given, err = c.try(visit.Locks, secret.Text(*in.Password))
+	byAddress, everywhere := c.attemptTargets("share:"+visit.ID, visit.Passwords)
+	err = c.limitPasswordAttempts(byAddress, everywhere, func() (err error) {
+		given, err = c.matchPasswords(visit.Passwords, secret.Text(*in.Password))
 		return err
 	})
-	c.auditGuess(err, audit.ShareDownload, visit.Path)
+	c.auditWrongPassword(err, audit.ShareDownload, visit.Path)
 	if err != nil {
 		return verifyShareReply{}, err
 	}
 	if visit, err = a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID, given...)); err != nil {
 		return verifyShareReply{}, err
 	}
-	c.rememberShare(visit.ID, given)
-	if !visit.Open {
+	c.addShareProofs(visit.ID, given)
+	if !visit.Authorized {
 		return verifyShareReply{}, fault.New(fault.PasswordRequired, "This password is right, but another one is asked for as well.")
 	}
 	return verifyShareReply{Authorized: true}, nil
@@ -244,10 +244,10 @@ type changeShareReply struct {
 
 func (a *API) changeShare(c *call, in changeShareInput) (changeShareReply, error) {
 	change := share.Change{
-		Title: given(in.Title), ExpiresIn: given(in.ExpiresIn), MaxViews: given(in.MaxViews), MaxDownloads: given(in.MaxDownloads),
+		Title: patchField(in.Title), ExpiresIn: patchField(in.ExpiresIn), MaxViews: patchField(in.MaxViews), MaxDownloads: patchField(in.MaxDownloads),
 		AllowPreview: in.AllowPreview, AllowDownload: in.AllowDownload,
 	}
-	if in.Password.set {
+	if in.Password.isSet {
 		change.Password = new(*secret.Text)
 		*change.Password = (*secret.Text)(in.Password.value)
 	}
@@ -259,9 +259,9 @@ func (a *API) changeShare(c *call, in changeShareInput) (changeShareReply, error
 	return changeShareReply{c.viewShare(item)}, nil
 }
 
-// given is a field of a change: nil where it is absent, and a nil within where it is null.
-func given[T any](n nullable[T]) **T {
-	if !n.set {
+// patchField is a field of a change: nil where it is absent, and a nil within where it is null.
+func patchField[T any](n nullable[T]) **T {
+	if !n.isSet {
 		return nil
 	}
 	return &n.value

@@ -12,42 +12,42 @@ import (
 )
 
 const (
-	spoolMemory = 1 << 20  // bytes of a waiting file that stay in memory
-	spoolStep   = 16 << 20 // bytes between two looks at the room on the disk
+	spoolMemory    = 1 << 20  // bytes of a waiting file that stay in memory
+	spoolCheckStep = 16 << 20 // bytes between two looks at the room on the disk
 )
 
-// spool is a file of a form that waits for the rest of the form.
-type spool struct {
-	in    incoming
-	named bool // the field is called `file`
-	file  *os.File
+// spooledFile is a file of a form that waits for the rest of the form.
+type spooledFile struct {
+	in          incomingFile
+	isFileField bool // the field is called `file`
+	file        *os.File
 }
 
-func (c *call) discard(s *spool) {
+func (c *call) discard(s *spooledFile) {
 	if s == nil {
 		return
 	}
 	if s.file != nil {
 		_ = s.file.Close() // it has no name any more: closing it frees it
 	}
-	s.in.waited.End(c.ctx())
+	s.in.buffered.End(c.ctx())
 }
 
-func (c *call) spool(part *multipart.Part, name string, named bool) (*spool, error) {
-	waited, err := c.a.Uploads.Wait(c.ctx(), c.actor)
+func (c *call) spoolPart(part *multipart.Part, name string, named bool) (*spooledFile, error) {
+	waited, err := c.a.Uploads.BeginBuffered(c.ctx(), c.actor)
 	if err != nil {
 		return nil, err
 	}
-	s := &spool{in: incoming{name: name, mimeType: part.Header.Get("Content-Type"), waited: waited}, named: named}
-	if err := c.keep(s, part); err != nil {
+	s := &spooledFile{in: incomingFile{name: name, mimeType: part.Header.Get("Content-Type"), buffered: waited}, isFileField: named}
+	if err := c.readPart(s, part); err != nil {
 		c.discard(s)
 		return nil, err
 	}
 	return s, nil
 }
 
-// keep reads a file of a form, into memory while it is small.
-func (c *call) keep(s *spool, part *multipart.Part) error {
+// readPart reads a file of a form, into memory while it is small.
+func (c *call) readPart(s *spooledFile, part *multipart.Part) error {
 	head, err := io.ReadAll(io.LimitReader(part, spoolMemory+1))
 	if err != nil {
 		return bodyError(err)
@@ -56,11 +56,11 @@ func (c *call) keep(s *spool, part *multipart.Part) error {
 		s.in.body, s.in.size = bytes.NewReader(head), int64(len(head))
 		return nil
 	}
-	body, err := s.in.waited.Body(c.ctx(), io.MultiReader(bytes.NewReader(head), formBody{part}))
+	body, err := s.in.buffered.Body(c.ctx(), io.MultiReader(bytes.NewReader(head), formBody{part}))
 	if err != nil {
 		return err
 	}
-	if s.file, err = c.a.Spool(); err != nil {
+	if s.file, err = c.a.OpenSpoolFile(); err != nil {
 		return fmt.Errorf("spool a form: %w", err)
 	}
 	s.in.body = s.file
@@ -72,10 +72,10 @@ func (c *call) keep(s *spool, part *multipart.Part) error {
 // Faults: those of the body, TooLarge, Unavailable.
 func (c *call) fillSpool(file *os.File, body io.Reader) (size int64, err error) {
 	for {
-		if err := c.a.SpoolRoom(); err != nil {
+		if err := c.a.CheckSpoolSpace(); err != nil {
 			return 0, err
 		}
-		n, err := io.CopyN(file, body, spoolStep)
+		n, err := io.CopyN(file, body, spoolCheckStep)
 		size += n
 		switch {
 		case size > upload.MaxFileSize:

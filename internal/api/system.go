@@ -63,7 +63,7 @@ func (c *call) probe(good, bad int, otherwise string) error {
 }
 
 func (a *API) openapiDocument(c *call) error {
-	document, err := a.openapi()
+	document, err := a.cachedDocument()
 	if err != nil {
 		return err
 	}

@@ -34,73 +34,73 @@ type linkThumbnailInput struct {
 
 // thumbnail shows a picture to whoever may download it, visitors included.
 func (a *API) thumbnail(c *call) error {
-	in, err := bound[thumbnailInput](c)
+	in, err := bindInput[thumbnailInput](c)
 	if err != nil {
 		return err
 	}
-	if err := c.needs("read"); err != nil {
+	if err := c.requirePermission("read"); err != nil {
 		return err
 	}
 	found, err := c.lookUp()
 	if err != nil {
 		return err
 	}
-	content, err := found.For(c.actor)
+	content, err := found.ContentFor(c.actor)
 	if c.actor.UserID == "" && (fault.Is(err, fault.Forbidden) || fault.Is(err, fault.NotFound)) {
-		if c.refused != nil {
-			return c.refused
+		if c.credentialErr != nil {
+			return c.credentialErr
 		}
 		return fault.New(fault.Unauthorized, "Please sign in.").Because(err)
 	}
 	if err != nil {
 		return err
 	}
-	return c.serveThumbnail(content, *in.Size, manner{asks: true})
+	return c.serveThumbnail(content, *in.Size, serveOptions{revalidate: true})
 }
 
-func (c *call) findFile() (*files.Found, error) {
+func (c *call) findFile() (*files.FoundEntry, error) {
 	return c.a.Tree.FindID(c.ctx(), c.r.PathValue("id"))
 }
 
 // shareThumbnail shows what sharePreview does, by the same rules, and counts as little.
 func (a *API) shareThumbnail(c *call) error {
-	in, err := bound[shareThumbnailInput](c)
+	in, err := bindInput[shareThumbnailInput](c)
 	if err != nil {
 		return err
 	}
-	content, err := c.previewed(in.ID, in.File)
+	content, err := c.previewContent(in.ID, in.File)
 	if err != nil {
 		return err
 	}
-	_, shown, err := a.magic.shown(c.ctx(), content)
+	_, shown, err := a.sniffer.previewType(c.ctx(), content)
 	if err != nil {
 		return err
 	}
 	if !shown {
 		return noThumbnail()
 	}
-	return c.serveThumbnail(content, *in.Size, manner{asks: true})
+	return c.serveThumbnail(content, *in.Size, serveOptions{revalidate: true})
 }
 
 // linkThumbnail may be embedded anywhere, as the original.
 func (a *API) linkThumbnail(c *call) error {
-	in, err := bound[linkThumbnailInput](c)
+	in, err := bindInput[linkThumbnailInput](c)
 	if err != nil {
 		return err
 	}
-	content, err := c.linked(in.Link)
+	content, err := c.linkedContent(in.Link)
 	if err != nil {
 		return err
 	}
-	return c.serveThumbnail(content, *in.Size, manner{public: true, asks: true})
+	return c.serveThumbnail(content, *in.Size, serveOptions{public: true, revalidate: true})
 }
 
 // serveThumbnail serves the thumbnail of a content that the caller may have. Faults: NotFound, when there is none; RateLimited; Unavailable.
-func (c *call) serveThumbnail(content files.Content, size string, m manner) error {
+func (c *call) serveThumbnail(content files.Content, size string, opts serveOptions) error {
 	if c.a.Thumbs == nil {
 		return noThumbnail()
 	}
-	media, err := c.a.magic.of(c.ctx(), content)
+	media, err := c.a.sniffer.typeOf(c.ctx(), content)
 	if err != nil {
 		return err
 	}
@@ -120,22 +120,24 @@ func (c *call) serveThumbnail(content files.Content, size string, m manner) erro
 	}
 	defer t.Close() // twice, where it was sent: the second time does nothing
 	name := strings.TrimSuffix(content.Entry.Name, path.Ext(content.Entry.Name)) + "." + t.Ext
-	return c.serveBytes(outgoing{name, t.Type, t.ETag, t.Size(), time.Time{}, made{t}}, m)
+	return c.serveBytes(servedContent{name, t.Type, t.ETag, t.Size(), time.Time{}, thumbnailSource{t}}, opts)
 }
 
 func noThumbnail() error { return fault.New(fault.NotFound, "There is no thumbnail of this file.") }
 
 // countRegistrationRows is a thumbnail as a source of bytes.
-type made struct{ thumb.Thumbnail }
+type thumbnailSource struct{ thumb.Thumbnail }
 
 // Check implements source.
-func (m made) Check(context.Context) error { return nil }
+func (m thumbnailSource) Check(context.Context) error { return nil }
 
-// Elsewhere implements source: no store has it.
-func (m made) Elsewhere(context.Context, files.Outside) (string, error) { return "", nil }
+// RedirectAddress implements source: no store has it.
+func (m thumbnailSource) RedirectAddress(context.Context, files.RedirectTerms) (string, error) {
+	return "", nil
+}
 
 // OpenRange implements source.
-func (m made) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
+func (m thumbnailSource) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
 	_, err := m.Seek(first, io.SeekStart)
 	return m.Thumbnail, err
 }

@@ -21,14 +21,14 @@ import (
 
 // The routes of the web UI, dispatched by hand as public paths are. Loading a page counts against no limit.
 var (
-	shellRoute = route{who: byNobody, bucket: unlimited, handle: (*call).shell}
-	assetRoute = route{who: byNobody, bucket: unlimited, handle: (*call).asset}
+	shellRoute = route{auth: noAuth, limit: unlimited, handler: (*call).shell}
+	assetRoute = route{auth: noAuth, limit: unlimited, handler: (*call).asset}
 )
 
-// noncePlace is what the build writes where the nonce of an answer belongs, and failurePlace where the web UI looks for why it was sent.
+// noncePlaceholder is what the build writes where the nonce of an answer belongs, and failurePlaceholder where the web UI looks for why it was sent.
 const (
-	noncePlace   = "LARDER-NONCE"
-	failurePlace = `data-failure=""`
+	noncePlaceholder   = "LARDER-NONCE"
+	failurePlaceholder = `data-failure=""`
 )
 
 // ui is the web UI as it was built: one page for all its addresses, and the files that this page loads.
@@ -36,13 +36,13 @@ type ui struct {
 	index  string // "" when the binary was built without it
 	assets map[string]asset
 
-	origins db.Versioned[[]string] // see plainOrigins
+	httpOrigins db.Versioned[[]string] // see httpOrigins
 }
 
 // asset is one file, whole in memory, in the encodings there are.
 type asset struct {
-	media         string
-	plain, br, gz []byte // nil for an encoding that gains nothing
+	media            string
+	identity, br, gz []byte // nil for an encoding that gains nothing
 }
 
 // newUI reads what was built into dist, see web.Dist.
@@ -67,17 +67,17 @@ func newUI(dist fs.FS) (*ui, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the web UI: %w", err)
 		}
-		plain, encoding := strings.TrimSuffix(strings.TrimSuffix(file.Name(), ".br"), ".gz"), path.Ext(file.Name())
-		a := u.assets[plain]
+		name, encoding := strings.TrimSuffix(strings.TrimSuffix(file.Name(), ".br"), ".gz"), path.Ext(file.Name())
+		a := u.assets[name]
 		switch encoding {
 		case ".br":
 			a.br = content
 		case ".gz":
 			a.gz = content
 		default:
-			a.plain, a.media = content, assetType(encoding)
+			a.identity, a.media = content, assetType(encoding)
 		}
-		u.assets[plain] = a
+		u.assets[name] = a
 	}
 	return u, nil
 }
@@ -100,13 +100,13 @@ func assetType(extension string) string {
 // asset serves a file of the web UI. Its name changes with its content, so that whoever has it never asks again.
 func (c *call) asset() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
-		return c.onlyReads()
+		return c.refuseMethod()
 	}
 	a, found := c.a.ui.assets[strings.TrimPrefix(c.r.URL.EscapedPath(), assetsPath)]
 	if !found {
 		return fault.New(fault.NotFound, "There is no such file.")
 	}
-	h, body := c.w.Header(), a.plain
+	h, body := c.w.Header(), a.identity
 	switch {
 	case a.br != nil && accepts(c.r, "br"):
 		body = a.br
@@ -144,7 +144,7 @@ func accepts(r *http.Request, encoding string) bool {
 // shell answers an address of the web UI.
 func (c *call) shell() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
-		return c.onlyReads()
+		return c.refuseMethod()
 	}
 	c.writeShell(http.StatusOK, "")
 	return nil
@@ -153,9 +153,9 @@ func (c *call) shell() error {
 // writeShell writes the page of the web UI. A code is that of the failure which the browser navigated to, for the page to show.
 func (c *call) writeShell(status int, code string) {
 	nonce := rand.Text()
-	text := strings.ReplaceAll(c.a.ui.index, noncePlace, nonce)
+	text := strings.ReplaceAll(c.a.ui.index, noncePlaceholder, nonce)
 	if code != "" {
-		text = strings.Replace(text, failurePlace, `data-failure="`+code+`"`, 1)
+		text = strings.Replace(text, failurePlaceholder, `data-failure="`+code+`"`, 1)
 	}
 	cache := "no-cache"
 	if status != http.StatusOK { // it depends on who asks, and how
@@ -167,18 +167,18 @@ func (c *call) writeShell(status int, code string) {
 // shellPolicy lets run what this answer names by its nonce and what that loads, and nothing that anybody stored (abuse case C78). Bytes may come
 // from and go to stores by https, and to those that an administrator has set up without it.
 func (c *call) shellPolicy(nonce string) string {
-	plain, captcha := "", ""
+	http, captcha := "", ""
 	settings, err := c.settings()
 	if err != nil { // the page still opens, and tells that the service does not answer
 		c.a.Log.Warn("read the settings for the page's policy", "error", err)
-	} else if origins := c.plainOrigins(settings); len(origins) > 0 {
-		plain = " " + strings.Join(origins, " ")
+	} else if origins := c.httpOrigins(settings); len(origins) > 0 {
+		http = " " + strings.Join(origins, " ")
 	}
 	if settings.EnableCaptcha {
 		captcha = captchaOrigins[c.a.CaptchaProvider]
 	}
-	return "default-src 'self'; script-src 'nonce-" + nonce + "'" + captcha + "; style-src 'self'; img-src 'self' blob: data: https:" + plain +
-		"; media-src 'self' blob: https:" + plain + "; connect-src 'self' https:" + plain + "; frame-src 'self'" + captcha +
+	return "default-src 'self'; script-src 'nonce-" + nonce + "'" + captcha + "; style-src 'self'; img-src 'self' blob: data: https:" + http +
+		"; media-src 'self' blob: https:" + http + "; connect-src 'self' https:" + http + "; frame-src 'self'" + captcha +
 		"; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }
 
@@ -189,12 +189,12 @@ var captchaOrigins = map[string]string{
 	"recaptcha": " https://www.google.com/recaptcha/ https://www.gstatic.com/recaptcha/",
 }
 
-// plainOrigins are the origins without TLS that the page must reach: stores that browsers upload to or are sent to, and
+// httpOrigins are the origins without TLS that the page must reach: stores that browsers upload to or are sent to, and
 // the site's logo. They are read again when the config version has risen. When they can't be read there are none.
-func (c *call) plainOrigins(settings site.Settings) []string {
-	origins, err := c.a.ui.origins.Get(c.version, func() ([]string, error) {
+func (c *call) httpOrigins(settings site.Settings) []string {
+	origins, err := c.a.ui.httpOrigins.Get(c.version, func() ([]string, error) {
 		addresses, err := c.a.StoreAddresses(context.WithoutCancel(c.ctx()))
-		return plainOf(append(addresses, settings.SiteLogo)), err
+		return httpOriginsOf(append(addresses, settings.SiteLogo)), err
 	})
 	if err != nil {
 		c.a.Log.Warn("read the addresses of stores for the page's policy", "error", err)
@@ -202,8 +202,8 @@ func (c *call) plainOrigins(settings site.Settings) []string {
 	return origins
 }
 
-// plainOf returns the http origins among web addresses, each once, sorted.
-func plainOf(addresses []string) []string {
+// httpOriginsOf returns the http origins among web addresses, each once, sorted.
+func httpOriginsOf(addresses []string) []string {
 	seen, origins := map[string]bool{}, []string(nil)
 	for _, address := range addresses {
 		u, err := url.Parse(address)

@@ -13,7 +13,7 @@ type putPartReply struct {
 }
 
 func (a *API) putPart(c *call) error {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return err
 	}
 	number, err := partNumber(c.r.PathValue("partNumber"))
@@ -53,7 +53,7 @@ type listPartsReply struct {
 }
 
 func (a *API) listParts(c *call, in sessionInput) (listPartsReply, error) {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return listPartsReply{}, err
 	}
 	parts, err := a.Uploads.Parts(c.ctx(), c.actor, in.SessionID)
@@ -74,7 +74,7 @@ func (a *API) listParts(c *call, in sessionInput) (listPartsReply, error) {
 }
 
 func (a *API) renewUpload(c *call, in sessionInput) (createSessionReply, error) {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return createSessionReply{}, err
 	}
 	session, err := a.Uploads.Renew(c.ctx(), c.actor, in.SessionID)
@@ -108,10 +108,10 @@ type listSessionsReply struct {
 }
 
 func (a *API) listSessions(c *call, in listSessionsInput) (listSessionsReply, error) {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return listSessionsReply{}, err
 	}
-	sessions, err := a.Uploads.List(c.ctx(), c.actor, or(in.Status, upload.All))
+	sessions, err := a.Uploads.List(c.ctx(), c.actor, valueOr(in.Status, upload.All))
 	if err != nil {
 		return listSessionsReply{}, err
 	}

@@ -39,7 +39,7 @@ type createSessionReply struct {
 }
 
 func (a *API) createSession(c *call, in createSessionInput) (createSessionReply, error) {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return createSessionReply{}, err
 	}
 	dir, err := vpath.Parse(*in.Path)
@@ -51,9 +51,9 @@ func (a *API) createSession(c *call, in createSessionInput) (createSessionReply,
 		return createSessionReply{}, err
 	}
 	session, err := a.Uploads.Create(c.ctx(), c.actor, upload.NewSession{
-		Dir: dir, Name: name, Size: *in.FileSize, MimeType: or(in.MimeType, ""), PartCount: in.PartCount,
-		IdempotencyKey: or(in.IdempotencyKey, ""), Conflict: files.Conflict(or(in.Conflict, "rename")),
-		Mode: or(in.UploadMode, "auto"), HTTPS: a.secure,
+		Dir: dir, Name: name, Size: *in.FileSize, MimeType: valueOr(in.MimeType, ""), PartCount: in.PartCount,
+		IdempotencyKey: valueOr(in.IdempotencyKey, ""), Conflict: files.Conflict(valueOr(in.Conflict, "rename")),
+		Mode: valueOr(in.UploadMode, "auto"), HTTPS: a.secure,
 	})
 	if err != nil {
 		c.audit(audit.Upload, dir.Child(name)) // one that is let in is noted when it is complete
@@ -95,7 +95,7 @@ type putRawReply struct {
 }
 
 func (a *API) putRaw(c *call) error {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return err
 	}
 	etag, size, err := a.Uploads.PutRaw(c.ctx(), c.actor, c.r.PathValue("sessionId"), c.r.Body, c.r.ContentLength, c.r.Header.Get("Content-Type"))
@@ -123,10 +123,10 @@ type completeUploadReply struct {
 }
 
 func (a *API) completeUpload(c *call, in completeUploadInput) (completeUploadReply, error) {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return completeUploadReply{}, err
 	}
-	file, already, err := a.Uploads.Complete(c.ctx(), c.actor, *in.SessionID, or(in.ETag, ""))
+	file, already, err := a.Uploads.Complete(c.ctx(), c.actor, *in.SessionID, valueOr(in.ETag, ""))
 	if err == nil && !already {
 		c.auditUpload(file)
 	}
@@ -138,7 +138,7 @@ type sessionInput struct {
 }
 
 func (a *API) abortUpload(c *call, in sessionInput) (none, error) {
-	if err := c.needs("write"); err != nil {
+	if err := c.requirePermission("write"); err != nil {
 		return none{}, err
 	}
 	return none{}, a.Uploads.Abort(c.ctx(), c.actor, in.SessionID)

@@ -12,15 +12,15 @@ type verifyInput struct {
 	Token *string `query:"token" json:"-" required:"true" description:"As it was mailed; good for 24 hours."`
 }
 
-// verdict is what a verification link came to, in one language.
-type verdict struct{ Lang, Heading, Text, Login string }
+// verificationText is what a verification link came to, in one language.
+type verificationText struct{ Lang, Heading, Text, Login string }
 
 var (
-	verified = map[string]verdict{
+	verifiedTexts = map[string]verificationText{
 		"en-US": {"en", "Your e-mail address is verified", "Thank you. You can sign in now.", "Sign in"},
 		"zh-CN": {"zh-CN", "邮箱地址已验证", "谢谢，您现在可以登录了。", "前往登录"},
 	}
-	unverified = map[string]verdict{
+	unverifiedTexts = map[string]verificationText{
 		"en-US": {"en", "This link does not work", "It is incomplete or older than 24 hours, or the address of the account is another one by now. You can have a new link mailed when you sign in.", "Sign in"},
 		"zh-CN": {"zh-CN", "此链接无效", "链接不完整、已超过 24 小时，或账户的邮箱地址已更改。您可以在登录时重新获取验证邮件。", "前往登录"},
 	}
@@ -47,17 +47,17 @@ var verifyPage = template.Must(template.New("verify").Parse(`<!doctype html>
 func (a *API) verifyEmail(c *call) error {
 	locale, err := c.followVerification()
 	if err == nil {
-		return c.writeVerdict(http.StatusOK, verified, locale)
+		return c.writeVerification(http.StatusOK, verifiedTexts, locale)
 	}
 	if fault.Is(err, fault.Invalid) && acceptBegins(c.r, "text/html") {
-		return c.writeVerdict(c.told(err).status, unverified, preferredLocale(c.r.Header.Get("Accept-Language")))
+		return c.writeVerification(c.describeError(err).status, unverifiedTexts, preferredLocale(c.r.Header.Get("Accept-Language")))
 	}
 	return err
 }
 
 // followVerification returns the language of whose address it is. Fault: Invalid.
 func (c *call) followVerification() (locale string, err error) {
-	in, err := bound[verifyInput](c)
+	in, err := bindInput[verifyInput](c)
 	if err != nil {
 		return "", err
 	}
@@ -69,15 +69,15 @@ func (c *call) followVerification() (locale string, err error) {
 	return user.Locale, err
 }
 
-func (c *call) writeVerdict(status int, says map[string]verdict, locale string) error {
-	verdicts := []verdict{says["en-US"], says["zh-CN"]}
+func (c *call) writeVerification(status int, texts map[string]verificationText, locale string) error {
+	ordered := []verificationText{texts["en-US"], texts["zh-CN"]}
 	if locale == "zh-CN" {
-		verdicts[0], verdicts[1] = verdicts[1], verdicts[0]
+		ordered[0], ordered[1] = ordered[1], ordered[0]
 	}
 	view := struct {
 		Site     string
-		Verdicts []verdict
-	}{c.siteTitle(), verdicts}
+		Verdicts []verificationText
+	}{c.siteTitle(), ordered}
 	var b strings.Builder
 	if err := verifyPage.Execute(&b, view); err != nil {
 		return err

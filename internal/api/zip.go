@@ -20,8 +20,8 @@ import (
 	"larder/internal/zipstream"
 )
 
-// maxZipped is how many ids one zip is asked for with.
-const maxZipped = 100
+// maxZipIDs is how many ids one zip is asked for with.
+const maxZipIDs = 100
 
 type zipInput struct {
 	IDs []string `query:"ids" json:"-" required:"true" description:"1 to 100 files and folders: separated by commas, or the parameter repeated. What may not be downloaded is left out."`
@@ -29,18 +29,18 @@ type zipInput struct {
 
 // zipFiles streams a zip of what the caller may download of the files and folders they name.
 func (a *API) zipFiles(c *call) error {
-	if err := c.needs("read"); err != nil {
+	if err := c.requirePermission("read"); err != nil {
 		return err
 	}
 	ids, err := idsOf(c.r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
-	begins := func() error {
+	beforeBody := func() error {
 		c.auditZip(ids)
 		return nil
 	}
-	return c.serveZip(files.ArchiveQuery{IDs: ids, Who: c.still}, "user:"+c.user.ID, begins)
+	return c.serveZip(files.ArchiveQuery{IDs: ids, ActorAt: c.actorAt}, "user:"+c.user.ID, beforeBody)
 }
 
 // idsOf reads the parameter ids; one that comes twice counts once. Fault: Invalid.
@@ -62,15 +62,15 @@ func idsOf(rawQuery string) ([]string, error) {
 			}
 		}
 	}
-	if len(ids) < 1 || len(ids) > maxZipped {
-		return nil, fault.Newf(fault.Invalid, "ids names 1 to %d files and folders.", maxZipped)
+	if len(ids) < 1 || len(ids) > maxZipIDs {
+		return nil, fault.Newf(fault.Invalid, "ids names 1 to %d files and folders.", maxZipIDs)
 	}
 	return ids, nil
 }
 
-// still tells who asks, as they are by a config version: a zip takes its time, and what it holds is judged until its end. That a session ends
+// actorAt tells who asks, as they are by a config version: a zip takes its time, and what it holds is judged until its end. That a session ends
 // meanwhile stops it as little as any other download.
-func (c *call) still(ctx context.Context, version int64) (access.Actor, error) {
+func (c *call) actorAt(ctx context.Context, version int64) (access.Actor, error) {
 	if version == c.version {
 		return c.actor, nil
 	}
@@ -97,23 +97,23 @@ func (c *call) still(ctx context.Context, version int64) (access.Actor, error) {
 	return actor, err
 }
 
-// zipsEach is how many zips one account, or one address without an account, gets at a time; zipsInAll is how many there are in this process. Addresses
-// cost nothing: those without an account get zipsOfVisitors of them together, and accounts find room.
+// maxZipsPerSource is how many zips one account, or one address without an account, gets at a time; maxZips is how many there are in this process. Addresses
+// cost nothing: those without an account get maxVisitorZips of them together, and accounts find room.
 const (
-	zipsEach       = 2
-	zipsInAll      = 32
-	zipsOfVisitors = zipsInAll / 2
-	zipRetry       = 10 * time.Second // the end of a zip is not known
+	maxZipsPerSource = 2
+	maxZips          = 32
+	maxVisitorZips   = maxZips / 2
+	zipRetry         = 10 * time.Second // the end of a zip is not known
 )
 
 // addresses is the beginning of the source's name for callers without an account.
-const byAddress = "ip:"
+const addressSource = "ip:"
 
 // acquireZip takes a place among the zips for who, an account or an address, until release is called. Fault: RateLimited.
-func acquireZip(zips *concurrency.Limit, who string) (release func(), err error) {
-	sources := []concurrency.Source{{Name: who, Most: zipsEach}}
-	if strings.HasPrefix(who, byAddress) {
-		sources = append(sources, concurrency.Source{Name: "visitors", Most: zipsOfVisitors})
+func acquireZip(zips *concurrency.Limit, source string) (release func(), err error) {
+	sources := []concurrency.Source{{Name: source, Most: maxZipsPerSource}}
+	if strings.HasPrefix(source, addressSource) {
+		sources = append(sources, concurrency.Source{Name: "visitors", Most: maxVisitorZips})
 	}
 	release, err = zips.TryAcquire(sources...)
 	var full *concurrency.Full
@@ -121,21 +121,21 @@ func acquireZip(zips *concurrency.Limit, who string) (release func(), err error)
 		return release, err
 	}
 	message := "Too many zips are being sent. Please wait a moment."
-	if full.Source == who {
-		message = fmt.Sprintf("At most %d zips are sent to one account or address at a time.", zipsEach)
+	if full.Source == source {
+		message = fmt.Sprintf("At most %d zips are sent to one account or address at a time.", maxZipsPerSource)
 	}
 	return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: zipRetry}
 }
 
 // serveZip is the one place that sends zips; who is whose they are counted as, and begins is called once, after the first file is open and just before
 // the body goes out. HEAD is answered by what was asked for alone.
-func (c *call) serveZip(q files.ArchiveQuery, who string, begins func() error) error {
-	if runs(c.r) {
+func (c *call) serveZip(q files.ArchiveQuery, source string, beforeBody func() error) error {
+	if requestsActiveContent(c.r) {
 		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
 	}
 	head := c.r.Method == http.MethodHead
 	if !head {
-		release, err := acquireZip(c.a.zips, who)
+		release, err := acquireZip(c.a.zipLimit, source)
 		if err != nil {
 			return err
 		}
@@ -145,20 +145,20 @@ func (c *call) serveZip(q files.ArchiveQuery, who string, begins func() error) e
 	if err != nil {
 		return err
 	}
-	z := &zipped{call: c, archive: archive}
+	z := &zipResponse{call: c, archive: archive}
 	defer z.close()
 	if !head {
-		if err := z.begin(); err != nil {
+		if err := z.openFirst(); err != nil {
 			return err
 		}
-		if err := begins(); err != nil {
+		if err := beforeBody(); err != nil {
 			return err
 		}
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", "application/zip")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", boxedPolicy)
+	h.Set("Content-Security-Policy", sandboxPolicy)
 	h.Set("Content-Disposition", disposition(false, zipName(archive.Title())))
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("Accept-Ranges", "none")
@@ -168,8 +168,8 @@ func (c *call) serveZip(q files.ArchiveQuery, who string, begins func() error) e
 		return nil
 	}
 	if err := z.send(); err != nil {
-		if c.ctx().Err() == nil && !z.cut {
-			c.a.Log.Error("a zip was broken off", "method", c.r.Method, "path", logged(c.r), "error", err)
+		if c.ctx().Err() == nil && !z.clientGone {
+			c.a.Log.Error("a zip was broken off", "method", c.r.Method, "path", loggedPath(c.r), "error", err)
 		}
 		panic(http.ErrAbortHandler) // nobody is to take what came of it for all of it
 	}
@@ -183,29 +183,29 @@ func zipName(title string) string {
 	return title + ".zip"
 }
 
-// zipped is a zip on its way to a client.
-type zipped struct {
+// zipResponse is a zip on its way to a client.
+type zipResponse struct {
 	*call
-	archive *files.Archive
-	ahead   []files.ArchiveEntry // read before the body began; only the last may be a file
-	ended   bool                 // ahead is all there is
-	writer  *zipstream.Writer
-	cut     bool // by the client
-	flushed time.Time
+	archive    *files.Archive
+	readAhead  []files.ArchiveEntry // read before the body began; only the last may be a file
+	exhausted  bool                 // ahead is all there is
+	writer     *zipstream.Writer
+	clientGone bool // by the client
+	flushed    time.Time
 }
 
-// maxAhead bounds how many folders are passed in search of the first file.
-const maxAhead = 100
+// maxReadAhead bounds how many folders are passed in search of the first file.
+const maxReadAhead = 100
 
-// begin reads up to the first file and opens it, so that a store that is down is told as such.
-func (z *zipped) begin() error {
-	for len(z.ahead) < maxAhead {
-		e, there, err := z.archive.Next(z.ctx())
-		if err != nil || !there {
-			z.ended = true
+// openFirst reads up to the first file and opens it, so that a store that is down is told as such.
+func (z *zipResponse) openFirst() error {
+	for len(z.readAhead) < maxReadAhead {
+		e, found, err := z.archive.Next(z.ctx())
+		if err != nil || !found {
+			z.exhausted = true
 			return err
 		}
-		z.ahead = append(z.ahead, e)
+		z.readAhead = append(z.readAhead, e)
 		if e.Body != nil {
 			return nil
 		}
@@ -213,8 +213,8 @@ func (z *zipped) begin() error {
 	return nil
 }
 
-func (z *zipped) close() {
-	for _, e := range z.ahead {
+func (z *zipResponse) close() {
+	for _, e := range z.readAhead {
 		if e.Body != nil {
 			_ = e.Body.Close() // it was only read
 		}
@@ -225,24 +225,24 @@ func (z *zipped) close() {
 }
 
 // Write implements io.Writer for the archive.
-func (z *zipped) Write(p []byte) (int, error) {
+func (z *zipResponse) Write(p []byte) (int, error) {
 	n, err := z.w.Write(p)
-	z.cut = z.cut || err != nil
+	z.clientGone = z.clientGone || err != nil
 	return n, err
 }
 
 // send sends the whole archive.
-func (z *zipped) send() error {
+func (z *zipResponse) send() error {
 	z.writer = zipstream.New(z, z.spoolFile)
 	for {
-		e, there, err := z.next()
+		e, found, err := z.next()
 		if err != nil {
 			return err
 		}
-		if !there {
+		if !found {
 			return z.writer.Finish()
 		}
-		if err := z.add(e); err != nil {
+		if err := z.addEntry(e); err != nil {
 			return err
 		}
 		if err := z.flush(); err != nil {
@@ -251,19 +251,19 @@ func (z *zipped) send() error {
 	}
 }
 
-func (z *zipped) next() (e files.ArchiveEntry, there bool, err error) {
-	if len(z.ahead) > 0 {
-		e, z.ahead = z.ahead[0], z.ahead[1:]
+func (z *zipResponse) next() (e files.ArchiveEntry, found bool, err error) {
+	if len(z.readAhead) > 0 {
+		e, z.readAhead = z.readAhead[0], z.readAhead[1:]
 		return e, true, nil
 	}
-	if z.ended {
+	if z.exhausted {
 		return files.ArchiveEntry{}, false, nil
 	}
 	return z.archive.Next(z.ctx())
 }
 
-// add sends one entry.
-func (z *zipped) add(e files.ArchiveEntry) error {
+// addEntry sends one entry.
+func (z *zipResponse) addEntry(e files.ArchiveEntry) error {
 	if e.Body == nil {
 		return z.writer.Folder(e.Name, e.Modified)
 	}
@@ -275,7 +275,7 @@ func (z *zipped) add(e files.ArchiveEntry) error {
 }
 
 // flush sends on what has come together, once a second at most: small files would otherwise be a packet each.
-func (z *zipped) flush() error {
+func (z *zipResponse) flush() error {
 	now := z.a.Now()
 	if now.Sub(z.flushed) < time.Second {
 		return nil
@@ -284,14 +284,14 @@ func (z *zipped) flush() error {
 	err := z.writer.Flush()
 	if err == nil {
 		err = http.NewResponseController(z.w).Flush()
-		z.cut = z.cut || err != nil
+		z.clientGone = z.clientGone || err != nil
 	}
 	return err
 }
 
-func (z *zipped) spoolFile() (*os.File, error) {
-	if err := z.a.SpoolRoom(); err != nil {
+func (z *zipResponse) spoolFile() (*os.File, error) {
+	if err := z.a.CheckSpoolSpace(); err != nil {
 		return nil, err
 	}
-	return z.a.Spool()
+	return z.a.OpenSpoolFile()
 }

@@ -201,12 +201,12 @@ func (a *App) build() {
 	a.Tree = files.New(files.Config{
 		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, Objects: a.Objects, IDs: a.ids, Now: now, Log: a.deps.Log,
 		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake, Active: a.Accounts.Active,
-		Heir: func(q db.Querier, userID string) (files.Heir, error) { return a.Lifecycle.Heir(q, userID) },
+		Successor: func(q db.Querier, userID string) (files.Successor, error) { return a.Lifecycle.Successor(q, userID) },
 	})
 	a.Keys.Ended = a.Tree.DropLocks
 	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
 	a.Jobs.Handle(files.CopyJob, a.Tree.RunCopy)
-	a.Jobs.Undo(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return a.Tree.DropCopy(tx, run.ID) })
+	a.Jobs.OnFailure(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return a.Tree.DropCopy(tx, run.ID) })
 	a.Jobs.Handle(object.ChecksumJob, a.Objects.RunChecksum)
 	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Shares = share.New(share.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, IDs: a.ids, Now: now})
@@ -216,9 +216,9 @@ func (a *App) build() {
 		Keys: a.Keys, Uploads: a.Uploads, Wake: a.Jobs.Wake,
 		MaxStorage: a.Config.DefaultMaxStorage, MaxFiles: a.Config.DefaultMaxFiles,
 	})
-	a.Jobs.Handle(lifecycle.LegacyJob, a.Lifecycle.RunLegacy)
+	a.Jobs.Handle(lifecycle.HandoverJob, a.Lifecycle.RunHandover)
 	visitors := a.egress(a.Config.FreeModeAllowPrivateEndpoints)
-	visitors.Ports = freemode.Port
+	visitors.Ports = freemode.PortAllowed
 	a.Free = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
 	a.Thumbs = a.thumbs()
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now, Log: a.deps.Log})
@@ -290,11 +290,11 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	a.api, err = api.New(api.Config{
 		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Shares: a.Shares,
-		Downloads: a.Downloads, Lifecycle: a.Lifecycle, Free: a.Free, Captcha: a.captcha(), Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey, Guesses: a.guesses,
+		Downloads: a.Downloads, Lifecycle: a.Lifecycle, FreeMode: a.Free, Captcha: a.captcha(), Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey, Attempts: a.guesses,
 		Audit: a.Audit, Announcements: a.News, Thumbs: a.Thumbs, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
 		LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, CaptchaReady: a.Config.CaptchaVerifyURL != "", Development: a.Config.Development,
-		Now: a.deps.Now, Log: a.deps.Log, Spool: a.spool, SpoolRoom: a.spoolRoom, UI: a.ui(), StoreAddresses: a.Providers.Outside, Started: a.seeded.Load, Ready: a.ready,
-		Version: a.deps.Version, MinFree: a.Config.MinFree, Standings: a.Providers.Standings, Warnings: a.warnings,
+		Now: a.deps.Now, Log: a.deps.Log, OpenSpoolFile: a.spool, CheckSpoolSpace: a.spoolRoom, UI: a.ui(), StoreAddresses: a.Providers.Outside, Started: a.seeded.Load, Ready: a.ready,
+		Version: a.deps.Version, MinFree: a.Config.MinFree, StoreStatuses: a.Providers.Standings, Warnings: a.warnings,
 	})
 	if err != nil {
 		return err

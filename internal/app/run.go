@@ -58,7 +58,7 @@ func (a *App) Run(ctx context.Context) error {
 	running.Go(func() { a.Audit.Run(background) })
 	err := a.seed(ctx)
 	if err == nil && !a.Config.Postgres() { // then the data directory is this process's alone
-		err = a.Jobs.Orphan(ctx)
+		err = a.Jobs.RequeueRunning(ctx)
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // stopped before it began: the next start begins again
@@ -141,7 +141,7 @@ func (a *App) seed(ctx context.Context) error {
 	if password == "" {
 		password = a.Lifecycle.RandomPassword()
 	}
-	first, err := a.Lifecycle.Seed(ctx, lifecycle.First{Username: cfg.AdminUsername, Email: cfg.AdminEmail, Password: password, Settings: settings})
+	first, err := a.Lifecycle.Seed(ctx, lifecycle.FirstStart{Username: cfg.AdminUsername, Email: cfg.AdminEmail, Password: password, Settings: settings})
 	if err != nil {
 		return fmt.Errorf("first start: %w", err)
 	}

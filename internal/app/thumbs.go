@@ -46,5 +46,5 @@ func (a *App) sweepThumbs(ctx context.Context) error {
 	if a.Thumbs == nil {
 		return nil
 	}
-	return a.Thumbs.Sweep(ctx, a.Objects.Existing)
+	return a.Thumbs.Sweep(ctx, a.Objects.ExistingContents)
 }

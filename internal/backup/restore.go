@@ -50,7 +50,7 @@ type RestoreOptions struct {
 	Progress   func(Progress)
 }
 
-// Restored is what came of it.
+// AfterRestore is what came of it.
 type Restored struct {
 	Manifest       Manifest
 	Snapshot       string
@@ -233,9 +233,9 @@ func (r *restore) load(ctx context.Context) error {
 // renewed takes out of a database what ended with the original, or speaks of what no backup holds.
 func renewed(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
-		object.Restored, upload.Restored, quota.Restored, download.Restored, freemode.Restored, fsck.Restored,
+		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.Restored, freemode.Restored, fsck.Restored,
 		func(tx *db.Tx) error { return account.Restored(tx, now) },
-		func(tx *db.Tx) error { return job.Restored(tx, now, account.MailJobs()) },
+		func(tx *db.Tx) error { return job.AfterRestore(tx, now, account.MailJobs()) },
 		func(tx *db.Tx) error { return mark(tx, taken) },
 	} {
 		if err := change(tx); err != nil {

@@ -12,9 +12,9 @@ import (
 	"larder/internal/share"
 )
 
-// stored adds n tokens of a purpose that end after lasting and, each a millisecond later, behind
+// storeTokens adds n tokens of a purpose that end after lasting and, each a millisecond later, behind
 // it.
-func (w *world) stored(n int, name, userID, shareID, entryID, purpose string, lasting time.Duration) {
+func (w *fixture) storeTokens(n int, name, userID, shareID, entryID, purpose string, lasting time.Duration) {
 	w.t.Helper()
 	const rows = `
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
@@ -28,22 +28,22 @@ func (w *world) stored(n int, name, userID, shareID, entryID, purpose string, la
 	}
 }
 
-// left counts the tokens whose names begin so.
-func (w *world) left(name string) int {
+// countTokens counts the tokens whose names begin so.
+func (w *fixture) countTokens(name string) int {
 	return w.count("SELECT count(*) FROM download_tokens WHERE hash LIKE $1", name+"%")
 }
 
 // An account has at most 1,000 tokens that are valid: the oldest go, and none but its own.
-func TestTokensOfAnAccountAreBounded(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		w.stored(600, "save", w.ann.UserID, "", "e", "download", 5*time.Minute)
-		w.stored(398, "preview", w.ann.UserID, "", "e", "preview", 10*time.Minute)
-		w.stored(50, "signed", w.ann.UserID, "", "e", "signed", time.Minute)
-		w.stored(50, "expired", w.ann.UserID, "", "e", "download", -time.Minute)
-		w.stored(50, "used", w.ann.UserID, "", "e", "download", time.Minute)
-		w.stored(50, "other", "somebody", "", "e", "download", time.Minute)
-		w.stored(50, "share", "", "s", "e", "download", time.Minute)
-		w.stored(50, "visitor", "", "", w.file.ID, "download", time.Minute)
+func TestTokenLimitOfAccount(t *testing.T) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
+		w.storeTokens(600, "save", w.ann.UserID, "", "e", "download", 5*time.Minute)
+		w.storeTokens(398, "preview", w.ann.UserID, "", "e", "preview", 10*time.Minute)
+		w.storeTokens(50, "signed", w.ann.UserID, "", "e", "signed", time.Minute)
+		w.storeTokens(50, "expired", w.ann.UserID, "", "e", "download", -time.Minute)
+		w.storeTokens(50, "used", w.ann.UserID, "", "e", "download", time.Minute)
+		w.storeTokens(50, "other", "somebody", "", "e", "download", time.Minute)
+		w.storeTokens(50, "share", "", "s", "e", "download", time.Minute)
+		w.storeTokens(50, "visitor", "", "", w.file.ID, "download", time.Minute)
 		if err := w.db.Write(ctx, func(tx *db.Tx) error {
 			_, err := tx.Exec("UPDATE download_tokens SET consumed_at = 1 WHERE hash LIKE 'used%'")
 			return err
@@ -51,28 +51,28 @@ func TestTokensOfAnAccountAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, second := w.issue(w.ann, w.file.ID), w.issue(w.ann, w.file.ID)
-		if n := w.left("save"); n != 600 {
+		if n := w.countTokens("save"); n != 600 {
 			t.Errorf("%d of the oldest are left when 1,000 are valid", n)
 		}
 		third := w.issue(w.ann, w.file.ID)
-		if saves, oldest, next := w.left("save"), w.count("SELECT count(*) FROM download_tokens WHERE hash = 'save1'"), w.count("SELECT count(*) FROM download_tokens WHERE hash = 'save2'"); saves != 599 || oldest != 0 || next != 1 {
+		if saves, oldest, next := w.countTokens("save"), w.count("SELECT count(*) FROM download_tokens WHERE hash = 'save1'"), w.count("SELECT count(*) FROM download_tokens WHERE hash = 'save2'"); saves != 599 || oldest != 0 || next != 1 {
 			t.Errorf("%d of the oldest are left when one more was issued; the oldest of all: %d, the next: %d", saves, oldest, next)
 		}
 		for _, token := range []string{first, second, third} {
-			w.works(token, "new")
+			w.requireUsable(token, "new")
 		}
 		preview, _, err := w.tokens.Issue(ctx, w.ann, nil, w.file.ID, download.Preview)
-		if _, missing := w.look(preview); err != nil || missing != nil {
+		if _, missing := w.resolve(preview); err != nil || missing != nil {
 			t.Errorf("a preview: %v, %v", err, missing)
 		}
 		for name, want := range map[string]int{"save": 598, "preview": 398, "signed": 50, "expired": 50, "used": 50, "other": 50, "share": 50, "visitor": 50} {
-			if n := w.left(name); n != want {
+			if n := w.countTokens(name); n != want {
 				t.Errorf("%s: %d are left, want %d", name, n, want)
 			}
 		}
 		w.clock.Add((6 * time.Minute).Milliseconds()) // the first ones expire
 		w.issue(w.ann, w.file.ID)
-		if n := w.left("preview"); n != 398 {
+		if n := w.countTokens("preview"); n != 398 {
 			t.Errorf("%d are left although few are valid", n)
 		}
 	})
@@ -80,9 +80,9 @@ func TestTokensOfAnAccountAreBounded(t *testing.T) {
 
 // However many are issued at the same moment, over all connections, no more than 1,000 stay, and
 // the new ones are among them.
-func TestTheBoundOfTokensIsExact(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		w.stored(995, "old", w.ann.UserID, "", "e", "download", time.Minute)
+func TestTokenLimitIsExactUnderConcurrency(t *testing.T) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
+		w.storeTokens(995, "old", w.ann.UserID, "", "e", "download", time.Minute)
 		tokens, errs := make([]string, 24), make([]error, 24)
 		var running sync.WaitGroup
 		for i := range tokens {
@@ -93,23 +93,23 @@ func TestTheBoundOfTokensIsExact(t *testing.T) {
 			if errs[i] != nil {
 				t.Fatal(errs[i])
 			}
-			w.works(token, fmt.Sprint("token ", i))
+			w.requireUsable(token, fmt.Sprint("token ", i))
 		}
-		if n, old := w.count("SELECT count(*) FROM download_tokens"), w.left("old"); n != 1000 || old != 976 {
+		if n, old := w.count("SELECT count(*) FROM download_tokens"), w.countTokens("old"); n != 1000 || old != 976 {
 			t.Errorf("%d tokens are left, %d of the old ones", n, old)
 		}
 	})
 }
 
 // Visitors share the bound of the share, or of the public file, that they have a token of.
-func TestTokensOfVisitorsAreBounded(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestTokenLimitOfVisitors(t *testing.T) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		shared, err := w.shares.Create(ctx, w.ann, share.Draft{EntryID: w.file.ID, AllowDownload: true, AllowPreview: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.stored(1000, "mine", "", shared.ID, w.file.ID, "download", time.Minute)
-		w.stored(1000, "other", "", "another share", w.file.ID, "download", time.Minute)
+		w.storeTokens(1000, "mine", "", shared.ID, w.file.ID, "download", time.Minute)
+		w.storeTokens(1000, "other", "", "another share", w.file.ID, "download", time.Minute)
 		visit, err := w.shares.Visit(ctx, shared.ID, share.Visitor{})
 		if err != nil {
 			t.Fatal(err)
@@ -118,8 +118,8 @@ func TestTokensOfVisitorsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.works(token, "of a share")
-		if mine, other := w.left("mine"), w.left("other"); mine != 999 || other != 1000 {
+		w.requireUsable(token, "of a share")
+		if mine, other := w.countTokens("mine"), w.countTokens("other"); mine != 999 || other != 1000 {
 			t.Errorf("%d are left of the share, %d of another", mine, other)
 		}
 
@@ -128,10 +128,10 @@ func TestTokensOfVisitorsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		public := w.put(access.Actor{UserID: admin.ID, Role: access.Admin}, "/public", "open.txt")
-		w.stored(1000, "visitor", "", "", public.ID, "download", time.Minute)
-		w.stored(1000, "file", "", "", "another", "download", time.Minute)
-		w.works(w.issue(access.Actor{Role: access.Guest}, public.ID), "of a public file")
-		if visitors, file := w.left("visitor"), w.left("file"); visitors != 999 || file != 1000 {
+		w.storeTokens(1000, "visitor", "", "", public.ID, "download", time.Minute)
+		w.storeTokens(1000, "file", "", "", "another", "download", time.Minute)
+		w.requireUsable(w.issue(access.Actor{Role: access.Guest}, public.ID), "of a public file")
+		if visitors, file := w.countTokens("visitor"), w.countTokens("file"); visitors != 999 || file != 1000 {
 			t.Errorf("%d are left of the file, %d of another", visitors, file)
 		}
 	})

@@ -53,17 +53,17 @@ const maxTokens = 1000
 // gone back since.
 const clockSlack = time.Hour
 
-// latest is the latest time (ms) at which a token that holds now can end. It is not kept how long a signed link was to last: the longest counts.
-func latest(now int64, purpose Purpose) int64 {
+// latestExpiry is the latest time (ms) at which a token that holds now can end. It is not kept how long a signed link was to last: the longest counts.
+func latestExpiry(now int64, purpose Purpose) int64 {
 	lifetime := Lifetime
 	if purpose == Signed {
-		lifetime = MaxSigned
+		lifetime = MaxSignedLifetime
 	}
 	return now + (lifetime + clockSlack).Milliseconds()
 }
 
-// length of a token in characters of base62: 256 bits.
-const length = 43
+// tokenLength of a token in characters of base62: 256 bits.
+const tokenLength = 43
 
 // Config is what a Service works with.
 type Config struct {
@@ -97,34 +97,34 @@ func New(cfg Config) *Service {
 func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Session, entryID string, purpose Purpose) (
 	token string, expiresAt time.Time, err error,
 ) {
-	if err := s.May(ctx, a, entryID, purpose); err != nil {
+	if err := s.CheckIssue(ctx, a, entryID, purpose); err != nil {
 		return "", time.Time{}, err
 	}
-	token, expiresAt = s.ids.Base62(length), s.now().Add(Lifetime)
+	token, expiresAt = s.ids.Base62(tokenLength), s.now().Add(Lifetime)
 	r := row{entryID: entryID, userID: a.UserID, purpose: purpose, proof: a.Unlocked, expiresAt: expiresAt.UnixMilli()}
 	if a.Key != nil {
 		r.keyID = a.Key.ID
 	}
 	if session != nil {
-		r.session = &versions{session: session.User.SessionVersion, role: session.User.RoleVersion}
+		r.sessionVersions = &sessionVersions{session: session.User.SessionVersion, role: session.User.RoleVersion}
 	}
 	now := s.now().UnixMilli()
-	if err := s.db.Write(ctx, func(tx *db.Tx) error { return insertBounded(tx, hash(token), r, now) }); err != nil {
+	if err := s.db.Write(ctx, func(tx *db.Tx) error { return insertEvicting(tx, hash(token), r, now) }); err != nil {
 		return "", time.Time{}, fmt.Errorf("issue a download token: %w", err)
 	}
 	return token, expiresAt, nil
 }
 
-// May decides whether Issue would make a token, and makes none. Faults: those of Issue.
-func (s *Service) May(ctx context.Context, a access.Actor, entryID string, purpose Purpose) error {
+// CheckIssue decides whether Issue would make a token, and makes none. Faults: those of Issue.
+func (s *Service) CheckIssue(ctx context.Context, a access.Actor, entryID string, purpose Purpose) error {
 	found, err := s.tree.FindID(ctx, entryID)
 	if err != nil {
 		return err
 	}
-	if purpose == Save && found.Folder() {
-		return found.FolderFor(a)
+	if purpose == Save && found.IsFolder() {
+		return found.AuthorizeFolder(a)
 	}
-	_, err = found.For(a)
+	_, err = found.ContentFor(a)
 	return err
 }
 
@@ -138,29 +138,29 @@ type Redemption struct {
 	ShareID       string              // that it belongs to, "" for none
 }
 
-// Look finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask, and given are passwords that
+// Resolve finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask, and given are passwords that
 // were given besides those of the token's proof; for a share's token none of them counts. Faults: InvalidToken (unknown, used, expired, or whoever it
 // was issued to may not download the file any more; a signed link also when the file is gone or has other content; a share's when that has ended),
 // PasswordRequired, NotFound (the file is gone), ShareLimitReached.
-func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given ...string) (Redemption, error) {
-	if len(token) != length {
-		return Redemption{}, invalid()
+func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, given ...string) (Redemption, error) {
+	if len(token) != tokenLength {
+		return Redemption{}, invalidToken()
 	}
-	r, err := find(s.db.Read(ctx), hash(token))
+	r, err := findToken(s.db.Read(ctx), hash(token))
 	if errors.Is(err, db.ErrNoRows) {
-		return Redemption{}, invalid()
+		return Redemption{}, invalidToken()
 	}
 	if err != nil {
 		return Redemption{}, fmt.Errorf("find a download token: %w", err)
 	}
-	if now := s.now().UnixMilli(); r.consumed || now >= r.expiresAt || r.expiresAt > latest(now, r.purpose) {
-		return Redemption{}, invalid()
+	if now := s.now().UnixMilli(); r.consumed || now >= r.expiresAt || r.expiresAt > latestExpiry(now, r.purpose) {
+		return Redemption{}, invalidToken()
 	}
 	if r.shareID != "" {
-		return s.lookShared(ctx, r, ip)
+		return s.resolveShared(ctx, r, ip)
 	}
 	r.proof = append(r.proof, given...)
-	a, err := s.actor(ctx, r, ip)
+	a, err := s.currentActor(ctx, r, ip)
 	if err != nil {
 		return Redemption{}, err
 	}
@@ -170,34 +170,34 @@ func (s *Service) Look(ctx context.Context, token string, ip netip.Addr, given .
 	}
 	redemption := Redemption{Purpose: r.purpose, UserID: r.userID, KeyID: r.keyID}
 	redemption.Path, _ = found.Path()
-	if r.purpose == Save && found.Folder() {
-		redemption.Folder = &files.ArchiveQuery{IDs: []string{r.entryID}, Who: func(ctx context.Context, version int64) (access.Actor, error) {
+	if r.purpose == Save && found.IsFolder() {
+		redemption.Folder = &files.ArchiveQuery{IDs: []string{r.entryID}, ActorAt: func(ctx context.Context, version int64) (access.Actor, error) {
 			return s.actorAt(ctx, r, ip, version)
 		}}
-		err = found.FolderFor(a)
+		err = found.AuthorizeFolder(a)
 	} else {
-		redemption.Content, err = found.For(a)
+		redemption.Content, err = found.ContentFor(a)
 	}
 	switch fault.KindOf(err) {
 	case fault.Forbidden, fault.Unauthorized:
-		return Redemption{}, invalid().Because(err)
+		return Redemption{}, invalidToken().Because(err)
 	case fault.NotFound:
 		if r.purpose == Signed {
-			return Redemption{}, invalid().Because(err)
+			return Redemption{}, invalidToken().Because(err)
 		}
 	}
 	if err != nil {
 		return Redemption{}, err
 	}
 	if r.purpose == Signed && redemption.Content.ID != r.content {
-		return Redemption{}, invalid()
+		return Redemption{}, invalidToken()
 	}
 	return redemption, nil
 }
 
-// actor returns whom a token was issued to, as they are now. Fault: InvalidToken for an account that is not active, for a key that is
+// currentActor returns whom a token was issued to, as they are now. Fault: InvalidToken for an account that is not active, for a key that is
 // revoked or expired, and when the session that made the token has ended. From where a key may be used is not asked: what fetches the bytes is often another machine than the key's.
-func (s *Service) actor(ctx context.Context, r row, ip netip.Addr) (access.Actor, error) {
+func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr) (access.Actor, error) {
 	if r.userID == "" {
 		return s.actorAt(ctx, r, ip, 0)
 	}
@@ -205,13 +205,13 @@ func (s *Service) actor(ctx context.Context, r row, ip netip.Addr) (access.Actor
 	if err != nil {
 		return access.Actor{}, fmt.Errorf("read the config version: %w", err)
 	}
-	if r.session != nil {
+	if r.sessionVersions != nil {
 		user, err := s.accounts.Cached(ctx, version, r.userID)
 		if err != nil {
-			return access.Actor{}, ended(err)
+			return access.Actor{}, asInvalidToken(err)
 		}
-		if *r.session != (versions{session: user.SessionVersion, role: user.RoleVersion}) {
-			return access.Actor{}, invalid()
+		if *r.sessionVersions != (sessionVersions{session: user.SessionVersion, role: user.RoleVersion}) {
+			return access.Actor{}, invalidToken()
 		}
 	}
 	return s.actorAt(ctx, r, ip, version)
@@ -225,10 +225,10 @@ func (s *Service) actorAt(ctx context.Context, r row, ip netip.Addr, version int
 	}
 	user, err := s.accounts.Cached(ctx, version, r.userID)
 	if err == nil && user.Status != account.Active {
-		err = invalid()
+		err = invalidToken()
 	}
 	if err != nil {
-		return access.Actor{}, ended(err)
+		return access.Actor{}, asInvalidToken(err)
 	}
 	a.UserID, a.Role, a.HomeID = user.ID, user.Role, user.HomeID
 	if r.keyID == "" {
@@ -236,41 +236,41 @@ func (s *Service) actorAt(ctx context.Context, r row, ip netip.Addr, version int
 	}
 	key, err := s.keys.ByID(ctx, version, r.keyID)
 	if err != nil {
-		return access.Actor{}, ended(err)
+		return access.Actor{}, asInvalidToken(err)
 	}
 	if key.UserID != user.ID || key.Status(s.now()) != "active" {
-		return access.Actor{}, invalid()
+		return access.Actor{}, invalidToken()
 	}
 	a.Key = key.Scope()
 	return a, nil
 }
 
-// ended makes InvalidToken of what is told about an account or key that cannot be used, and leaves a failure of the server what it is.
-func ended(err error) error {
+// asInvalidToken makes InvalidToken of what is told about an account or key that cannot be used, and leaves a failure of the server what it is.
+func asInvalidToken(err error) error {
 	if fault.KindOf(err) == fault.Internal || fault.Is(err, fault.Unavailable) {
 		return err
 	}
-	return invalid().Because(err)
+	return invalidToken().Because(err)
 }
 
 // Consume uses up a token that serves once: of any number of callers exactly one gets nil. Faults: InvalidToken for everybody else;
 // ShareLimitReached when its share has been downloaded as often as it may, and then it is not used up.
 func (s *Service) Consume(ctx context.Context, token string) error {
-	if len(token) != length {
-		return invalid()
+	if len(token) != tokenLength {
+		return invalidToken()
 	}
 	now := s.now().UnixMilli()
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
-		shareID, err := consume(tx, hash(token), now)
+		shareID, err := consumeToken(tx, hash(token), now)
 		switch {
 		case errors.Is(err, db.ErrNoRows):
-			return invalid()
+			return invalidToken()
 		case err != nil:
 			return fmt.Errorf("use up a download token: %w", err)
 		case shareID == "":
 			return nil
 		}
-		return s.count(tx, shareID)
+		return s.countDownload(tx, shareID)
 	})
 	if err == nil {
 		crash.Point("download.consumed")
@@ -281,7 +281,7 @@ func (s *Service) Consume(ctx context.Context, token string) error {
 // Sweep deletes expired tokens.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.now().UnixMilli()
-	if err := s.db.Write(ctx, func(tx *db.Tx) error { return forget(tx, now) }); err != nil {
+	if err := s.db.Write(ctx, func(tx *db.Tx) error { return deleteExpired(tx, now) }); err != nil {
 		return fmt.Errorf("delete expired download tokens: %w", err)
 	}
 	return nil
@@ -293,6 +293,6 @@ func hash(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func invalid() *fault.Error {
+func invalidToken() *fault.Error {
 	return fault.New(fault.InvalidToken, "This download address is invalid, used up or expired.")
 }

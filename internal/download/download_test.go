@@ -38,33 +38,33 @@ import (
 
 var ctx = context.Background()
 
-// world is a service after its first start, with one user who has one file.
-type world struct {
+// fixture is a service after its first start, with one user who has one file.
+type fixture struct {
 	t        *testing.T
 	db       *db.DB
 	tree     *files.Tree
 	accounts *account.Service
 	keys     *apikey.Service
-	policies *access.Store
+	rules    *access.Store
 	tokens   *download.Service
 	shares   *share.Service
-	up       *upload.Service
+	uploads  *upload.Service
 	ann      access.Actor
 	file     files.Entry
 	clock    atomic.Int64 // ms
 }
 
-func (w *world) now() time.Time { return time.UnixMilli(w.clock.Load()).UTC() }
+func (w *fixture) now() time.Time { return time.UnixMilli(w.clock.Load()).UTC() }
 
-func each(t *testing.T, test func(t *testing.T, w *world)) {
+func eachEngine(t *testing.T, test func(t *testing.T, w *fixture)) {
 	t.Helper()
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, newWorld(t, d)) })
 }
 
-func newWorld(t *testing.T, d *db.DB) *world {
+func newWorld(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	w := &world{t: t, db: d}
+	w := &fixture{t: t, db: d}
 	w.clock.Store(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC).UnixMilli())
 	ids, log := ident.New(rand.Reader), slog.New(slog.DiscardHandler)
 	master, err := secret.New(ids.Bytes(32))
@@ -74,7 +74,7 @@ func newWorld(t *testing.T, d *db.DB) *world {
 	settings := site.New(d, master)
 	w.accounts = account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: master, Now: w.now, Log: log, HashMemory: 64})
 	w.keys = apikey.New(d, ids, w.now)
-	w.policies = access.NewStore(d, w.now, func(ctx context.Context, version int64) (bool, error) {
+	w.rules = access.NewStore(d, w.now, func(ctx context.Context, version int64) (bool, error) {
 		current, err := settings.Current(ctx, version)
 		return current.AllowGuestAccess, err
 	})
@@ -86,15 +86,15 @@ func newWorld(t *testing.T, d *db.DB) *world {
 	})
 	mounts := mount.New(d)
 	objects := object.New(object.Config{DB: d, Providers: providers, IDs: ids, Now: w.now, Grace: time.Hour, Log: log})
-	w.tree = files.New(files.Config{DB: d, Policies: w.policies, Mounts: mounts, Providers: providers, Objects: objects, IDs: ids, Now: w.now, Log: log})
-	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: objects, Providers: providers, IDs: ids, Now: w.now, Log: log})
+	w.tree = files.New(files.Config{DB: d, Policies: w.rules, Mounts: mounts, Providers: providers, Objects: objects, IDs: ids, Now: w.now, Log: log})
+	w.uploads = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: objects, Providers: providers, IDs: ids, Now: w.now, Log: log})
 	w.shares = share.New(share.Config{DB: d, Tree: w.tree, Accounts: w.accounts, IDs: ids, Now: w.now})
 	w.tokens = download.New(download.Config{DB: d, Tree: w.tree, Accounts: w.accounts, Keys: w.keys, Shares: w.shares, IDs: ids, Now: w.now})
 	life := lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: w.accounts, Policies: w.policies, Providers: providers, Mounts: mounts, Tree: w.tree, Objects: objects, Site: settings, IDs: ids, Now: w.now,
+		DB: d, Accounts: w.accounts, Policies: w.rules, Providers: providers, Mounts: mounts, Tree: w.tree, Objects: objects, Site: settings, IDs: ids, Now: w.now,
 		MaxStorage: -1, MaxFiles: -1,
 	})
-	first := lifecycle.First{Username: "admin", Email: "admin@localhost", Password: "correct horse", Settings: site.Defaults()}
+	first := lifecycle.FirstStart{Username: "admin", Email: "admin@localhost", Password: "correct horse", Settings: site.Defaults()}
 	if _, err := life.Seed(ctx, first); err != nil {
 		t.Fatal(err)
 	}
@@ -109,20 +109,20 @@ func newWorld(t *testing.T, d *db.DB) *world {
 	return w
 }
 
-func (w *world) put(a access.Actor, dir, name string) files.Entry {
+func (w *fixture) put(a access.Actor, dir, name string) files.Entry {
 	w.t.Helper()
 	at, err := vpath.Parse(dir)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	result, err := w.up.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1, Body: strings.NewReader("hello")})
+	result, err := w.uploads.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1, Body: strings.NewReader("hello")})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return result.File
 }
 
-func (w *world) issue(a access.Actor, id string) string {
+func (w *fixture) issue(a access.Actor, id string) string {
 	w.t.Helper()
 	token, expiresAt, err := w.tokens.Issue(ctx, a, nil, id, download.Save)
 	if err != nil {
@@ -134,21 +134,21 @@ func (w *world) issue(a access.Actor, id string) string {
 	return token
 }
 
-func (w *world) look(token string) (download.Redemption, error) {
-	return w.tokens.Look(ctx, token, netip.MustParseAddr("203.0.113.7"))
+func (w *fixture) resolve(token string) (download.Redemption, error) {
+	return w.tokens.Resolve(ctx, token, netip.MustParseAddr("203.0.113.7"))
 }
 
-func (w *world) want(err error, kind fault.Kind, doing string) {
+func (w *fixture) wantFault(err error, kind fault.Kind, doing string) {
 	w.t.Helper()
 	if !fault.Is(err, kind) {
 		w.t.Errorf("%s: got %v, want fault %d", doing, err, kind)
 	}
 }
 
-// works fails the test when the token is not good for the bytes of the file.
-func (w *world) works(token, doing string) {
+// requireUsable fails the test when the token is not good for the bytes of the file.
+func (w *fixture) requireUsable(token, doing string) {
 	w.t.Helper()
-	redemption, err := w.look(token)
+	redemption, err := w.resolve(token)
 	if err != nil {
 		w.t.Errorf("%s: %v", doing, err)
 		return
@@ -164,24 +164,24 @@ func (w *world) works(token, doing string) {
 }
 
 func TestTokenServesOnceAndForFifteenMinutes(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		token := w.issue(w.ann, w.file.ID)
-		w.works(token, "new")
-		w.works(token, "looked at before")
+		w.requireUsable(token, "new")
+		w.requireUsable(token, "looked at before")
 		if err := w.tokens.Consume(ctx, token); err != nil {
 			t.Fatal(err)
 		}
-		_, err := w.look(token)
-		w.want(err, fault.InvalidToken, "used up")
-		w.want(w.tokens.Consume(ctx, token), fault.InvalidToken, "used up twice")
+		_, err := w.resolve(token)
+		w.wantFault(err, fault.InvalidToken, "used up")
+		w.wantFault(w.tokens.Consume(ctx, token), fault.InvalidToken, "used up twice")
 
 		old := w.issue(w.ann, w.file.ID)
 		w.clock.Add(900_000 - 1)
-		w.works(old, "a millisecond before its end")
+		w.requireUsable(old, "a millisecond before its end")
 		w.clock.Add(1)
-		_, err = w.look(old)
-		w.want(err, fault.InvalidToken, "expired")
-		w.want(w.tokens.Consume(ctx, old), fault.InvalidToken, "expired, used")
+		_, err = w.resolve(old)
+		w.wantFault(err, fault.InvalidToken, "expired")
+		w.wantFault(w.tokens.Consume(ctx, old), fault.InvalidToken, "expired, used")
 		if err := w.tokens.Sweep(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestTokenServesOnceAndForFifteenMinutes(t *testing.T) {
 	})
 }
 
-func (w *world) count(query string, args ...any) (n int) {
+func (w *fixture) count(query string, args ...any) (n int) {
 	w.t.Helper()
 	if err := w.db.Read(ctx).QueryRow(query, args...).Scan(&n); err != nil {
 		w.t.Fatal(err)
@@ -201,7 +201,7 @@ func (w *world) count(query string, args ...any) (n int) {
 
 // Abuse case C39: 256 bits, of which only the SHA-256 is kept.
 func TestTokenIsUnguessableAndStoredAsItsHash(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		token, other := w.issue(w.ann, w.file.ID), w.issue(w.ann, w.file.ID)
 		if !regexp.MustCompile(`^[0-9A-Za-z]{43}$`).MatchString(token) || token == other {
 			t.Errorf("tokens %q, %q", token, other)
@@ -211,16 +211,16 @@ func TestTokenIsUnguessableAndStoredAsItsHash(t *testing.T) {
 			t.Errorf("%d rows under the hash", n)
 		}
 		for _, bad := range []string{"", "x", token[:42], token + "0", hex.EncodeToString(sum[:]), strings.Repeat("0", 43), strings.Repeat("x", 1<<20)} {
-			_, err := w.look(bad)
-			w.want(err, fault.InvalidToken, "a token that was never issued")
-			w.want(w.tokens.Consume(ctx, bad), fault.InvalidToken, "using one that was never issued")
+			_, err := w.resolve(bad)
+			w.wantFault(err, fault.InvalidToken, "a token that was never issued")
+			w.wantFault(w.tokens.Consume(ctx, bad), fault.InvalidToken, "using one that was never issued")
 		}
 	})
 }
 
 // Abuse case C84.
-func TestOneOfManyUsesIt(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestTokenIsConsumedOnceUnderConcurrency(t *testing.T) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		token := w.issue(w.ann, w.file.ID)
 		var won, lost atomic.Int64
 		var wg sync.WaitGroup
@@ -243,14 +243,14 @@ func TestOneOfManyUsesIt(t *testing.T) {
 	})
 }
 
-func TestIssueAsksForTheRightToDownload(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestIssueRequiresDownloadPermission(t *testing.T) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		issue := func(a access.Actor, id string) error {
 			_, _, err := w.tokens.Issue(ctx, a, nil, id, download.Save)
 			return err
 		}
-		w.want(issue(w.ann, "no-such-id"), fault.NotFound, "no such file")
-		w.want(issue(access.Actor{UserID: "somebody", Role: access.User}, w.file.ID), fault.Forbidden, "somebody else")
+		w.wantFault(issue(w.ann, "no-such-id"), fault.NotFound, "no such file")
+		w.wantFault(issue(access.Actor{UserID: "somebody", Role: access.User}, w.file.ID), fault.Forbidden, "somebody else")
 		if n := w.count("SELECT count(*) FROM download_tokens"); n != 0 {
 			t.Errorf("%d tokens were issued", n)
 		}
@@ -259,61 +259,61 @@ func TestIssueAsksForTheRightToDownload(t *testing.T) {
 			t.Fatal(err)
 		}
 		public := w.put(access.Actor{UserID: admin.ID, Role: access.Admin}, "/public", "p.txt")
-		w.works(w.issue(access.Actor{Role: access.Guest}, public.ID), "a visitor's token for a public file")
+		w.requireUsable(w.issue(access.Actor{Role: access.Guest}, public.ID), "a visitor's token for a public file")
 	})
 }
 
 // Abuse cases C31 and C86.
-func TestTokenEndsWithTheRightsOfWhomItWasIssuedTo(t *testing.T) {
-	write := func(w *world, fn func(tx *db.Tx) error) {
+func TestTokenEndsWithTheRightsOfItsAccount(t *testing.T) {
+	write := func(w *fixture, fn func(tx *db.Tx) error) {
 		w.t.Helper()
 		if err := w.db.Write(ctx, fn); err != nil {
 			w.t.Fatal(err)
 		}
 	}
 	const ruleID = "7d3f9a52-0000-4000-8000-000000000000"
-	each(t, func(t *testing.T, w *world) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		token := w.issue(w.ann, w.file.ID)
 		write(w, func(tx *db.Tx) error { return w.accounts.SetStatus(tx, w.ann.UserID, account.Disabled) })
-		_, err := w.look(token)
-		w.want(err, fault.InvalidToken, "account disabled")
+		_, err := w.resolve(token)
+		w.wantFault(err, fault.InvalidToken, "account disabled")
 		write(w, func(tx *db.Tx) error { return w.accounts.SetStatus(tx, w.ann.UserID, account.Active) })
-		w.works(token, "account active again")
+		w.requireUsable(token, "account active again")
 
 		write(w, func(tx *db.Tx) error {
-			return w.policies.Insert(tx, access.Stored{Rule: access.Rule{
+			return w.rules.Insert(tx, access.Stored{Rule: access.Rule{
 				ID: ruleID, Pattern: "/home/**", Effect: access.Deny, UserID: w.ann.UserID, Permissions: access.Set(access.Download), Priority: 1,
 			}})
 		})
-		_, err = w.look(token)
-		w.want(err, fault.InvalidToken, "right revoked")
-		write(w, func(tx *db.Tx) error { return w.policies.Delete(tx, ruleID) })
-		w.works(token, "right back")
+		_, err = w.resolve(token)
+		w.wantFault(err, fault.InvalidToken, "right revoked")
+		write(w, func(tx *db.Tx) error { return w.rules.Delete(tx, ruleID) })
+		w.requireUsable(token, "right back")
 
 		if _, _, err := w.tree.Delete(ctx, w.ann, w.file.ID); err != nil {
 			t.Fatal(err)
 		}
-		_, err = w.look(token)
-		w.want(err, fault.NotFound, "file deleted")
+		_, err = w.resolve(token)
+		w.wantFault(err, fault.NotFound, "file deleted")
 	})
 }
 
 // A token carries the passwords that were given when it was issued, and nobody else's.
 func TestTokenCarriesProofOfPasswords(t *testing.T) {
 	const ruleID = "7d3f9a52-0000-4000-8000-000000000001"
-	each(t, func(t *testing.T, w *world) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		err := w.db.Write(ctx, func(tx *db.Tx) error {
 			if _, err := tx.Exec("UPDATE entries SET password_hash = 'hash' WHERE id = $1", w.file.ID); err != nil {
 				return err
 			}
-			return w.policies.Insert(tx, access.Stored{PasswordHash: "hash", Rule: access.Rule{
+			return w.rules.Insert(tx, access.Stored{PasswordHash: "hash", Rule: access.Rule{
 				ID: ruleID, Pattern: "/home/ann/**", Effect: access.Allow, UserID: w.ann.UserID, Permissions: access.All, RequirePassword: true, Priority: 1,
 			}})
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		rules, err := w.policies.All(ctx)
+		rules, err := w.rules.All(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,24 +321,24 @@ func TestTokenCarriesProofOfPasswords(t *testing.T) {
 		for _, unlocked := range [][]string{nil, {rules[0].PasswordID}, {"another-entry"}} {
 			given.Unlocked = unlocked
 			_, _, err := w.tokens.Issue(ctx, given, nil, w.file.ID, download.Save)
-			w.want(err, fault.PasswordRequired, "not the file's password")
+			w.wantFault(err, fault.PasswordRequired, "not the file's password")
 		}
 		given.Unlocked = []string{rules[0].PasswordID, w.file.ID}
 		token := w.issue(given, w.file.ID)
-		w.works(token, "with proof")
+		w.requireUsable(token, "with proof")
 		if err := w.db.Write(ctx, func(tx *db.Tx) error {
 			_, err := tx.Exec("UPDATE download_tokens SET proof = NULL")
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = w.look(token)
-		w.want(err, fault.PasswordRequired, "without its proof")
+		_, err = w.resolve(token)
+		w.wantFault(err, fault.PasswordRequired, "without its proof")
 	})
 }
 
 func TestTokenOfAKeyEndsWithTheKey(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		minute := int64(60)
 		for name, end := range map[string]func(id string) error{
 			"revoked": func(id string) error { return w.keys.Revoke(ctx, w.ann.UserID, id) },
@@ -353,12 +353,12 @@ func TestTokenOfAKeyEndsWithTheKey(t *testing.T) {
 			a := w.ann
 			a.Key = key.Scope()
 			token := w.issue(a, w.file.ID)
-			w.works(token, name+", before")
+			w.requireUsable(token, name+", before")
 			if err := end(key.ID); err != nil {
 				t.Fatal(err)
 			}
-			_, err = w.look(token)
-			w.want(err, fault.InvalidToken, name)
+			_, err = w.resolve(token)
+			w.wantFault(err, fault.InvalidToken, name)
 		}
 	})
 }

@@ -13,12 +13,12 @@ import (
 
 // How long a signed link may last (specification: Limits).
 const (
-	MinSigned = time.Minute
-	MaxSigned = 7 * 24 * time.Hour
+	MinSignedLifetime = time.Minute
+	MaxSignedLifetime = 7 * 24 * time.Hour
 )
 
-// maxSigned is how many signed links of an account may be valid at a time.
-const maxSigned = 10_000
+// maxSignedLinks is how many signed links of an account may be valid at a time.
+const maxSignedLinks = 10_000
 
 // SignedLink is a link that was asked for, or why there is none.
 type SignedLink struct {
@@ -31,7 +31,7 @@ type SignedLink struct {
 // pre-sign on the terms for the file and no password or address rule covers it, else the gateway's. Both serve any number of times. The gateway's carries no
 // proof of passwords, follows its file wherever that goes, and ends with the content, and with what the actor may do; the store's lasts. With nil for terms all
 // are the gateway's. Fault: Conflict when the account has too many of the gateway's; what is wrong with one entry is told in its link.
-func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, lifetime time.Duration, terms func(files.Entry) files.Outside) ([]SignedLink, error) {
+func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, lifetime time.Duration, terms func(files.Entry) files.RedirectTerms) ([]SignedLink, error) {
 	judged, err := s.tree.CopyLinks(ctx, a, entryIDs, true)
 	if err != nil {
 		return nil, fmt.Errorf("sign links: %w", err)
@@ -51,7 +51,7 @@ func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, l
 		if links[i].Address != "" {
 			continue
 		}
-		token := s.ids.Base62(length)
+		token := s.ids.Base62(tokenLength)
 		r := row{entryID: entryIDs[i], userID: a.UserID, purpose: Signed, content: link.Content, expiresAt: now.Add(lifetime).UnixMilli()}
 		if a.Key != nil {
 			r.keyID = a.Key.ID
@@ -66,15 +66,15 @@ func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, l
 
 // insertSigned records signed links of an account by the hashes of their tokens.
 func insertSigned(tx *db.Tx, userID string, now int64, rows map[string]row) error {
-	valid, err := signedBy(tx, userID, now, maxSigned)
+	valid, err := countSigned(tx, userID, now, maxSignedLinks)
 	if err != nil {
 		return fmt.Errorf("count signed links: %w", err)
 	}
-	if valid+len(rows) > maxSigned {
-		return fault.Newf(fault.Conflict, "At most %d signed links of an account can be valid at a time.", maxSigned)
+	if valid+len(rows) > maxSignedLinks {
+		return fault.Newf(fault.Conflict, "At most %d signed links of an account can be valid at a time.", maxSignedLinks)
 	}
 	for hash, r := range rows {
-		if err := insert(tx, hash, r); err != nil {
+		if err := insertToken(tx, hash, r); err != nil {
 			return fmt.Errorf("record a signed link: %w", err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // sign makes signed links and returns them.
-func (w *world) sign(a access.Actor, lifetime time.Duration, ids ...string) []download.SignedLink {
+func (w *fixture) sign(a access.Actor, lifetime time.Duration, ids ...string) []download.SignedLink {
 	w.t.Helper()
 	links, err := w.tokens.Sign(ctx, a, ids, lifetime, nil)
 	if err != nil {
@@ -23,11 +23,11 @@ func (w *world) sign(a access.Actor, lifetime time.Duration, ids ...string) []do
 	return links
 }
 
-func TestSignedLinksAreJudgedEachByItself(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestSignedLinksAreAuthorizedSeparately(t *testing.T) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		other := w.put(w.ann, "/home/ann/sub", "g.txt")
 		links := w.sign(w.ann, time.Minute, "no-such-id", w.file.ID, w.ann.HomeID, other.ID)
-		w.want(links[0].Err, fault.NotFound, "no such file")
+		w.wantFault(links[0].Err, fault.NotFound, "no such file")
 		if links[0].Token != "" || links[2].Token != "" || links[2].Err != nil || !links[2].Entry.Folder {
 			t.Errorf("a link to nothing, or to a folder: %+v, %+v", links[0], links[2])
 		}
@@ -35,14 +35,14 @@ func TestSignedLinksAreJudgedEachByItself(t *testing.T) {
 			if link.Err != nil || link.NeedsPassword {
 				t.Errorf("got %+v", link)
 			}
-			redemption, err := w.look(link.Token)
+			redemption, err := w.resolve(link.Token)
 			if err != nil || redemption.Purpose != download.Signed || redemption.Content.Entry.ID != link.Entry.ID {
 				t.Errorf("%+v, %v", redemption, err)
 			}
-			w.want(w.tokens.Consume(ctx, link.Token), fault.InvalidToken, "using it up")
+			w.wantFault(w.tokens.Consume(ctx, link.Token), fault.InvalidToken, "using it up")
 		}
 		links = w.sign(access.Actor{UserID: "somebody", Role: access.User}, time.Minute, w.file.ID)
-		w.want(links[0].Err, fault.Forbidden, "somebody else")
+		w.wantFault(links[0].Err, fault.Forbidden, "somebody else")
 		if n := w.count("SELECT COUNT(*) FROM download_tokens"); n != 2 {
 			t.Errorf("%d tokens are stored", n)
 		}
@@ -51,7 +51,7 @@ func TestSignedLinksAreJudgedEachByItself(t *testing.T) {
 
 // It carries no proof: neither a password that its issuer has given nor one that was taken off and set anew opens it.
 func TestSignedLinkCarriesNoProof(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		guard := func(hash any) {
 			t.Helper()
 			if err := w.db.Write(ctx, func(tx *db.Tx) error {
@@ -68,41 +68,41 @@ func TestSignedLinkCarriesNoProof(t *testing.T) {
 		if link.Err != nil || !link.NeedsPassword {
 			t.Errorf("got %+v", link)
 		}
-		_, err := w.look(link.Token)
-		w.want(err, fault.PasswordRequired, "behind a password that its issuer has given")
+		_, err := w.resolve(link.Token)
+		w.wantFault(err, fault.PasswordRequired, "behind a password that its issuer has given")
 		guard(nil)
-		if _, err := w.look(link.Token); err != nil {
+		if _, err := w.resolve(link.Token); err != nil {
 			t.Errorf("without the password: %v", err)
 		}
 	})
 }
 
 func TestSignedLinkEndsWithTheContent(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		link := w.sign(w.ann, time.Minute, w.file.ID)[0]
-		if _, err := w.look(link.Token); err != nil {
+		if _, err := w.resolve(link.Token); err != nil {
 			t.Fatal(err)
 		}
-		_, err := w.up.Put(ctx, w.ann, upload.OneShot{
+		_, err := w.uploads.Put(ctx, w.ann, upload.OneShot{
 			Dir: vpath.Root.Child("home").Child("ann"), Name: "f.txt", Size: -1, Body: strings.NewReader("hello"), Conflict: "replace",
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = w.look(link.Token)
-		w.want(err, fault.InvalidToken, "replaced, by the same bytes")
+		_, err = w.resolve(link.Token)
+		w.wantFault(err, fault.InvalidToken, "replaced, by the same bytes")
 		link = w.sign(w.ann, time.Minute, w.file.ID)[0]
 		if _, _, err := w.tree.Delete(ctx, w.ann, w.file.ID); err != nil {
 			t.Fatal(err)
 		}
-		_, err = w.look(link.Token)
-		w.want(err, fault.InvalidToken, "deleted")
+		_, err = w.resolve(link.Token)
+		w.wantFault(err, fault.InvalidToken, "deleted")
 	})
 }
 
 // An account has at most 10,000 that are valid, expired and other tokens aside.
-func TestSignedLinksOfAnAccountAreBounded(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestSignedLinkLimitOfAccount(t *testing.T) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		const already = `
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 			INSERT INTO download_tokens (hash, entry_id, user_id, purpose, object_id, expires_at)
@@ -124,10 +124,10 @@ func TestSignedLinksOfAnAccountAreBounded(t *testing.T) {
 		other := w.put(w.ann, "/home/ann", "g.txt")
 		third := w.put(w.ann, "/home/ann", "h.txt")
 		_, err := w.tokens.Sign(ctx, w.ann, []string{w.file.ID, other.ID, third.ID}, time.Hour, nil)
-		w.want(err, fault.Conflict, "10,001")
+		w.wantFault(err, fault.Conflict, "10,001")
 		w.sign(w.ann, time.Hour, w.file.ID, other.ID)
 		_, err = w.tokens.Sign(ctx, w.ann, []string{third.ID}, time.Hour, nil)
-		w.want(err, fault.Conflict, "one more than 10,000")
+		w.wantFault(err, fault.Conflict, "one more than 10,000")
 		w.clock.Add(60_000) // the first ones expire
 		w.sign(w.ann, time.Hour, third.ID)
 	})

@@ -10,26 +10,26 @@ import (
 
 // row is a token as it is stored.
 type row struct {
-	entryID       string
-	userID, keyID string // "" for a visitor, for no key
-	shareID       string // that a visitor has it from; "" for none
-	purpose       Purpose
-	content       string   // signed: what the file had; "" else
-	proof         []string // ids of the passwords that were given
-	expiresAt     int64    // ms
-	consumed      bool
-	session       *versions // that made it; nil for none, for a signed link, and for a token of an older Larder
+	entryID         string
+	userID, keyID   string // "" for a visitor, for no key
+	shareID         string // that a visitor has it from; "" for none
+	purpose         Purpose
+	content         string   // signed: what the file had; "" else
+	proof           []string // ids of the passwords that were given
+	expiresAt       int64    // ms
+	consumed        bool
+	sessionVersions *sessionVersions // that made it; nil for none, for a signed link, and for a token of an older Larder
 }
 
-// versions are those of the account that a session has: it ends when one of them changes.
-type versions struct{ session, role int64 }
+// sessionVersions are those of the account that a session has: it ends when one of them changes.
+type sessionVersions struct{ session, role int64 }
 
 func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-func insert(tx *db.Tx, hash string, r row) error {
+func insertToken(tx *db.Tx, hash string, r row) error {
 	var session, role sql.NullInt64
-	if r.session != nil {
-		session, role = sql.NullInt64{Int64: r.session.session, Valid: true}, sql.NullInt64{Int64: r.session.role, Valid: true}
+	if r.sessionVersions != nil {
+		session, role = sql.NullInt64{Int64: r.sessionVersions.session, Valid: true}, sql.NullInt64{Int64: r.sessionVersions.role, Valid: true}
 	}
 	_, err := tx.Exec(`
 		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, session_version, role_version)
@@ -39,9 +39,9 @@ func insert(tx *db.Tx, hash string, r row) error {
 	return err
 }
 
-// owner is whose tokens are counted together with r: those of its account, its share, or for a
+// tokenGroup is whose tokens are counted together with r: those of its account, its share, or for a
 // visitor its file or folder.
-func (r row) owner() (condition, id string) {
+func (r row) tokenGroup() (condition, id string) {
 	switch {
 	case r.userID != "":
 		return "user_id = $1", r.userID
@@ -51,15 +51,15 @@ func (r row) owner() (condition, id string) {
 	return "entry_id = $1 AND user_id IS NULL AND share_id IS NULL", r.entryID
 }
 
-// insertBounded is insert for a token that lasts no longer than Lifetime. Of those of its owner
+// insertEvicting is insert for a token that lasts no longer than Lifetime. Of those of its owner
 // that are valid, signed links aside, the newest stay, so that there are at most maxTokens: the new
 // one always does, and those that end soonest go.
-func insertBounded(tx *db.Tx, hash string, r row, now int64) error {
-	condition, id := r.owner()
+func insertEvicting(tx *db.Tx, hash string, r row, now int64) error {
+	condition, id := r.tokenGroup()
 	if err := tx.LockTokens(id); err != nil {
 		return err
 	}
-	if err := insert(tx, hash, r); err != nil {
+	if err := insertToken(tx, hash, r); err != nil {
 		return err
 	}
 	_, err := tx.Exec(`
@@ -71,11 +71,11 @@ func insertBounded(tx *db.Tx, hash string, r row, now int64) error {
 				AND expires_at > $2 AND expires_at <= $3 AND hash <> $4
 			ORDER BY expires_at DESC, hash
 			LIMIT 1000000 OFFSET $5)`,
-		id, now, latest(now, r.purpose), hash, maxTokens-1)
+		id, now, latestExpiry(now, r.purpose), hash, maxTokens-1)
 	return err
 }
 
-func find(q db.Querier, hash string) (row, error) {
+func findToken(q db.Querier, hash string) (row, error) {
 	var (
 		r                                      row
 		userID, keyID, shareID, content, proof sql.NullString
@@ -91,23 +91,23 @@ func find(q db.Querier, hash string) (row, error) {
 		r.proof = strings.Split(proof.String, ",")
 	}
 	if session.Valid {
-		r.session = &versions{session: session.Int64, role: role.Int64}
+		r.sessionVersions = &sessionVersions{session: session.Int64, role: role.Int64}
 	}
 	return r, err
 }
 
-// consume marks a token as used, provided that nobody has, and tells the share that it is of, "" for none. Else: db.ErrNoRows.
-func consume(tx *db.Tx, hash string, now int64) (shareID string, err error) {
+// consumeToken marks a token as used, provided that nobody has, and tells the share that it is of, "" for none. Else: db.ErrNoRows.
+func consumeToken(tx *db.Tx, hash string, now int64) (shareID string, err error) {
 	err = tx.QueryRow(`
 		UPDATE download_tokens
 		SET consumed_at = $1
 		WHERE hash = $2 AND purpose = 'download' AND consumed_at IS NULL AND expires_at > $1 AND expires_at <= $3
-		RETURNING COALESCE(share_id, '')`, now, hash, latest(now, Save)).Scan(&shareID)
+		RETURNING COALESCE(share_id, '')`, now, hash, latestExpiry(now, Save)).Scan(&shareID)
 	return shareID, err
 }
 
-// signedBy counts the signed links of an account that are valid, up to limit.
-func signedBy(tx *db.Tx, userID string, now int64, limit int) (n int, err error) {
+// countSigned counts the signed links of an account that are valid, up to limit.
+func countSigned(tx *db.Tx, userID string, now int64, limit int) (n int, err error) {
 	err = tx.QueryRow(`
 		SELECT COUNT(*)
 		FROM (SELECT 1 FROM download_tokens WHERE purpose = 'signed' AND user_id = $1 AND expires_at > $2 LIMIT $3) t`,
@@ -115,7 +115,7 @@ func signedBy(tx *db.Tx, userID string, now int64, limit int) (n int, err error)
 	return n, err
 }
 
-func forget(tx *db.Tx, now int64) error {
+func deleteExpired(tx *db.Tx, now int64) error {
 	_, err := tx.Exec(`DELETE FROM download_tokens WHERE expires_at <= $1`, now)
 	return err
 }

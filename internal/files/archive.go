@@ -17,11 +17,11 @@ import (
 type ArchiveQuery struct {
 	IDs []string // what does not exist, or is not the caller's to have, is left out
 	// Who tells who asks for it, as they are by a config version; it is asked again whenever that has changed. Its error ends the walk.
-	Who func(ctx context.Context, version int64) (access.Actor, error)
+	ActorAt func(ctx context.Context, version int64) (access.Actor, error)
 	// Always has Who asked each time that something is judged, where what it answers hangs on more than the config.
-	Always bool
-	// ForOthers says that who asks shows it to others: access.Viewer.
-	ForOthers bool
+	ReloadActor bool
+	// Shared says that who asks shows it to others: access.Viewer.
+	Shared bool
 	// Bounds on the files in it and on their bytes, 0 for none.
 	MaxFiles, MaxBytes int64
 }
@@ -33,13 +33,13 @@ type ArchiveQuery struct {
 // then, a folder when it may be listed and no password that was not given lies on it. What may not be had, what has gone and what has left the
 // folder that was asked for is left out without a word. Mounts below count as in listings.
 type Archive struct {
-	tree  *Tree
-	query ArchiveQuery
-	tops  []candidate // what was asked for and is the caller's to have
-	title string
+	tree     *Tree
+	query    ArchiveQuery
+	selected []candidate // what was asked for and is the caller's to have
+	title    string
 
 	measured bool
-	walk     walk
+	walk     archiveWalk
 }
 
 // ArchiveEntry is a file or a folder in an archive.
@@ -55,7 +55,7 @@ type ArchiveEntry struct {
 // two have the same. Fault: NotFound when nothing is left; and those of Who.
 func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 	a := &Archive{tree: t, query: q}
-	a.walk = walk{Archive: a}
+	a.walk = archiveWalk{Archive: a}
 	names := map[string]bool{}
 	for _, id := range q.IDs {
 		top, found, err := a.walk.judge(ctx, id)
@@ -70,18 +70,18 @@ func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 			top.name = string(numbered(vpath.Name(name), number))
 		}
 		names[top.name] = true
-		a.tops = append(a.tops, top)
+		a.selected = append(a.selected, top)
 	}
-	switch len(a.tops) {
+	switch len(a.selected) {
 	case 0:
 		return nil, fault.New(fault.NotFound, "There is nothing here that you may download.")
 	case 1:
-		a.title = a.tops[0].name
+		a.title = a.selected[0].name
 	}
-	if len(q.IDs) == 1 && a.tops[0].folder {
-		a.tops[0].name = ""
+	if len(q.IDs) == 1 && a.selected[0].folder {
+		a.selected[0].name = ""
 	}
-	a.walk.rest = a.tops
+	a.walk.pending = a.selected
 	return a, nil
 }
 
@@ -92,7 +92,7 @@ func (a *Archive) Title() string { return a.title }
 // entry; Unavailable when a store fails; those of Who.
 func (a *Archive) Next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
 	if !a.measured && (a.query.MaxFiles > 0 || a.query.MaxBytes > 0) {
-		dry := walk{Archive: a, rest: a.tops, dry: true}
+		dry := archiveWalk{Archive: a, pending: a.selected, countOnly: true}
 		for there = true; there; {
 			if _, there, err = dry.next(ctx); err != nil {
 				return ArchiveEntry{}, false, err
@@ -103,22 +103,22 @@ func (a *Archive) Next(ctx context.Context) (e ArchiveEntry, there bool, err err
 	return a.walk.next(ctx)
 }
 
-// walk is one way through an archive; dry for one that only counts, and opens nothing.
-type walk struct {
+// archiveWalk is one way through an archive; dry for one that only counts, and opens nothing.
+type archiveWalk struct {
 	*Archive
-	dry   bool
-	rest  []candidate // of what was asked for
-	top   string      // id of the one that the walk is in
-	way   []*stop     // from there down
-	eye   *eye        // of the actor, by the config version that was judged by last
-	files int64
-	bytes int64
+	countOnly bool
+	pending   []candidate     // of what was asked for
+	topID     string          // id of the one that the walk is in
+	folders   []*folderCursor // from there down
+	viewer    *entryViewer    // of the actor, by the config version that was judged by last
+	files     int64
+	bytes     int64
 }
 
 // nextEntry returns the next entry. That there is none is no error, so that no end of a stream is ever taken for the end of the archive.
-func (w *walk) next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
+func (w *archiveWalk) next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
 	for !there {
-		c, more, err := w.candidate(ctx)
+		c, more, err := w.nextCandidate(ctx)
 		if err != nil || !more {
 			return ArchiveEntry{}, false, err
 		}
@@ -134,49 +134,49 @@ func (w *walk) next(ctx context.Context) (e ArchiveEntry, there bool, err error)
 	return e, there, nil
 }
 
-// candidate takes what comes next out of the folder that the walk is in, or of what was asked for.
-func (w *walk) candidate(ctx context.Context) (c candidate, more bool, err error) {
-	for len(w.way) > 0 {
-		at := w.way[len(w.way)-1]
+// nextCandidate takes what comes next out of the folder that the walk is in, or of what was asked for.
+func (w *archiveWalk) nextCandidate(ctx context.Context) (c candidate, more bool, err error) {
+	for len(w.folders) > 0 {
+		at := w.folders[len(w.folders)-1]
 		if len(at.page) > 0 {
 			c = at.page[0]
 			at.page = at.page[1:]
 			c.name = at.name + c.name
 			return c, true, nil
 		}
-		if at.next == atEnd {
-			w.way = w.way[:len(w.way)-1]
+		if at.nextKind == childNone {
+			w.folders = w.folders[:len(w.folders)-1]
 			continue
 		}
-		if _, err := w.turn(ctx, at); err != nil {
+		if _, err := w.readPage(ctx, at); err != nil {
 			return candidate{}, false, err
 		}
 	}
-	if len(w.rest) == 0 {
+	if len(w.pending) == 0 {
 		return candidate{}, false, nil
 	}
-	c = w.rest[0]
-	w.rest, w.top = w.rest[1:], c.id
+	c = w.pending[0]
+	w.pending, w.topID = w.pending[1:], c.id
 	return c, true, nil
 }
 
 // descend goes on in a folder, if that still shows; the entry is its own, which a folder that was asked for alone does not have.
-func (w *walk) descend(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
-	at := &stop{id: c.id, path: c.path, name: c.name}
+func (w *archiveWalk) descend(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
+	at := &folderCursor{id: c.id, path: c.path, name: c.name}
 	if c.name != "" {
 		at.name += "/"
 	}
-	there, err := w.turn(ctx, at)
+	there, err := w.readPage(ctx, at)
 	if err != nil || !there {
 		return ArchiveEntry{}, false, err
 	}
-	w.way = append(w.way, at)
+	w.folders = append(w.folders, at)
 	return ArchiveEntry{Name: c.name, Modified: at.modified}, c.name != "", nil
 }
 
 // mustUpload judges a file and opens it.
-func (w *walk) file(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
-	if w.dry {
+func (w *archiveWalk) file(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
+	if w.countOnly {
 		return ArchiveEntry{}, true, w.count(c.size)
 	}
 	refused := ""
@@ -196,37 +196,37 @@ func (w *walk) file(ctx context.Context, c candidate) (ArchiveEntry, bool, error
 		if err := w.count(content.Entry.Size); err != nil {
 			return ArchiveEntry{}, false, errors.Join(err, object.Close())
 		}
-		return ArchiveEntry{Name: c.name, Modified: content.Modified, Body: asStored(object, content.Entry.Size, sum)}, true, nil
+		return ArchiveEntry{Name: c.name, Modified: content.Modified, Body: verifyBody(object, content.Entry.Size, sum)}, true, nil
 	}
 }
 
-// content judges a file; there is nothing to open when it is not the caller's to have now.
-func (w *walk) content(ctx context.Context, c candidate) (Content, string, error) {
+// entrySelect judges a file; there is nothing to open when it is not the caller's to have now.
+func (w *archiveWalk) content(ctx context.Context, c candidate) (Content, string, error) {
 	f, err := w.tree.FindID(ctx, c.id)
-	if err != nil || !f.node.exists() || !f.node.within(w.top) {
+	if err != nil || !f.node.exists() || !f.node.within(w.topID) {
 		return Content{}, "", err
 	}
-	e, err := w.see(ctx, f.view)
+	e, err := w.viewerIn(ctx, f.rules)
 	if err != nil {
 		return Content{}, "", err
 	}
-	if c.id != w.top && !e.Shows(f.node.facts(e.Actor), false) { // else whoever asked for it has its name
+	if c.id != w.topID && !e.Shows(f.node.facts(e.Actor), false) { // else whoever asked for it has its name
 		return Content{}, "", nil
 	}
-	content, err := f.For(e.Actor)
+	content, err := f.ContentFor(e.Actor)
 	switch fault.KindOf(err) {
 	case fault.NotFound, fault.Forbidden, fault.PasswordRequired:
 		return Content{}, "", nil
 	}
 	if err != nil || c.object == f.node.object {
-		return content, c.sum, err
+		return content, c.checksum, err
 	}
 	sum, err := object.SHA256(w.tree.DB.Read(ctx), f.node.object)
 	return content, sum, err
 }
 
 // countRows adds a file to what is in the archive. Fault: TooLarge.
-func (w *walk) count(size int64) error {
+func (w *archiveWalk) count(size int64) error {
 	w.files++
 	w.bytes += size
 	switch {
@@ -238,40 +238,40 @@ func (w *walk) count(size int64) error {
 	return nil
 }
 
-// see returns the actor's eye under a view.
-func (w *walk) see(ctx context.Context, v *view) (*eye, error) {
-	if w.eye != nil && w.eye.version == v.version && !w.query.Always {
-		return w.eye, nil
+// viewerIn returns the actor's eye under a view.
+func (w *archiveWalk) viewerIn(ctx context.Context, v *ruleset) (*entryViewer, error) {
+	if w.viewer != nil && w.viewer.version == v.version && !w.query.ReloadActor {
+		return w.viewer, nil
 	}
-	actor, err := w.query.Who(ctx, v.version)
+	actor, err := w.query.ActorAt(ctx, v.version)
 	if err != nil {
 		return nil, err
 	}
-	if w.eye, err = w.tree.eye(ctx, v, actor); err != nil {
+	if w.viewer, err = w.tree.viewerOf(ctx, v, actor); err != nil {
 		return nil, err
 	}
-	w.eye.ForOthers = w.query.ForOthers
-	return w.eye, nil
+	w.viewer.ForOthers = w.query.Shared
+	return w.viewer, nil
 }
 
-// ask is Tree.ask, with the actor's eye under the view of the answer.
-func (w *walk) ask(ctx context.Context, question asking) (*eye, error) {
-	v, err := w.tree.ask(ctx, question)
+// readAsViewer is Tree.ask, with the actor's eye under the view of the answer.
+func (w *archiveWalk) readAsViewer(ctx context.Context, question versionedRead) (*entryViewer, error) {
+	v, err := w.tree.readConsistent(ctx, question)
 	if err != nil {
 		return nil, err
 	}
-	return w.see(ctx, v)
+	return w.viewerIn(ctx, v)
 }
 
-// enters reports whether a folder is in the archive: it may be listed, and no password bars the bytes in it.
-func (e *eye) enters(facts access.Target) bool {
+// mayEnter reports whether a folder is in the archive: it may be listed, and no password bars the bytes in it.
+func (e *entryViewer) mayEnter(facts access.Target) bool {
 	return e.Enter(facts) == access.Allowed && !e.Sealed(facts.Guard)
 }
 
 // judge judges one of what was asked for, before the walk.
-func (w *walk) judge(ctx context.Context, id string) (c candidate, found bool, err error) {
+func (w *archiveWalk) judge(ctx context.Context, id string) (c candidate, found bool, err error) {
 	var n node
-	e, err := w.ask(ctx, func(v *view) (version int64, err error) {
+	e, err := w.readAsViewer(ctx, func(v *ruleset) (version int64, err error) {
 		n, version, err = v.findID(w.tree.DB.Read(ctx), id)
 		return version, err
 	})
@@ -280,7 +280,7 @@ func (w *walk) judge(ctx context.Context, id string) (c candidate, found bool, e
 	}
 	facts := n.facts(e.Actor)
 	if n.folder {
-		found = e.enters(facts)
+		found = e.mayEnter(facts)
 	} else {
 		found = e.policy.Decide(e.Actor, facts, access.Download).Outcome == access.Allowed
 	}

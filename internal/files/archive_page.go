@@ -17,36 +17,36 @@ import (
 	"larder/internal/vpath"
 )
 
-// candidate is what may come next in an archive. When its turn comes it is judged.
+// nextCandidate is what may come next in an archive. When its turn comes it is judged.
 type candidate struct {
-	id     string     // "" for a virtual folder
-	path   vpath.Path // of a virtual folder
-	name   string     // in the archive
-	folder bool
-	size   int64  // of a file
-	object string // of a file, "" where that is not known
-	sum    string // SHA-256 of the object, hexadecimal, "" where that is not known
+	id       string     // "" for a virtual folder
+	path     vpath.Path // of a virtual folder
+	name     string     // in the archive
+	folder   bool
+	size     int64  // of a file
+	object   string // of a file, "" where that is not known
+	checksum string // SHA-256 of the object, hexadecimal, "" where that is not known
 }
 
-// stop is a folder on the way, and how far the walk has come in it.
-type stop struct {
+// folderCursor is a folder on the way, and how far the walk has come in it.
+type folderCursor struct {
 	id       string // "" for a virtual folder
 	path     vpath.Path
 	name     string // in the archive, with a slash at its end; "" for a folder that was asked for alone
 	modified time.Time
-	next     turnKind
-	after    rank        // the last entry read of this kind
+	nextKind childKind
+	after    sortKey     // the last entry read of this kind
 	page     []candidate // the rest of what was read
 }
 
-// turnKind is what of a folder comes next.
-type turnKind uint8
+// childKind is what of a folder comes next.
+type childKind uint8
 
 const (
-	itsFiles turnKind = iota
-	itsFolders
-	itsMounts // and virtual folders on the way to mounts
-	atEnd
+	childFiles childKind = iota
+	childFolders
+	childMounts // and virtual folders on the way to mounts
+	childNone
 )
 
 // Entries on a page. There is a page of folders for each level that the walk is deep.
@@ -55,12 +55,12 @@ const (
 	foldersOnPage = 64
 )
 
-// turn judges a folder anew and reads on in it, up to the next page that holds something. It reports whether the folder still is in the archive;
+// readPage judges a folder anew and reads on in it, up to the next page that holds something. It reports whether the folder still is in the archive;
 // when it is not, the walk is at its end.
-func (w *walk) turn(ctx context.Context, at *stop) (there bool, err error) {
+func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there bool, err error) {
 	q := w.tree.DB.Read(ctx)
 	var n node
-	e, err := w.ask(ctx, func(v *view) (version int64, err error) {
+	e, err := w.readAsViewer(ctx, func(v *ruleset) (version int64, err error) {
 		if at.id == "" {
 			n, version, err = v.find(q, at.path)
 		} else {
@@ -71,21 +71,21 @@ func (w *walk) turn(ctx context.Context, at *stop) (there bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	facts, there := w.stands(e, at, &n)
+	facts, there := w.checkFolder(e, at, &n)
 	if !there {
-		at.next = atEnd
+		at.nextKind = childNone
 		return false, nil
 	}
 	mounts := e.mounts.Within(facts.Path)
-	for full := false; len(at.page) == 0 && !full && at.next != atEnd; {
+	for full := false; len(at.page) == 0 && !full && at.nextKind != childNone; {
 		switch {
-		case at.next == itsMounts:
+		case at.nextKind == childMounts:
 			at.page, err = w.mountsIn(ctx, at, facts.Path, mounts)
-			at.next = atEnd
+			at.nextKind = childNone
 		case at.id == "":
-			at.next = itsMounts
+			at.nextKind = childMounts
 		default:
-			full, err = w.readOn(ctx, e, at, facts, mounts)
+			full, err = w.readRows(ctx, e, at, facts, mounts)
 		}
 		if err != nil {
 			return false, err
@@ -94,27 +94,27 @@ func (w *walk) turn(ctx context.Context, at *stop) (there bool, err error) {
 	return true, nil
 }
 
-// stands tells the facts about a folder, and whether it is in the archive: below what was asked for, where it shows and may be entered.
-func (w *walk) stands(e *eye, at *stop, n *node) (facts access.Target, there bool) {
+// checkFolder tells the facts about a folder, and whether it is in the archive: below what was asked for, where it shows and may be entered.
+func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (facts access.Target, there bool) {
 	switch {
-	case !n.within(w.top):
+	case !n.within(w.topID):
 		return facts, false
 	case at.id != "":
 		facts, there = n.facts(e.Actor), n.isFolder()
 		at.modified = time.UnixMilli(n.updated)
 	default:
-		facts, there = n.virtual(e.Actor, at.path), !n.exists() && len(e.mounts.Within(at.path)) > 0
+		facts, there = n.virtualTarget(e.Actor, at.path), !n.exists() && len(e.mounts.Within(at.path)) > 0
 	}
-	if !there || at.id != w.top && !e.Shows(facts, true) {
+	if !there || at.id != w.topID && !e.Shows(facts, true) {
 		return facts, false
 	}
-	return facts, e.enters(facts)
+	return facts, e.mayEnter(facts)
 }
 
-// readOn reads the next page of files or folders and keeps what may be in the archive. It reports whether there may be more of them.
-func (w *walk) readOn(ctx context.Context, e *eye, at *stop, facts access.Target, mounts []mount.Mount) (full bool, err error) {
+// readRows reads the next page of files or folders and keeps what may be in the archive. It reports whether there may be more of them.
+func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCursor, facts access.Target, mounts []mount.Mount) (full bool, err error) {
 	kind, limit := fileKind, filesOnPage
-	if at.next == itsFolders {
+	if at.nextKind == childFolders {
 		kind, limit = folderKind, foldersOnPage
 	}
 	rows, err := pageOfFolder(w.tree.DB.Read(ctx), at.id, kind, at.after, limit)
@@ -123,31 +123,31 @@ func (w *walk) readOn(ctx context.Context, e *eye, at *stop, facts access.Target
 	}
 	for i := range rows {
 		r := &rows[i]
-		target := child(facts, e.Actor, &r.row)
-		at.after = rank{r.fold, r.name}
-		if e.keeps(&r.row, target) && !slices.ContainsFunc(mounts, func(m mount.Mount) bool { return m.Path == target.Path }) {
-			at.page = append(at.page, candidate{id: r.id, name: r.name, folder: r.folder, size: r.size, object: r.object, sum: r.sum})
+		target := childTarget(facts, e.Actor, &r.row)
+		at.after = sortKey{r.fold, r.name}
+		if e.includes(&r.row, target) && !slices.ContainsFunc(mounts, func(m mount.Mount) bool { return m.Path == target.Path }) {
+			at.page = append(at.page, candidate{id: r.id, name: r.name, folder: r.folder, size: r.size, object: r.object, checksum: r.checksum})
 		}
 	}
 	if full = len(rows) == limit; !full {
-		at.next, at.after = at.next+1, rank{}
+		at.nextKind, at.after = at.nextKind+1, sortKey{}
 	}
 	return full, nil
 }
 
-// keeps reports whether an entry of a folder is in the archive, as far as can be told from its row.
-func (e *eye) keeps(r *row, target access.Target) bool {
+// includes reports whether an entry of a folder is in the archive, as far as can be told from its row.
+func (e *entryViewer) includes(r *row, target access.Target) bool {
 	if !e.Shows(target, r.folder) {
 		return false
 	}
 	if r.folder {
-		return e.enters(target)
+		return e.mayEnter(target)
 	}
 	return e.policy.Decide(e.Actor, target, access.Download).Outcome == access.Allowed
 }
 
 // mountsIn lists the mounts directly in a folder, and the virtual folders there. There are few.
-func (w *walk) mountsIn(ctx context.Context, at *stop, path vpath.Path, mounts []mount.Mount) ([]candidate, error) {
+func (w *archiveWalk) mountsIn(ctx context.Context, at *folderCursor, path vpath.Path, mounts []mount.Mount) ([]candidate, error) {
 	found := map[vpath.Name]candidate{}
 	for _, m := range mounts {
 		names, _ := m.Path.Below(path)
@@ -175,34 +175,34 @@ func (w *walk) mountsIn(ctx context.Context, at *stop, path vpath.Path, mounts [
 	return list, nil
 }
 
-// asStored is an object that ends well only when it was what had been stored; sum is its SHA-256, "" where nobody knows it.
-func asStored(object blob.Object, size int64, sum string) io.ReadCloser {
-	v := &verified{Object: object, left: size, sum: sum}
+// verifyBody is an object that ends well only when it was what had been stored; sum is its SHA-256, "" where nobody knows it.
+func verifyBody(object blob.Object, size int64, sum string) io.ReadCloser {
+	v := &verifyingReader{Object: object, remaining: size, checksum: sum}
 	if sum != "" {
 		v.hash = sha256.New()
 	}
 	return v
 }
 
-type verified struct {
+type verifyingReader struct {
 	blob.Object
-	left int64
-	sum  string
-	hash hash.Hash // nil where there is nothing to compare
+	remaining int64
+	checksum  string
+	hash      hash.Hash // nil where there is nothing to compare
 }
 
 // Read implements io.Reader.
-func (v *verified) Read(p []byte) (int, error) {
+func (v *verifyingReader) Read(p []byte) (int, error) {
 	n, err := v.Object.Read(p)
-	v.left -= int64(n)
+	v.remaining -= int64(n)
 	if v.hash != nil {
 		v.hash.Write(p[:n])
 	}
 	switch {
-	case v.left < 0, err == io.EOF && v.left > 0:
-		return 0, fmt.Errorf("a stored object has another length than when it was stored, by %d bytes", -v.left)
-	case err == io.EOF && v.hash != nil && hex.EncodeToString(v.hash.Sum(nil)) != v.sum:
-		return 0, fmt.Errorf("a stored object has other bytes than when it was stored: their SHA-256 is not %s", v.sum)
+	case v.remaining < 0, err == io.EOF && v.remaining > 0:
+		return 0, fmt.Errorf("a stored object has another length than when it was stored, by %d bytes", -v.remaining)
+	case err == io.EOF && v.hash != nil && hex.EncodeToString(v.hash.Sum(nil)) != v.checksum:
+		return 0, fmt.Errorf("a stored object has other bytes than when it was stored: their SHA-256 is not %s", v.checksum)
 	}
 	return n, err
 }

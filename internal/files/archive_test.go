@@ -27,7 +27,7 @@ func fixedActor(a access.Actor) func(context.Context, int64) (access.Actor, erro
 // mustArchive begins one, and fails the test when that is refused.
 func (h *fixture) mustArchive(a access.Actor, ids ...string) *files.Archive {
 	h.t.Helper()
-	archive, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, Who: fixedActor(a)})
+	archive, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, ActorAt: fixedActor(a)})
 	h.must(err)
 	return archive
 }
@@ -68,7 +68,7 @@ func (h *fixture) checkArchive(what string, archive *files.Archive, want ...stri
 
 func (h *fixture) checkArchiveRefused(what string, a access.Actor, ids ...string) {
 	h.t.Helper()
-	_, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, Who: fixedActor(a)})
+	_, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, ActorAt: fixedActor(a)})
 	h.wantFault(what, err, fault.NotFound)
 }
 
@@ -245,7 +245,7 @@ func TestArchiveIncludesMounts(t *testing.T) {
 		h.checkArchive("all of it", h.mustArchive(h.admin, photos.ID), "outer.jpg=outer", "real/", "real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
 			"2026/", "2026/sub/", "2026/sub/sun.jpg=sun", "note.txt/", "note.txt/n.txt=n", "virtual/", "virtual/far/", "virtual/far/off/", "virtual/far/off/v.txt=v")
 
-		counted, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{photos.ID}, Who: fixedActor(h.admin), MaxFiles: 6})
+		counted, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{photos.ID}, ActorAt: fixedActor(h.admin), MaxFiles: 6})
 		h.must(err)
 		if got := h.nextEntry(counted); got != "outer.jpg=outer" { // what lies under a mount is not counted either
 			t.Errorf("got %q", got)
@@ -328,7 +328,7 @@ func TestArchiveEndsWhenActorLosesAccess(t *testing.T) {
 		h.mustUpload(h.ann, "/home/ann/2", "2")
 		asked := map[int64]int{}
 		banned := fault.New(fault.InvalidToken, "Banned.")
-		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{h.ann.HomeID}, Who: func(_ context.Context, version int64) (access.Actor, error) {
+		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{h.ann.HomeID}, ActorAt: func(_ context.Context, version int64) (access.Actor, error) {
 			if asked[version]++; len(asked) > 1 {
 				return access.Actor{}, banned
 			}
@@ -427,7 +427,7 @@ func TestArchiveBounds(t *testing.T) {
 			files, bytes int64
 			fits         bool
 		}{{3, 0, true}, {2, 0, false}, {0, 15, true}, {0, 14, false}, {3, 15, true}, {3, 14, false}, {2, 15, false}, {0, 0, true}} {
-			q := files.ArchiveQuery{IDs: []string{f.ID, denied.ID, single.ID}, Who: fixedActor(h.ann), MaxFiles: test.files, MaxBytes: test.bytes}
+			q := files.ArchiveQuery{IDs: []string{f.ID, denied.ID, single.ID}, ActorAt: fixedActor(h.ann), MaxFiles: test.files, MaxBytes: test.bytes}
 			archive, err := h.tree.Archive(t.Context(), q)
 			h.must(err)
 			if !test.fits {
@@ -438,7 +438,7 @@ func TestArchiveBounds(t *testing.T) {
 			h.checkArchive(fmt.Sprintf("%d files, %d bytes", test.files, test.bytes), archive, "f/", "f/1=12345", "f/sub/", "f/sub/2=12345", "single=12345")
 		}
 		// What comes in meanwhile doesn't get past a bound.
-		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{f.ID}, Who: fixedActor(h.ann), MaxFiles: 2})
+		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{f.ID}, ActorAt: fixedActor(h.ann), MaxFiles: 2})
 		h.must(err)
 		if got := h.nextEntry(archive); got != "1=12345" {
 			t.Errorf("got %q", got)
@@ -462,7 +462,7 @@ func TestArchiveOfFileDeletedBeforeOpen(t *testing.T) {
 		h.mustUpload(h.ann, "/home/ann/3", "3")
 		h.mustUpload(h.ann, "/home/ann/4", "4")
 		between := func() {}
-		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{h.ann.HomeID}, Who: func(context.Context, int64) (access.Actor, error) {
+		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{h.ann.HomeID}, ActorAt: func(context.Context, int64) (access.Actor, error) {
 			between() // by a new config this is asked after a file was looked up, and before it is opened
 			h.advance(2 * grace)
 			h.collect()

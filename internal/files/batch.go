@@ -19,16 +19,16 @@ type Outcome struct {
 // once counts once, where it was named first. What lay in a folder that an earlier id had deleted is deleted, too, and counts as that: whoever
 // selects a folder and things in it means all of them. It stops, and returns an error, only when ctx ends.
 func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string) ([]Outcome, error) {
-	ids = once(ids)
-	along := map[string]bool{} // what went with its folder
+	ids = distinct(ids)
+	alsoDeleted := map[string]bool{} // what went with its folder
 	return each(ctx, ids, func(i int) Outcome {
 		id := ids[i]
-		if along[id] {
+		if alsoDeleted[id] {
 			return Outcome{ID: id}
 		}
 		gone, err := t.delete(ctx, a, id, ids[i+1:], nil)
-		for _, inside := range gone.along {
-			along[inside] = true
+		for _, inside := range gone.alsoDeleted {
+			alsoDeleted[inside] = true
 		}
 		return Outcome{ID: id, Err: err}
 	})
@@ -37,7 +37,7 @@ func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string) ([]
 // MoveEach moves entries into the folder target under the names that they have, as DeleteEach deletes them and as Move moves one. What lies in a
 // folder that goes along is taken out of it when it is named itself, whichever of the two comes first.
 func (t *Tree) MoveEach(ctx context.Context, a access.Actor, ids []string, target vpath.Path) ([]Outcome, error) {
-	ids = once(ids)
+	ids = distinct(ids)
 	return each(ctx, ids, func(i int) Outcome {
 		o := Outcome{ID: ids[i]}
 		made, err := t.Move(ctx, a, o.ID, target, nil)
@@ -61,8 +61,8 @@ func each(ctx context.Context, ids []string, do func(i int) Outcome) ([]Outcome,
 	return outcomes, nil
 }
 
-// once leaves of each id the first.
-func once(ids []string) []string {
+// distinct leaves of each id the first.
+func distinct(ids []string) []string {
 	seen := make(map[string]bool, len(ids))
 	left := make([]string, 0, len(ids))
 	for _, id := range ids {

@@ -15,17 +15,17 @@ import (
 // CreateFolder makes a folder in one that exists; it belongs to the actor. Faults: Invalid, Unauthorized, NotFound (no mount, no such parent, a
 // file), Forbidden, PasswordRequired, AlreadyExists, QuotaExceeded.
 func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Path, name vpath.Name) (Entry, error) {
-	path, err := newPath(a, parent, name)
+	path, err := checkedNewPath(a, parent, name)
 	if err != nil {
 		return Entry{}, err
 	}
 	var made Entry
-	err = t.write(ctx, false, func(tx *db.Tx) error {
-		if err := t.alive(tx, a); err != nil {
+	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		if err := t.checkActive(tx, a); err != nil {
 			return err
 		}
 		var n node
-		v, err := t.askInside(func(v *view) (version int64, err error) {
+		v, err := t.readConsistentTx(func(v *ruleset) (version int64, err error) {
 			n, version, err = v.find(tx, parent)
 			return version, err
 		})
@@ -48,7 +48,7 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 		if v.covered(&n, path) {
 			return nameTaken()
 		}
-		if err := t.free(tx, a, n.trail); err != nil {
+		if err := t.checkUnlocked(tx, a, n.trail); err != nil {
 			return err
 		}
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: a.UserID}
@@ -65,7 +65,7 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 		if !done {
 			return nameTaken()
 		}
-		made = v.entry(a, &r, child(n.facts(a), a, &r))
+		made = v.entry(a, &r, childTarget(n.facts(a), a, &r))
 		return nil
 	})
 	if err == nil {
@@ -74,18 +74,18 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 	return made, err
 }
 
-// fixed reports whether n must stay where it is: a mount's root, or a folder that a mount lies below.
-func (v *view) fixed(n *node) bool {
+// immovable reports whether n must stay where it is: a mount's root, or a folder that a mount lies below.
+func (v *ruleset) immovable(n *node) bool {
 	return n.id == n.mount.RootID || len(v.mounts.Within(n.path)) > 0
 }
 
-func fixedFault() error {
+func immovableFault() error {
 	return fault.New(fault.Conflict, "A mount, or a folder that one lies below, can be neither renamed nor moved nor deleted.")
 }
 
-// whole decides whether the actor may do something to n with all that is in it; for a file there is nothing to decide. facts may be those of
+// allowTree decides whether the actor may do something to n with all that is in it; for a file there is nothing to decide. facts may be those of
 // another path than its own. Fault: Forbidden.
-func (v *view) whole(tx *db.Tx, a access.Actor, n *node, facts access.Target, p access.Permission) error {
+func (v *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, facts access.Target, p access.Permission) error {
 	if !n.folder {
 		return nil
 	}
@@ -95,15 +95,15 @@ func (v *view) whole(tx *db.Tx, a access.Actor, n *node, facts access.Target, p 
 			return nil
 		}
 		// An entry's own password bars everybody but its owner, whatever the rules say.
-		return below(tx, guardedBelow, n.id, a.UserID)
+		return forbidIfFound(tx, protectedBelow, n.id, a.UserID)
 	case access.OwnOnly:
-		return below(tx, foreignBelow, n.id, a.UserID)
+		return forbidIfFound(tx, foreignBelow, n.id, a.UserID)
 	}
 	return forbidden()
 }
 
-// taken translates a name that another transaction was faster to take.
-func taken(err, fault error) error {
+// translateUnique translates a name that another transaction was faster to take.
+func translateUnique(err, fault error) error {
 	var unique *db.ErrUnique
 	if errors.As(err, &unique) && unique.Name == "entries_name_unique" {
 		return fault

@@ -119,7 +119,7 @@ func TestDeletedFoldersReleaseOwnersQuota(t *testing.T) {
 		if got := [2]int64{w.countFolders("ann"), w.countFolders("bob")}; got != [2]int64{before[0] + 2, before[1] + 2} {
 			t.Errorf("folders of two owners: %v, before %v", got, before)
 		}
-		_, err := w.tree.CopyOver(t.Context(), w.admin, w.idAtPath("/team/a"), mustParsePath("/team"), "over", files.Manner{Over: true})
+		_, err := w.tree.CopyWithOptions(t.Context(), w.admin, w.idAtPath("/team/a"), mustParsePath("/team"), "over", files.CopyMoveOptions{Replace: true})
 		w.must(err)
 		w.checkFolderCounts()
 		_, _, err = w.tree.Delete(t.Context(), w.admin, w.idAtPath("/team/a"))
@@ -135,7 +135,7 @@ func TestDeletedFoldersReleaseOwnersQuota(t *testing.T) {
 // when it fails.
 func TestLargeCopiesReserveTheirFolders(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		w.tree.SetBatch(3)
+		w.tree.SetCopyBatchSize(3)
 		w.createFolder(w.ann, "/home/ann/a")
 		for i := range 6 {
 			w.createFolder(w.ann, fmt.Sprint("/home/ann/a/", i))
@@ -212,7 +212,7 @@ func TestRandomOperationsCountFolders(t *testing.T) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		w.allowAllUsers("/team")
-		w.tree.SetBatch(4)
+		w.tree.SetCopyBatchSize(4)
 		w.setFolderRoom("bob", 20)
 		var busy sync.WaitGroup
 		for i, actor := range []struct{ a, b string }{{"ann", "bob"}, {"bob", "ann"}} {
@@ -235,20 +235,20 @@ func TestRandomOperationsCountFolders(t *testing.T) {
 					case 0:
 						_, _ = w.tree.CreateFolder(t.Context(), who, to, vpath.Name(fmt.Sprint(r.IntN(3))))
 					case 1:
-						if place, err := w.tree.Place(t.Context(), who, to, "file", files.RenameNew); err == nil {
+						if place, err := w.tree.ResolveDestination(t.Context(), who, to, "file", files.RenameNew); err == nil {
 							_, _ = w.putEntry(who, place, w.storeContent("content"))
 						}
 					default:
-						there, err := w.tree.At(t.Context(), from)
+						there, err := w.tree.ResourceAt(t.Context(), from)
 						if err != nil || !there.Exists() || from == mustParsePath("/team") {
 							continue
 						}
 						id := there.ID()
 						switch name := vpath.Name(fmt.Sprint(r.IntN(3))); r.IntN(3) {
 						case 0:
-							_, _ = w.tree.CopyOver(t.Context(), who, id, to, name, files.Manner{Over: r.IntN(2) == 0, Shallow: r.IntN(3) == 0})
+							_, _ = w.tree.CopyWithOptions(t.Context(), who, id, to, name, files.CopyMoveOptions{Replace: r.IntN(2) == 0, Shallow: r.IntN(3) == 0})
 						case 1:
-							_, _ = w.tree.MoveOver(t.Context(), who, id, to, name, files.Manner{Over: r.IntN(2) == 0})
+							_, _ = w.tree.MoveWithOptions(t.Context(), who, id, to, name, files.CopyMoveOptions{Replace: r.IntN(2) == 0})
 						case 2:
 							_, _, _ = w.tree.Delete(t.Context(), who, id)
 						}

@@ -24,7 +24,7 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 			a, b := h.createFolder(h.ann, base+"/a"), h.createFolder(h.ann, base+"/b")
 			kept := h.mustUpload(h.ann, base+"/a/kept", "kept")
 			other := h.mustUpload(h.ann, base+"/b/other", "other")
-			place, err := h.tree.Place(t.Context(), h.ann, mustParsePath(base+"/b/new"), "up", files.RenameNew)
+			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(base+"/b/new"), "up", files.RenameNew)
 			h.must(err)
 			up := h.storeContent("uploaded")
 			bytesBefore, countBefore := h.usage("ann")
@@ -106,9 +106,9 @@ func TestDeleteAgainstUploads(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		dir := h.createFolder(h.ann, "/home/ann/dir")
-		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann/dir/sub"), "f", files.RenameNew)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir/sub"), "f", files.RenameNew)
 		h.must(err)
-		var stored []files.Stored
+		var stored []files.StoredObject
 		for range 12 {
 			stored = append(stored, h.storeContent("1234"))
 		}
@@ -143,7 +143,7 @@ func TestConcurrentReplacements(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		h.mustUpload(h.ann, "/home/ann/f", "x")
-		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.Replace)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.Replace)
 		h.must(err)
 		var wg sync.WaitGroup
 		for i := range 8 {

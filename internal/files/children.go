@@ -9,16 +9,16 @@ import (
 	"larder/internal/vpath"
 )
 
-// Spot is what lies at a path, before it is known who asks for it.
-type Spot struct{ Found }
+// Resource is what lies at a path, before it is known who asks for it.
+type Resource struct{ FoundEntry }
 
-// At looks for what lies at a path.
-func (t *Tree) At(ctx context.Context, p vpath.Path) (*Spot, error) {
+// ResourceAt looks for what lies at a path.
+func (t *Tree) ResourceAt(ctx context.Context, p vpath.Path) (*Resource, error) {
 	f, err := t.FindPath(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	s := &Spot{*f}
+	s := &Resource{*f}
 	if !s.node.mounted() {
 		s.node.path = p
 	}
@@ -26,10 +26,10 @@ func (t *Tree) At(ctx context.Context, p vpath.Path) (*Spot, error) {
 }
 
 // Exists reports whether there is an entry.
-func (s *Spot) Exists() bool { return s.node.exists() }
+func (s *Resource) Exists() bool { return s.node.exists() }
 
 // ID is the entry's, "" for none.
-func (s *Spot) ID() string {
+func (s *Resource) ID() string {
 	if !s.node.exists() {
 		return ""
 	}
@@ -37,7 +37,7 @@ func (s *Spot) ID() string {
 }
 
 // ETag is that of the file's content, "" for anything else.
-func (s *Spot) ETag() string {
+func (s *Resource) ETag() string {
 	if !s.node.exists() {
 		return ""
 	}
@@ -45,17 +45,17 @@ func (s *Spot) ETag() string {
 }
 
 // UpdatedAt is when the entry changed last, in ms.
-func (s *Spot) UpdatedAt() int64 { return s.node.updated }
+func (s *Resource) UpdatedAt() int64 { return s.node.updated }
 
 // Virtual reports a folder that is there only because a mount lies below it; the root always is.
-func (s *Spot) Virtual() bool {
-	at := s.node.wanted()
-	return !s.node.exists() && (at.IsRoot() || len(s.view.mounts.Within(at)) > 0)
+func (s *Resource) Virtual() bool {
+	at := s.node.requestedPath()
+	return !s.node.exists() && (at.IsRoot() || len(s.rules.mounts.Within(at)) > 0)
 }
 
-// May decides about what is there, and says only to who may do it that there is nothing. Faults: Forbidden, PasswordRequired, NotFound.
-func (s *Spot) May(a access.Actor, p access.Permission) error {
-	if err := s.view.allow(a, s.node.target(a), p); err != nil {
+// Authorize decides about what is there, and says only to who may do it that there is nothing. Faults: Forbidden, PasswordRequired, NotFound.
+func (s *Resource) Authorize(a access.Actor, p access.Permission) error {
+	if err := s.rules.allow(a, s.node.target(a), p); err != nil {
 		return err
 	}
 	if !s.node.exists() && !s.Virtual() {
@@ -64,19 +64,21 @@ func (s *Spot) May(a access.Actor, p access.Permission) error {
 	return nil
 }
 
-// Locks returns the locks that cover the entry, or would cover it if it were there.
-func (s *Spot) Locks(ctx context.Context) ([]WriteLock, error) { return s.tree.covering(ctx, &s.node) }
+// Passwords returns the locks that cover the entry, or would cover it if it were there.
+func (s *Resource) Locks(ctx context.Context) ([]WriteLock, error) {
+	return s.tree.coveringLocks(ctx, &s.node)
+}
 
-// Free refuses to put a file there while a lock forbids it, so that no body is read in vain; Put asks again. Fault: Locked.
-func (s *Spot) Free(ctx context.Context, a access.Actor) error {
+// CheckUnlocked refuses to put a file there while a lock forbids it, so that no body is read in vain; Put asks again. Fault: Locked.
+func (s *Resource) CheckUnlocked(ctx context.Context, a access.Actor) error {
 	if s.node.id == "" {
 		return nil
 	}
-	there, err := locksOn(s.tree.DB.Read(ctx), ids(s.node.trail), s.tree.now())
+	there, err := locksOn(s.tree.DB.Read(ctx), trailIDs(s.node.trail), s.tree.nowMs())
 	if err != nil {
 		return err
 	}
-	l := inTheWay(a, s.node.trail, there)
+	l := blockingLock(a, s.node.trail, there)
 	if l == nil {
 		return nil
 	}
@@ -87,27 +89,27 @@ func (s *Spot) Free(ctx context.Context, a access.Actor) error {
 	return lockedFault(path)
 }
 
-// See shows the entry to an actor, as listings do, without Permissions; a virtual folder has no MountID. Faults: NotFound, Forbidden (existing or not,
+// EntryFor shows the entry to an actor, as listings do, without Permissions; a virtual folder has no MountID. Faults: NotFound, Forbidden (existing or not,
 // where the actor may not read), PasswordRequired.
-func (s *Spot) See(ctx context.Context, a access.Actor) (Entry, error) {
-	e, err := s.tree.eye(ctx, s.view, a)
+func (s *Resource) EntryFor(ctx context.Context, a access.Actor) (Entry, error) {
+	e, err := s.tree.viewerOf(ctx, s.rules, a)
 	if err != nil {
 		return Entry{}, err
 	}
 	facts := s.node.target(a)
 	onlyWay := s.Virtual()
 	if onlyWay {
-		facts = s.node.virtual(a, s.node.wanted())
+		facts = s.node.virtualTarget(a, s.node.requestedPath())
 	}
 	if !e.Shows(facts, onlyWay || s.node.isFolder()) { // what is not there is judged as a file: of a folder more shows
-		if err := s.view.allow(a, facts, access.Read); err != nil {
+		if err := s.rules.allow(a, facts, access.Read); err != nil {
 			return Entry{}, err
 		}
 		return Entry{}, forbidden()
 	}
 	switch {
 	case onlyWay:
-		seen := virtual(facts)
+		seen := virtualEntry(facts)
 		return plainEntry(&seen.row, facts), nil
 	case !s.node.exists():
 		return Entry{}, noEntry()
@@ -135,40 +137,40 @@ func (e *Entry) Member() Member {
 	}
 }
 
-// Children is what shows in a folder, read in pages by a cursor: memory does not grow with their number, nothing in the database is held between two
+// MemberCursor is what shows in a folder, read in pages by a cursor: memory does not grow with their number, nothing in the database is held between two
 // pages, and what comes or goes meanwhile moves nothing else. Each page is judged anew. Not for concurrent use.
-type Children struct {
-	tree  *Tree
-	actor access.Actor
-	id    string // of the folder, "" for a virtual one
-	path  vpath.Path
-	tags  tagging
-	ids   bool
-	next  turnKind
-	after rank
-	page  []Member
+type MemberCursor struct {
+	tree    *Tree
+	actor   access.Actor
+	id      string // of the folder, "" for a virtual one
+	path    vpath.Path
+	etags   etagSource
+	withIDs bool
+	next    childKind
+	after   sortKey
+	page    []Member
 }
 
 // childrenPage is how many entries are on a page at most, mounts aside.
 const childrenPage = 256
 
-// Telling is what Children tells beside the rest, at a cost.
-type Telling struct{ IDs, ETags bool }
+// MemberFields is what Children tells beside the rest, at a cost.
+type MemberFields struct{ IDs, ETags bool }
 
-// Children begins with what is in the folder, whose permission to be entered is asked by each page.
-func (s *Spot) Children(ctx context.Context, a access.Actor, t Telling) (c *Children, err error) {
-	c = &Children{tree: s.tree, actor: a, id: s.ID(), path: s.node.wanted(), ids: t.IDs, next: itsMounts}
+// MemberCursor begins with what is in the folder, whose permission to be entered is asked by each page.
+func (s *Resource) Children(ctx context.Context, a access.Actor, t MemberFields) (c *MemberCursor, err error) {
+	c = &MemberCursor{tree: s.tree, actor: a, id: s.ID(), path: s.node.requestedPath(), withIDs: t.IDs, next: childMounts}
 	if t.ETags {
-		c.tags, err = taggingOf(s.tree.DB.Read(ctx))
+		c.etags, err = etagSourceNow(s.tree.DB.Read(ctx))
 	}
 	return c, err
 }
 
 // Next returns the next entries, which are good until the next call; there are none after the last. Faults: Forbidden, PasswordRequired, NotFound when
 // the folder is gone.
-func (c *Children) Next(ctx context.Context) ([]Member, error) {
+func (c *MemberCursor) Next(ctx context.Context) ([]Member, error) {
 	c.page = c.page[:0]
-	for len(c.page) == 0 && c.next != atEnd {
+	for len(c.page) == 0 && c.next != childNone {
 		if err := c.read(ctx); err != nil {
 			return nil, err
 		}
@@ -176,10 +178,10 @@ func (c *Children) Next(ctx context.Context) ([]Member, error) {
 	return c.page, nil
 }
 
-func (c *Children) read(ctx context.Context) error {
+func (c *MemberCursor) read(ctx context.Context) error {
 	q := c.tree.DB.Read(ctx)
 	var n node
-	v, err := c.tree.ask(ctx, func(v *view) (version int64, err error) {
+	v, err := c.tree.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		if c.id == "" {
 			n, version, err = v.find(q, c.path)
 		} else {
@@ -204,20 +206,20 @@ func (c *Children) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spots, err := l.spots(f, nil) // what mounts give a name to
+	spots, err := l.exceptions(f, nil) // what mounts give a name to
 	if err != nil {
 		return err
 	}
 	switch {
-	case c.next != itsMounts:
-		return c.stored(ctx, l, f, spots)
+	case c.next != childMounts:
+		return c.readStored(ctx, l, f, spots)
 	case f.id == "":
-		c.next = atEnd
+		c.next = childNone
 	default:
-		c.next = itsFolders
+		c.next = childFolders
 	}
 	for _, s := range spots { // mounts in the folder, and the folders on the way to mounts further down
-		if at := l.at(f, s); at.row.id != "" && l.tells(&at) {
+		if at := l.exceptionEntry(f, s); at.row.id != "" && l.lists(&at) {
 			e := plainEntry(&at.row, at.target)
 			c.page = append(c.page, e.Member())
 		}
@@ -226,19 +228,19 @@ func (c *Children) read(ctx context.Context) error {
 }
 
 // isStored reads the next entries that are stored in the folder: folders first, each kind by name.
-func (c *Children) stored(ctx context.Context, l *lister, f place, spots []spot) error {
+func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder, spots []exception) error {
 	kind := folderKind
-	if c.next == itsFiles {
+	if c.next == childFiles {
 		kind = fileKind
 	}
-	all := l.whole(f, kind)
+	all := l.allVisible(f, kind)
 	read, last := 0, ""
-	err := members(c.tree.DB.Read(ctx), f.id, kind, c.after, childrenPage, c.tags, c.ids || !all, func(m *Member, r *row) {
+	err := readMembers(c.tree.DB.Read(ctx), f.id, kind, c.after, childrenPage, c.etags, c.withIDs || !all, func(m *Member, r *row) {
 		read, last = read+1, m.Name
-		if slices.ContainsFunc(spots, func(s spot) bool { return string(s.name) == m.Name }) {
+		if slices.ContainsFunc(spots, func(s exception) bool { return string(s.name) == m.Name }) {
 			return
 		}
-		if all || l.Shows(child(f.facts, c.actor, r), m.Folder) {
+		if all || l.Shows(childTarget(f.facts, c.actor, r), m.Folder) {
 			c.page = append(c.page, *m)
 		}
 	})
@@ -246,19 +248,19 @@ func (c *Children) stored(ctx context.Context, l *lister, f place, spots []spot)
 		return err
 	}
 	if read == childrenPage {
-		c.after = rank{vpath.Fold(last), last}
+		c.after = sortKey{vpath.Fold(last), last}
 		return nil
 	}
-	c.after = rank{}
-	c.next = itsFiles
+	c.after = sortKey{}
+	c.next = childFiles
 	if kind == fileKind {
-		c.next = atEnd
+		c.next = childNone
 	}
 	return nil
 }
 
-// whole reports whether everything of a kind shows in a folder, so that nothing has to be asked about each.
-func (l *lister) whole(f place, kind int) bool {
+// allVisible reports whether everything of a kind shows in a folder, so that nothing has to be asked about each.
+func (l *lister) allVisible(f listedFolder, kind int) bool {
 	in := l.Inside(f.facts)
 	if kind == folderKind {
 		return in.Folders == access.ChildrenAll && len(in.Names) == 0
@@ -267,26 +269,26 @@ func (l *lister) whole(f place, kind int) bool {
 }
 
 // lister begins a listing of what lies at path.
-func (t *Tree) lister(ctx context.Context, v *view, a access.Actor, path vpath.Path) (*lister, error) {
-	e, err := t.eye(ctx, v, a)
+func (t *Tree) lister(ctx context.Context, v *ruleset, a access.Actor, path vpath.Path) (*lister, error) {
+	e, err := t.viewerOf(ctx, v, a)
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{eye: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(path), kind: -1}
+	l := &lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(path), kind: -1}
 	return l, l.readRoots()
 }
 
 // LocksOn returns the locks on some entries themselves, by their ids, without their paths.
 func (t *Tree) LocksOn(ctx context.Context, ids []string) (map[string][]WriteLock, error) {
 	found := map[string][]WriteLock{}
-	there, err := locksOn(t.DB.Read(ctx), ids, t.now())
+	there, err := locksOn(t.DB.Read(ctx), ids, t.nowMs())
 	for _, l := range there {
 		found[l.EntryID] = append(found[l.EntryID], l)
 	}
 	return found, err
 }
 
-// Kept reports whether there is any lock at all, and any dead property: mostly there is none, and then nobody has to look at each entry.
-func (t *Tree) Kept(ctx context.Context) (locks, properties bool, err error) {
-	return anyKept(t.DB.Read(ctx), t.now())
+// HasLocksOrProperties reports whether there is any lock at all, and any dead property: mostly there is none, and then nobody has to look at each entry.
+func (t *Tree) HasLocksOrProperties(ctx context.Context) (locks, properties bool, err error) {
+	return anyLocksOrProperties(t.DB.Read(ctx), t.nowMs())
 }

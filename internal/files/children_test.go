@@ -18,12 +18,12 @@ import (
 // listChildren reads all pages of what is in a folder, and calls between after each.
 func (h *fixture) listChildren(a access.Actor, p string, between func()) (all []files.Member, err error) {
 	h.t.Helper()
-	return h.listChildrenWith(a, p, files.Telling{IDs: true}, between)
+	return h.listChildrenWith(a, p, files.MemberFields{IDs: true}, between)
 }
 
-func (h *fixture) listChildrenWith(a access.Actor, p string, what files.Telling, between func()) (all []files.Member, err error) {
+func (h *fixture) listChildrenWith(a access.Actor, p string, what files.MemberFields, between func()) (all []files.Member, err error) {
 	h.t.Helper()
-	s, err := h.tree.At(h.t.Context(), mustParsePath(p))
+	s, err := h.tree.ResourceAt(h.t.Context(), mustParsePath(p))
 	h.must(err)
 	c, err := s.Children(h.t.Context(), a, what)
 	h.must(err)
@@ -80,12 +80,12 @@ func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
 	}
 	for _, p := range who.paths {
 		e := who.visible[p]
-		s, err := w.tree.At(t.Context(), p)
+		s, err := w.tree.ResourceAt(t.Context(), p)
 		w.must(err)
 		if s.Virtual() != e.virtual || s.Exists() == e.virtual || s.Exists() && s.ID() != e.id {
 			t.Errorf("seed %d: %s: virtual %v, exists %v, id %q; it is %+v", seed, p, s.Virtual(), s.Exists(), s.ID(), e)
 		}
-		saw, err := s.See(t.Context(), who.Actor)
+		saw, err := s.EntryFor(t.Context(), who.Actor)
 		if shows := w.visible(who.Actor, e, who.home, who.hasHome); shows != (err == nil) || !shows && !fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.PasswordRequired) {
 			t.Errorf("seed %d: %s shows to %+v key %+v: %v, but is seen with %v", seed, p, who.Actor, who.Key, shows, err)
 		} else if shows && (saw.Path() != p || saw.Folder != e.folder || saw.ID != e.id) {
@@ -109,9 +109,9 @@ func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
 		if err != nil {
 			continue
 		}
-		short, err := w.listChildrenWith(who.Actor, p.String(), files.Telling{}, nil) // which may leave out ids, and nothing else
+		short, err := w.listChildrenWith(who.Actor, p.String(), files.MemberFields{}, nil) // which may leave out ids, and nothing else
 		w.must(err)
-		tagged, err := w.listChildrenWith(who.Actor, p.String(), files.Telling{IDs: true, ETags: true}, nil)
+		tagged, err := w.listChildrenWith(who.Actor, p.String(), files.MemberFields{IDs: true, ETags: true}, nil)
 		w.must(err)
 		for i := range short {
 			m := got[i]
@@ -149,10 +149,10 @@ func TestChildrenReturnETags(t *testing.T) {
 					return err
 				})
 			}
-			got, err := h.listChildrenWith(h.ann, "/home/ann/dir", files.Telling{ETags: true}, nil)
+			got, err := h.listChildrenWith(h.ann, "/home/ann/dir", files.MemberFields{ETags: true}, nil)
 			h.must(err)
 			for _, m := range got {
-				s := h.mustResource(h.tree.At(t.Context(), mustParsePath("/home/ann/dir").Child(vpath.Name(m.Name))))
+				s := h.mustResource(h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/dir").Child(vpath.Name(m.Name))))
 				if len(m.ETag) < 3 || m.ETag != s.ETag() || (m.ETag == `"before"`) != (carried && m.Name == "a") {
 					t.Errorf("%s is told as %s, it is %s", m.Name, m.ETag, s.ETag())
 				}
@@ -303,9 +303,9 @@ func TestChildrenCheckPermissionsForEachPage(t *testing.T) {
 			} {
 				dir := h.createFolder(h.admin, "/public/"+what+" "+after)
 				h.insertMany(dir.ID, false, numberedNames(300)...)
-				s, err := h.tree.At(t.Context(), dir.Path())
+				s, err := h.tree.ResourceAt(t.Context(), dir.Path())
 				h.must(err)
-				read, err := s.Children(t.Context(), h.bob, files.Telling{})
+				read, err := s.Children(t.Context(), h.bob, files.MemberFields{})
 				h.must(err)
 				for range pages {
 					page, err := read.Next(t.Context())
@@ -343,7 +343,7 @@ func TestResourceHidesExistenceWithoutRead(t *testing.T) {
 		h.mustUpload(h.bob, "/uploads/bobs", "x")
 		h.mustUpload(h.ann, "/home/ann/f", "x")
 		h.mustUpload(h.ann, "/home/ann/closed/f", "x")
-		h.protectEntry(h.mustResource(h.tree.At(t.Context(), mustParsePath("/home/ann/closed"))).ID())
+		h.protectEntry(h.mustResource(h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/closed"))).ID())
 		h.mustUpload(h.admin, "/public/f", "x")
 		h.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Read)})
 		const fine = fault.Kind(-1)
@@ -365,14 +365,14 @@ func TestResourceHidesExistenceWithoutRead(t *testing.T) {
 		} {
 			for p, kinds := range map[string][2]fault.Kind{c.there: {c.see, c.may}, c.nothing: {c.seeNone, c.mayNone}} {
 				what := strings.TrimSpace(c.who.UserID + " at " + p)
-				s := h.mustResource(h.tree.At(t.Context(), mustParsePath(p)))
-				e, err := s.See(t.Context(), c.who)
+				s := h.mustResource(h.tree.ResourceAt(t.Context(), mustParsePath(p)))
+				e, err := s.EntryFor(t.Context(), c.who)
 				if kinds[0] != fine {
 					h.wantFault(what+" sees", err, kinds[0])
 				} else if err != nil || e.Path().String() != p {
 					t.Errorf("%s: seen %+v, %v", what, e, err)
 				}
-				err = s.May(c.who, c.p)
+				err = s.Authorize(c.who, c.p)
 				if kinds[1] != fine {
 					h.wantFault(what+" may", err, kinds[1])
 				} else if err != nil {
@@ -383,7 +383,7 @@ func TestResourceHidesExistenceWithoutRead(t *testing.T) {
 	})
 }
 
-func (h *fixture) mustResource(s *files.Spot, err error) *files.Spot {
+func (h *fixture) mustResource(s *files.Resource, err error) *files.Resource {
 	h.t.Helper()
 	h.must(err)
 	return s
@@ -394,11 +394,11 @@ func TestResourceOfVirtualFolder(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.addMount("/way/to/disk")
 		for p, want := range map[string]string{"/way": "to", "/way/to": "disk"} {
-			s := h.mustResource(h.tree.At(t.Context(), mustParsePath(p)))
+			s := h.mustResource(h.tree.ResourceAt(t.Context(), mustParsePath(p)))
 			if !s.Virtual() || s.Exists() || s.ID() != "" || s.ETag() != "" {
 				t.Errorf("%s: %v %v %q", p, s.Virtual(), s.Exists(), s.ID())
 			}
-			e, err := s.See(t.Context(), h.admin)
+			e, err := s.EntryFor(t.Context(), h.admin)
 			if err != nil || !e.Folder || e.MountID != "" || e.Path() != mustParsePath(p) || e.Name != string(mustParsePath(p).Base()) {
 				t.Errorf("%s is seen as %+v, %v", p, e, err)
 			}

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// graves is how many deleted folders one piece looks into, piece how many entries it takes away at most.
-	graves = 200
-	piece  = 1000
+	// foldersPerPiece is how many deleted folders one piece looks into, piece how many entries it takes away at most.
+	foldersPerPiece = 200
+	entriesPerPiece = 1000
 )
 
 // Collect takes the next piece of deleted folders and the next piece of garbage away (object.Registry.Collect), and tells whether there is more to
@@ -31,7 +31,7 @@ func (t *Tree) Collect(ctx context.Context) (more bool, err error) {
 // is empty goes as well.
 func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 	err = t.DB.Write(ctx, func(tx *db.Tx) error {
-		found, err := buried(tx)
+		found, err := graveyardFolders(tx)
 		if err != nil || len(found) == 0 {
 			more = false
 			return err
@@ -52,13 +52,13 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 				files = append(files, r.id)
 			}
 		}
-		if err := t.takeAway(tx, files); err != nil {
+		if err := t.purgeFiles(tx, files); err != nil {
 			return err
 		}
-		if err := raise(tx, folders); err != nil {
+		if err := moveToGraveyard(tx, folders); err != nil {
 			return err
 		}
-		if len(inside) < piece { // then nothing was left behind in them
+		if len(inside) < entriesPerPiece { // then nothing was left behind in them
 			return deleteFolders(tx, found)
 		}
 		return nil
@@ -72,8 +72,8 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// takeAway deletes the rows of files with their links and properties, and releases their objects.
-func (t *Tree) takeAway(tx *db.Tx, ids []string) error {
+// purgeFiles deletes the rows of files with their links and properties, and releases their objects.
+func (t *Tree) purgeFiles(tx *db.Tx, ids []string) error {
 	gone, err := deleteFiles(tx, ids)
 	if err != nil {
 		return err

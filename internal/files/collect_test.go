@@ -30,7 +30,7 @@ func TestCollectorWaitsForGracePeriod(t *testing.T) {
 		h := newFixture(t, d)
 		put := func(p string) (files.Entry, blob.Key) {
 			t.Helper()
-			place, err := h.tree.Place(t.Context(), h.ann, mustParsePath(p).Parent(), mustParsePath(p).Base(), files.Replace)
+			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(p).Parent(), mustParsePath(p).Base(), files.Replace)
 			h.must(err)
 			s := h.storeContent("content of " + p)
 			e, err := h.putEntry(h.ann, place, s)
@@ -140,7 +140,7 @@ func (h *fixture) insertFile(tx *db.Tx, id, parent, object string) error {
 func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
 		s := h.storeContent("x")
 		h.advance(grace)

@@ -24,32 +24,32 @@ type Content struct {
 	// Open opens the content. Fault: Unavailable; that a store fails or has lost an object is never told as NotFound.
 	Open func(ctx context.Context) (blob.Object, error)
 
-	origin
+	contentHandle
 }
 
-// origin is where a content lies.
-type origin struct {
-	tree     *Tree
-	version  int64 // the config version by which it was found
-	provider string
-	key      blob.Key
-	size     int64 // bytes
-	free     bool  // anybody may have it from anywhere, by its path
+// contentHandle is where a content lies.
+type contentHandle struct {
+	tree          *Tree
+	version       int64 // the config version by which it was found
+	provider      string
+	key           blob.Key
+	size          int64 // bytes
+	guestReadable bool  // anybody may have it from anywhere, by its path
 }
 
-// Found is what one query tells about a file, before it is known who asks for it.
-type Found struct {
+// FoundEntry is what one query tells about a file, before it is known who asks for it.
+type FoundEntry struct {
 	tree   *Tree
-	view   *view
+	rules  *ruleset
 	node   node
 	byPath bool
 }
 
 // FindPath looks for what lies at a path.
-func (t *Tree) FindPath(ctx context.Context, p vpath.Path) (*Found, error) {
-	f := &Found{tree: t, byPath: true}
+func (t *Tree) FindPath(ctx context.Context, p vpath.Path) (*FoundEntry, error) {
+	f := &FoundEntry{tree: t, byPath: true}
 	var err error
-	f.view, err = t.ask(ctx, func(v *view) (version int64, err error) {
+	f.rules, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		f.node, version, err = v.find(t.DB.Read(ctx), p)
 		return version, err
 	})
@@ -57,10 +57,10 @@ func (t *Tree) FindPath(ctx context.Context, p vpath.Path) (*Found, error) {
 }
 
 // FindID looks for an entry.
-func (t *Tree) FindID(ctx context.Context, id string) (*Found, error) {
-	f := &Found{tree: t}
+func (t *Tree) FindID(ctx context.Context, id string) (*FoundEntry, error) {
+	f := &FoundEntry{tree: t}
 	var err error
-	f.view, err = t.ask(ctx, func(v *view) (version int64, err error) {
+	f.rules, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		f.node, version, err = v.findID(t.DB.Read(ctx), id)
 		return version, err
 	})
@@ -69,15 +69,15 @@ func (t *Tree) FindID(ctx context.Context, id string) (*Found, error) {
 
 // Version is the config version that was read along, by which For decides; whoever asks is to be known by the same. It is 0 where none was read:
 // there is no such id.
-func (f *Found) Version() int64 {
+func (f *FoundEntry) Version() int64 {
 	if !f.byPath && f.node.id == "" {
 		return 0
 	}
-	return f.view.version
+	return f.rules.version
 }
 
 // Path is where the entry lies, for the access log and nobody else: it was not asked who may know. False when there is none.
-func (f *Found) Path() (p vpath.Path, exists bool) { return f.node.path, f.node.exists() }
+func (f *FoundEntry) Path() (p vpath.Path, exists bool) { return f.node.path, f.node.exists() }
 
 // PathOf is where an entry lies, for the access log and nobody else: it is not asked who may know. Fault: NotFound.
 func (t *Tree) PathOf(ctx context.Context, id string) (vpath.Path, error) {
@@ -85,39 +85,39 @@ func (t *Tree) PathOf(ctx context.Context, id string) (vpath.Path, error) {
 	return n.path, err
 }
 
-// For decides whether the actor may download the file. Faults: NotFound (no such file, a folder), Forbidden, PasswordRequired; by path also
+// ContentFor decides whether the actor may download the file. Faults: NotFound (no such file, a folder), Forbidden, PasswordRequired; by path also
 // NotFound under no mount, and Unauthorized for a visitor, whatever is not public, existing or not.
-func (f *Found) For(a access.Actor) (Content, error) {
+func (f *FoundEntry) ContentFor(a access.Actor) (Content, error) {
 	if f.byPath {
-		return f.atPath(a)
+		return f.contentAtPath(a)
 	}
 	if !f.node.exists() {
 		return Content{}, noEntry()
 	}
 	target := f.node.facts(a)
-	if err := f.view.allow(a, target, access.Download); err != nil {
+	if err := f.rules.allow(a, target, access.Download); err != nil {
 		return Content{}, err
 	}
 	if f.node.folder {
 		return Content{}, fault.New(fault.NotFound, "A folder has no content of its own.")
 	}
-	return f.tree.content(f.view, &f.node, target, f.view.public(target)), nil
+	return f.tree.content(f.rules, &f.node, target, f.rules.public(target)), nil
 }
 
-// Folder reports whether it is a folder.
-func (f *Found) Folder() bool { return f.node.isFolder() }
+// IsFolder reports whether it is a folder.
+func (f *FoundEntry) IsFolder() bool { return f.node.isFolder() }
 
-// FolderFor decides whether the actor may download the folder, with what they may download of what is in it. Faults: NotFound (no such folder),
+// AuthorizeFolder decides whether the actor may download the folder, with what they may download of what is in it. Faults: NotFound (no such folder),
 // Forbidden, PasswordRequired.
-func (f *Found) FolderFor(a access.Actor) error {
+func (f *FoundEntry) AuthorizeFolder(a access.Actor) error {
 	if !f.node.isFolder() {
 		return noEntry()
 	}
-	return f.view.allow(a, f.node.facts(a), access.Download)
+	return f.rules.allow(a, f.node.facts(a), access.Download)
 }
 
-func (f *Found) atPath(a access.Actor) (Content, error) {
-	n, v := &f.node, f.view
+func (f *FoundEntry) contentAtPath(a access.Actor) (Content, error) {
+	n, v := &f.node, f.rules
 	if !n.mounted() {
 		return Content{}, noMount()
 	}
@@ -140,12 +140,12 @@ func (t *Tree) ByID(ctx context.Context, a access.Actor, id string) (Content, er
 	if err != nil {
 		return Content{}, err
 	}
-	return f.For(a)
+	return f.ContentFor(a)
 }
 
 // lookUp finds an entry by its id, outside of a transaction. Fault: NotFound.
-func (t *Tree) lookUp(ctx context.Context, id string) (n node, v *view, err error) {
-	v, err = t.ask(ctx, func(v *view) (version int64, err error) {
+func (t *Tree) lookUp(ctx context.Context, id string) (n node, v *ruleset, err error) {
+	v, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		n, version, err = v.findID(t.DB.Read(ctx), id)
 		return version, err
 	})
@@ -163,8 +163,8 @@ func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 		return Content{}, noLink()
 	}
 	var n node
-	v, err := t.ask(ctx, func(v *view) (version int64, err error) {
-		n, version, err = v.findLink(t.DB.Read(ctx), linkID)
+	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
+		n, version, err = v.findByLink(t.DB.Read(ctx), linkID)
 		return version, err
 	})
 	if err != nil {
@@ -188,40 +188,40 @@ func etag(content string) string {
 	return `"` + content + `"`
 }
 
-func (t *Tree) content(v *view, n *node, target access.Target, public bool) Content {
+func (t *Tree) content(v *ruleset, n *node, target access.Target, public bool) Content {
 	e := plainEntry(&n.row, target)
 	e.Public = public
-	at := t.origin(v, n)
+	at := t.handleOf(v, n)
 	return Content{
-		Entry:    e,
-		Public:   public,
-		ID:       n.content,
-		ETag:     etag(n.content),
-		Modified: time.UnixMilli(n.updated),
-		Open:     at.open,
-		origin:   at,
+		Entry:         e,
+		Public:        public,
+		ID:            n.content,
+		ETag:          etag(n.content),
+		Modified:      time.UnixMilli(n.updated),
+		Open:          at.open,
+		contentHandle: at,
 	}
 }
 
-// origin is where the content of n lies.
-func (t *Tree) origin(v *view, n *node) origin {
-	return origin{
+// contentHandle is where the content of n lies.
+func (t *Tree) handleOf(v *ruleset, n *node) contentHandle {
+	return contentHandle{
 		tree: t, version: v.version, provider: n.provider, key: n.key, size: n.size,
-		free: v.public(n.facts(access.Actor{Role: access.Guest})),
+		guestReadable: v.public(n.facts(access.Actor{Role: access.Guest})),
 	}
 }
 
-func (o origin) open(ctx context.Context) (blob.Object, error) {
+func (o contentHandle) open(ctx context.Context) (blob.Object, error) {
 	store, err := o.store(ctx)
 	if err != nil {
 		return nil, err
 	}
 	object, err := store.Open(ctx, o.key)
-	return object, o.lost(err)
+	return object, o.storeFault(err)
 }
 
 // OpenRange is Open for a reader who wants length bytes from first on, and stands there. Fault: Unavailable, also when the store has the content in another size.
-func (o origin) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
+func (o contentHandle) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
 	store, err := o.store(ctx)
 	if err != nil {
 		return nil, err
@@ -233,10 +233,10 @@ func (o origin) OpenRange(ctx context.Context, first, length int64) (blob.Object
 		object, err = store.Open(ctx, o.key)
 	}
 	if err != nil {
-		return nil, o.lost(err)
+		return nil, o.storeFault(err)
 	}
 	if object.Size() != o.size {
-		err = o.otherwise(object.Size())
+		err = o.sizeMismatch(object.Size())
 	} else {
 		_, err = object.Seek(first, io.SeekStart)
 	}
@@ -248,31 +248,31 @@ func (o origin) OpenRange(ctx context.Context, first, length int64) (blob.Object
 }
 
 // Check reports whether the store has the content, without fetching it. Fault: Unavailable.
-func (o origin) Check(ctx context.Context) error {
+func (o contentHandle) Check(ctx context.Context) error {
 	store, err := o.store(ctx)
 	if err != nil {
 		return err
 	}
 	info, err := store.Stat(ctx, o.key)
 	if err == nil && info.Size != o.size {
-		err = o.otherwise(info.Size)
+		err = o.sizeMismatch(info.Size)
 	}
-	return o.lost(err)
+	return o.storeFault(err)
 }
 
-func (o origin) store(ctx context.Context) (blob.Store, error) {
+func (o contentHandle) store(ctx context.Context) (blob.Store, error) {
 	return o.tree.Providers.StoreAt(ctx, o.version, o.provider)
 }
 
-// lost makes of an error of the store what is told: an object that is gone is the store's failure, not the file's absence.
-func (o origin) lost(err error) error {
+// storeFault makes of an error of the store what is told: an object that is gone is the store's failure, not the file's absence.
+func (o contentHandle) storeFault(err error) error {
 	if errors.Is(err, blob.ErrNotFound) {
 		return unreadable(fmt.Errorf("open object %s of provider %s: %w", o.key, o.provider, err))
 	}
 	return provider.Fault(err)
 }
 
-func (o origin) otherwise(size int64) error {
+func (o contentHandle) sizeMismatch(size int64) error {
 	return unreadable(fmt.Errorf("object %s of provider %s has %d bytes instead of %d", o.key, o.provider, size, o.size))
 }
 

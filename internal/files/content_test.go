@@ -71,7 +71,7 @@ func TestPublicPathServing(t *testing.T) {
 func TestUnopenableContentIsNotReportedMissing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "x", files.Fail)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "x", files.Fail)
 		h.must(err)
 		s := h.storeContent("x")
 		_, err = h.putEntry(h.ann, place, s)
@@ -109,7 +109,7 @@ func TestPermanentLinks(t *testing.T) {
 			if !want {
 				h.wantFault(what, err, fault.NotFound)
 			}
-			p, err := h.tree.Published(t.Context(), f.ID)
+			p, err := h.tree.PublicAccess(t.Context(), f.ID)
 			h.must(err)
 			if (p.Link != nil) != want {
 				t.Errorf("%s: published %+v", what, p)
@@ -175,7 +175,7 @@ func TestLinkExtensions(t *testing.T) {
 				t.Errorf("%q: %q, want %q", name, link.Ext, want)
 			}
 		}
-		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "unknown", files.Fail)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "unknown", files.Fail)
 		h.must(err)
 		s := h.storeContent("x")
 		s.MimeType = "application/x-never-heard-of"
@@ -184,7 +184,7 @@ func TestLinkExtensions(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			link, err := h.tree.LinkInside(tx, e.ID)
+			link, err := h.tree.LinkTx(tx, e.ID)
 			if err == nil && link.Ext != "bin" {
 				t.Errorf("an unknown type: %q, want bin", link.Ext)
 			}
@@ -197,12 +197,12 @@ func TestPublishedPath(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		public, private := h.mustUpload(h.admin, "/public/a", "x"), h.mustUpload(h.ann, "/home/ann/a", "x")
-		p, err := h.tree.Published(t.Context(), public.ID)
+		p, err := h.tree.PublicAccess(t.Context(), public.ID)
 		h.must(err)
 		if p.Link != nil || p.Path == nil || p.Path.String() != "/public/a" {
 			t.Errorf("public: %+v", p)
 		}
-		if p, err = h.tree.Published(t.Context(), private.ID); err != nil || p != (files.Published{}) {
+		if p, err = h.tree.PublicAccess(t.Context(), private.ID); err != nil || p != (files.PublicAccess{}) {
 			t.Errorf("private: %+v, %v", p, err)
 		}
 	})

@@ -23,80 +23,80 @@ import (
 // too deep or too long, no name for the copy of all there is), Conflict (the name is taken there, into itself, a folder that a mount lies
 // below, too many jobs under way), QuotaExceeded.
 func (t *Tree) Copy(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name) (job.Job, error) {
-	return t.copy(ctx, a, id, target, newName, Manner{})
+	return t.copy(ctx, a, id, target, newName, CopyMoveOptions{})
 }
 
-// Manner is how CopyOver copies and MoveOver moves.
-type Manner struct {
-	Over    bool // what has the name there is replaced; see replace.go
-	Shallow bool // of a folder, nothing that is in it; a folder is not moved so
-	Still   Still
+// CopyMoveOptions is how CopyWithOptions copies and MoveWithOptions moves.
+type CopyMoveOptions struct {
+	Replace      bool // what has the name there is replaced; see replace.go
+	Shallow      bool // of a folder, nothing that is in it; a folder is not moved so
+	Precondition Precondition
 }
 
-// Still judges, inside the transaction that changes an entry, whether that is still what was meant, by the path and the ETag ("" for a folder) that it has by
+// Precondition judges, inside the transaction that changes an entry, whether that is still what was meant, by the path and the ETag ("" for a folder) that it has by
 // then. Its error ends the change. Nil judges nothing.
-type Still func(at vpath.Path, etag string) error
+type Precondition func(at vpath.Path, etag string) error
 
-func (s Still) holds(n *node) error {
+func (s Precondition) check(n *node) error {
 	if s == nil {
 		return nil
 	}
 	return s(n.path, etag(n.content))
 }
 
-// CopyOver is Copy in a manner.
-func (t *Tree) CopyOver(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name, how Manner) (job.Job, error) {
+// CopyWithOptions is Copy in a manner.
+func (t *Tree) CopyWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name, how CopyMoveOptions) (job.Job, error) {
 	return t.copy(ctx, a, id, target, &newName, how)
 }
 
-func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name, how Manner) (job.Job, error) {
+func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name, how CopyMoveOptions) (job.Job, error) {
 	if a.UserID == "" {
 		return job.Job{}, fault.New(fault.Unauthorized, "Sign in to do this.")
 	}
 	var made job.Job
-	var looked *extent
-	err := t.write(ctx, how.Over, func(tx *db.Tx) error {
-		if err := t.alive(tx, a); err != nil {
+	var measured *extent
+	err := t.writeLocked(ctx, how.Replace, func(tx *db.Tx) error {
+		if err := t.checkActive(tx, a); err != nil {
 			return err
 		}
-		c := copying{move: move{Tree: t, tx: tx, actor: a, over: how.Over}, shallow: how.Shallow}
+		c := copyOperation{moveOperation: moveOperation{Tree: t, tx: tx, actor: a, replace: how.Replace}, shallow: how.Shallow}
 		if err := c.find(id, target, newName); err != nil {
 			return err
 		}
 		if err := c.judge(target); err != nil {
 			return err
 		}
-		if err := how.Still.holds(&c.source); err != nil {
+		if err := how.Precondition.check(&c.source); err != nil {
 			return err
 		}
-		if looked != nil {
-			return c.later(looked, target, newName, &made)
+		if measured != nil {
+			return c.queueCopy(measured, target, newName, &made)
 		}
-		found, err := c.entries(t.batch + 1)
+		found, err := c.sourceEntries(t.copyBatchSize + 1)
 		if err != nil {
 			return err
 		}
-		if len(found) > t.batch {
-			if err := c.hopeless(); err != nil {
+		if len(found) > t.copyBatchSize {
+			if err := c.checkBeforeMeasuring(); err != nil {
 				return err
 			}
-			return c.survey(&looked)
+			return c.measureOutside(&measured)
 		}
-		if err := c.allowed(c.tally(found)); err != nil {
+		if err := c.judgeContents(c.sumExtent(found)); err != nil {
 			return err
 		}
-		made, err = c.atOnce(found, target)
+		made, err = c.copyNow(found, target)
 		return err
 	})
 	if err == nil && made.Status == job.Completed {
 		crash.Point("copy.committed")
 	}
-	return made, moved(err)
+	return made, translateNameTaken(err)
 }
 
-// copying is one call of Copy, or the last decision of its job.
-type copying struct {
-	move
+// copyOperation is one call of Copy, or the last decision of its job.
+type copyOperation struct {
+	moveOperation
 	path    vpath.Path // of the copy
 	ownOnly bool       // the actor may have what is in the folder only where it is theirs
 	shallow bool       // nothing of what is in the folder
@@ -105,18 +105,18 @@ type copying struct {
 // extent is what a source holds, itself included.
 type extent struct {
 	folders, files, bytes int64
-	elsewhere             int64 // bytes that lie with another provider than the target's, as far as is known
+	foreignBytes          int64 // bytes that lie with another provider than the target's, as far as is known
 	height                int   // levels below it
-	foreign               bool  // something below is not the actor's
-	guarded               bool  // something below has a password
+	otherOwners           bool  // something below is not the actor's
+	protected             bool  // something below has a password
 }
 
-// entries is how many rows the copy has.
+// sourceEntries is how many rows the copy has.
 func (e *extent) entries() int64 { return e.folders + e.files }
 
 // find looks both ends up. The root of a mount is called by the end of its path.
-func (c *copying) find(id string, target vpath.Path, newName *vpath.Name) error {
-	if err := c.move.find(id, target, newName); err != nil {
+func (c *copyOperation) find(id string, target vpath.Path, newName *vpath.Name) error {
+	if err := c.moveOperation.find(id, target, newName); err != nil {
 		return err
 	}
 	if newName == nil && c.source.id == c.source.mount.RootID {
@@ -126,8 +126,8 @@ func (c *copying) find(id string, target vpath.Path, newName *vpath.Name) error 
 }
 
 // judge decides about permissions, as far as that needs no look at what is in the source.
-func (c *copying) judge(target vpath.Path) (err error) {
-	v, a := c.view, c.actor
+func (c *copyOperation) judge(target vpath.Path) (err error) {
+	v, a := c.rules, c.actor
 	from := c.source.facts(a)
 	for _, p := range []access.Permission{access.Read, access.Download} {
 		if err := v.allow(a, from, p); err != nil {
@@ -140,7 +140,7 @@ func (c *copying) judge(target vpath.Path) (err error) {
 	if c.path, err = target.Append(c.name); err != nil {
 		return err
 	}
-	if err := notReserved(c.path); err != nil {
+	if err := checkNotReserved(c.path); err != nil {
 		return err
 	}
 	if !c.dest.mounted() {
@@ -161,12 +161,12 @@ func (c *copying) judge(target vpath.Path) (err error) {
 	return nil
 }
 
-// allowed decides about what is in the source, and then tells what is there.
-func (c *copying) allowed(e extent) error {
-	if e.guarded || c.ownOnly && e.foreign {
+// judgeContents decides about what is in the source, and then tells what is there.
+func (c *copyOperation) judgeContents(e extent) error {
+	if e.protected || c.ownOnly && e.otherOwners {
 		return forbidden()
 	}
-	v := c.view
+	v := c.rules
 	switch {
 	case !c.dest.isFolder():
 		return fault.New(fault.NotFound, "The target folder does not exist.")
@@ -179,66 +179,66 @@ func (c *copying) allowed(e extent) error {
 	case c.path.Depth()+e.height > vpath.MaxDepth:
 		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
 	}
-	if err := c.judgeThere(); err != nil {
+	if err := c.judgeExisting(); err != nil {
 		return err
 	}
-	return c.freeToCome()
+	return c.checkUnlockedTarget()
 }
 
-// hopeless refuses what no look at a large source could change, before that costs anything; where only ownership allows the copy, it says nothing of
+// checkBeforeMeasuring refuses what no look at a large source could change, before that costs anything; where only ownership allows the copy, it says nothing of
 // what lies there before it is known whether it does.
-func (c *copying) hopeless() error {
+func (c *copyOperation) checkBeforeMeasuring() error {
 	if err := c.mayQueue(); err != nil || c.ownOnly {
 		return err
 	}
-	if err := c.allowed(extent{}); err != nil {
+	if err := c.judgeContents(extent{}); err != nil {
 		return err
 	}
-	return c.vacant()
+	return c.checkNameFree()
 }
 
-// vacant refuses a name that is taken, unless what has it is replaced.
-func (c *copying) vacant() error {
-	if c.over {
+// checkNameFree refuses a name that is taken, unless what has it is replaced.
+func (c *copyOperation) checkNameFree() error {
+	if c.replace {
 		return nil
 	}
 	there, err := childNamed(c.tx, c.dest.id, c.name)
 	if err == nil && there.id != "" {
-		err = lies()
+		err = targetExists()
 	}
 	return err
 }
 
-// survey has a large source looked through outside of the transaction, where that holds nobody up.
-func (c *copying) survey(looked **extent) error {
+// measureOutside has a large source looked through outside of the transaction, where that holds nobody up.
+func (c *copyOperation) measureOutside(measured **extent) error {
 	source, user, provider := c.source.row, c.actor.UserID, c.dest.mount.ProviderID
 	apart := c.source.mount.ProviderID != provider
 	return &db.Again{Prepare: func(ctx context.Context) error {
 		e, err := extentOf(c.DB.Read(ctx), source.id, user)
 		if err == nil && apart { // in one provider little lies elsewhere, and what does is found when its turn comes
-			e.elsewhere, err = bytesElsewhere(c.DB.Read(ctx), source.id, provider)
+			e.foreignBytes, err = foreignBytesBelow(c.DB.Read(ctx), source.id, provider)
 		}
-		*looked = &e
+		*measured = &e
 		return err
 	}}
 }
 
-// entries lists the source with what is in it, at most limit of them.
-func (c *copying) entries(limit int) ([]lodger, error) {
+// sourceEntries lists the source with what is in it, at most limit of them.
+func (c *copyOperation) sourceEntries(limit int) ([]sourceEntry, error) {
 	if !c.source.folder || c.shallow {
-		return []lodger{{row: c.source.row}}, nil
+		return []sourceEntry{{row: c.source.row}}, nil
 	}
 	return entriesBelow(c.tx, c.source.id, limit)
 }
 
-// tally is the extent of what was listed.
-func (c *copying) tally(found []lodger) (e extent) {
+// sumExtent is the extent of what was listed.
+func (c *copyOperation) sumExtent(found []sourceEntry) (e extent) {
 	for i := range found {
 		l := &found[i]
 		e.height = max(e.height, l.depth)
 		if l.depth > 0 {
-			e.foreign = e.foreign || l.owner != c.actor.UserID
-			e.guarded = e.guarded || l.password != ""
+			e.otherOwners = e.otherOwners || l.owner != c.actor.UserID
+			e.protected = e.protected || l.password != ""
 		}
 		if l.folder {
 			e.folders++
@@ -247,19 +247,19 @@ func (c *copying) tally(found []lodger) (e extent) {
 		e.files++
 		e.bytes += l.size
 		if l.provider != c.dest.mount.ProviderID {
-			e.elsewhere += max(l.size, 1) // an empty file is to be brought there, too
+			e.foreignBytes += max(l.size, 1) // an empty file is to be brought there, too
 		}
 	}
 	return e
 }
 
-// atOnce makes the copy within the transaction. What lies elsewhere is brought to the target's provider by a job.
-func (c *copying) atOnce(found []lodger, target vpath.Path) (job.Job, error) {
-	e := c.tally(found)
-	if c.fills() {
-		return c.fillByCopy(e, target)
+// copyNow makes the copy within the transaction. What lies elsewhere is brought to the target's provider by a job.
+func (c *copyOperation) copyNow(found []sourceEntry, target vpath.Path) (job.Job, error) {
+	e := c.sumExtent(found)
+	if c.replacesContent() {
+		return c.replaceContentByCopy(e, target)
 	}
-	if err := c.clear(); err != nil {
+	if err := c.deleteExisting(); err != nil {
 		return job.Job{}, err
 	}
 	if e.folders > 0 {
@@ -271,19 +271,19 @@ func (c *copying) atOnce(found []lodger, target vpath.Path) (job.Job, error) {
 	for i := range found {
 		ids[found[i].id] = c.IDs.UUID()
 	}
-	shared := shares{}
+	shared := refIncrements{}
 	for i := range found { // the source comes first
 		l := &found[i]
-		r := c.replica(&l.row, ids[l.parent], ids[l.id])
+		r := c.copyRow(&l.row, ids[l.parent], ids[l.id])
 		if l.id == c.source.id {
 			r.parent, r.name = c.dest.id, string(c.name)
 		}
-		done, err := insertReplica(c.tx, &r)
+		done, err := insertCopy(c.tx, &r)
 		if err != nil {
 			return job.Job{}, err
 		}
 		if !done {
-			return job.Job{}, lies()
+			return job.Job{}, targetExists()
 		}
 		shared.add(&r)
 	}
@@ -291,89 +291,89 @@ func (c *copying) atOnce(found []lodger, target vpath.Path) (job.Job, error) {
 		return job.Job{}, err
 	}
 	copied := ids[c.source.id]
-	if err := c.keepPassword(copied); err != nil {
+	if err := c.copySourcePassword(copied); err != nil {
 		return job.Job{}, err
 	}
-	if err := shared.write(c.tx); err != nil {
+	if err := shared.apply(c.tx); err != nil {
 		return job.Job{}, err
 	}
 	if err := quota.Charge(c.tx, c.actor.UserID, e.bytes, e.files); err != nil {
 		return job.Job{}, err
 	}
-	return c.made(e, copied, target)
+	return c.finish(e, copied, target)
 }
 
-// fillByCopy gives the file there the source's content.
-func (c *copying) fillByCopy(e extent, target vpath.Path) (job.Job, error) {
-	shared := shares{}
+// replaceContentByCopy gives the file there the source's content.
+func (c *copyOperation) replaceContentByCopy(e extent, target vpath.Path) (job.Job, error) {
+	shared := refIncrements{}
 	shared.add(&c.source.row)
-	if err := shared.write(c.tx); err != nil {
+	if err := shared.apply(c.tx); err != nil {
 		return job.Job{}, err
 	}
-	if err := c.keepPassword(c.there.id); err != nil {
+	if err := c.copySourcePassword(c.existing.id); err != nil {
 		return job.Job{}, err
 	}
-	if err := deleteProperties(c.tx, []string{c.there.id}); err != nil {
+	if err := deleteProperties(c.tx, []string{c.existing.id}); err != nil {
 		return job.Job{}, err
 	}
-	if err := copyProperties(c.tx, map[string]string{c.source.id: c.there.id}); err != nil {
+	if err := copyProperties(c.tx, map[string]string{c.source.id: c.existing.id}); err != nil {
 		return job.Job{}, err
 	}
-	if err := c.fill(); err != nil {
+	if err := c.replaceContent(); err != nil {
 		return job.Job{}, err
 	}
-	return c.made(e, c.there.id, target)
+	return c.finish(e, c.existing.id, target)
 }
 
-// made ends what is done at once, or has a job do the rest.
-func (c *copying) made(e extent, copied string, target vpath.Path) (job.Job, error) {
-	if e.elsewhere > 0 {
-		return c.bring(copied, target)
+// finish ends what is done at once, or has a job do the rest.
+func (c *copyOperation) finish(e extent, copied string, target vpath.Path) (job.Job, error) {
+	if e.foreignBytes > 0 {
+		return c.queueContentCopy(copied, target)
 	}
-	now := c.now()
+	now := c.nowMs()
 	made := job.Job{ID: c.IDs.UUID(), Type: CopyJob, OwnerID: c.actor.UserID, Status: job.Completed, Progress: 100, CreatedAt: now, CompletedAt: &now}
 	return made, job.InsertCompleted(c.tx, made)
 }
 
-// replica is the copy of a row: another entry, the actor's, new.
-func (c *copying) replica(r *row, parent, id string) row {
-	return replica(r, parent, id, c.actor.UserID, c.now())
+// copyRow is the copy of a row: another entry, the actor's, new.
+func (c *copyOperation) copyRow(r *row, parent, id string) row {
+	return newCopyRow(r, parent, id, c.actor.UserID, c.nowMs())
 }
 
-func replica(r *row, parent, id, owner string, now int64) row {
+func newCopyRow(r *row, parent, id, owner string, now int64) row {
 	n := *r
 	n.id, n.parent, n.owner, n.password, n.created, n.updated = id, parent, owner, "", now, now
 	return n
 }
 
-// bring makes the job of a copy that lies in its place and whose content is still to be brought to its provider.
-func (c *copying) bring(copied string, target vpath.Path) (job.Job, error) {
+// queueContentCopy makes the job of a copy that lies in its place and whose content is still to be brought to its provider.
+func (c *copyOperation) queueContentCopy(copied string, target vpath.Path) (job.Job, error) {
 	if err := c.mayQueue(); err != nil {
 		return job.Job{}, err
 	}
-	x := errand{order: c.order(target, &c.name)}
-	x.publish(copied, c.dest.mount.ProviderID)
-	return c.queue(job.New{ID: c.IDs.UUID(), Type: CopyJob, Payload: x.text()})
+	x := copyPayload{movePayload: c.newPayload(target, &c.name)}
+	x.becomeMove(copied, c.dest.mount.ProviderID)
+	return c.queue(job.Spec{ID: c.IDs.UUID(), Type: CopyJob, Payload: x.encode()})
 }
 
-// later reserves the quota of a large copy and leaves the rest to a job. The copied folder itself is made here, where nobody sees it yet.
-func (c *copying) later(e *extent, target vpath.Path, newName *vpath.Name, made *job.Job) error {
-	if err := c.allowed(*e); err != nil {
+// queueCopy reserves the quota of a large copy and leaves the rest to a job. The copied folder itself is made here, where nobody sees it yet.
+func (c *copyOperation) queueCopy(e *extent, target vpath.Path, newName *vpath.Name, made *job.Job) error {
+	if err := c.judgeContents(*e); err != nil {
 		return err
 	}
-	if err := c.vacant(); err != nil {
+	if err := c.checkNameFree(); err != nil {
 		return err
 	}
 	if err := c.mayQueue(); err != nil {
 		return err
 	}
 	id, jobID := c.IDs.UUID(), c.IDs.UUID()
-	r := c.replica(&c.source.row, staging, id)
-	r.name = string(unique(id))
-	if _, err := insertReplica(c.tx, &r); err != nil {
+	r := c.copyRow(&c.source.row, staging, id)
+	r.name = string(hiddenName(id))
+	if _, err := insertCopy(c.tx, &r); err != nil {
 		return err
 	}
-	if err := c.keepPassword(id); err != nil {
+	if err := c.copySourcePassword(id); err != nil {
 		return err
 	}
 	if err := copyProperties(c.tx, map[string]string{c.source.id: id}); err != nil {
@@ -385,13 +385,13 @@ func (c *copying) later(e *extent, target vpath.Path, newName *vpath.Name, made 
 	if err := quota.ReserveFolders(c.tx, c.actor.UserID, e.folders); err != nil {
 		return err
 	}
-	s := staged{job: jobID, entry: id, user: c.actor.UserID, bytes: e.bytes, files: e.files, folders: e.folders}
+	s := stagedCopy{job: jobID, entry: id, user: c.actor.UserID, bytes: e.bytes, files: e.files, folders: e.folders}
 	if err := insertStaged(c.tx, s); err != nil {
 		return err
 	}
-	x := errand{order: c.order(target, newName), Copy: id, Entries: e.entries() - 1, Elsewhere: e.elsewhere, Way: []stage{{Source: c.source.id, Copy: id}}}
+	x := copyPayload{movePayload: c.newPayload(target, newName), Copy: id, Entries: e.entries() - 1, Elsewhere: e.foreignBytes, Way: []copyCursor{{Source: c.source.id, Copy: id}}}
 	x.Unlocked = c.actor.Unlocked
-	queued, err := c.queue(job.New{ID: jobID, Type: CopyJob, Payload: x.text(), TotalBytes: x.work()})
+	queued, err := c.queue(job.Spec{ID: jobID, Type: CopyJob, Payload: x.encode(), TotalBytes: x.bytesLeft()})
 	*made = queued
 	return err
 }

@@ -18,29 +18,29 @@ import (
 // CopyJob is the type of the job that copies a large folder, or brings the content of a copy to its provider; RunCopy does it.
 const CopyJob = "copy"
 
-// perEntry is what an entry counts for, in bytes, where the progress of a copy is told.
-const perEntry = 4 << 10
+// bytesPerEntry is what an entry counts for, in bytes, where the progress of a copy is told.
+const bytesPerEntry = 4 << 10
 
-// errand is the payload of a copy: what was asked for, and how far it is. Its Entry is the source; once the copy has its place, the copy.
-type errand struct {
-	order
-	Copy      string  // the copied folder, below the staging root
-	Entries   int64   // how many are to be made, as far as is known
-	Made      int64   // how many are
-	Elsewhere int64   // bytes to be brought to the target's provider afterwards
-	Way       []stage // down to where the copying is, from the source on
+// copyPayload is the payload of a copy: what was asked for, and how far it is. Its Entry is the source; once the copy has its place, the copy.
+type copyPayload struct {
+	movePayload
+	Copy      string       // the copied folder, below the staging root
+	Entries   int64        // how many are to be made, as far as is known
+	Made      int64        // how many are
+	Elsewhere int64        // bytes to be brought to the target's provider afterwards
+	Way       []copyCursor // down to where the copying is, from the source on
 }
 
-// stage is a folder that is being copied.
-type stage struct {
+// copyCursor is a folder that is being copied.
+type copyCursor struct {
 	Source, Copy string
 	Files        bool   // its files are done, its folders under way
 	Fold, Name   string // of the last one that was copied
 }
 
-func (s *stage) last() rank { return rank{s.Fold, s.Name} }
+func (s *copyCursor) last() sortKey { return sortKey{s.Fold, s.Name} }
 
-func (x errand) text() string {
+func (x copyPayload) encode() string {
 	text, err := json.Marshal(x)
 	if err != nil {
 		panic(err) // strings, numbers and a bool
@@ -49,10 +49,10 @@ func (x errand) text() string {
 }
 
 // runJobs is what is left to do, in bytes.
-func (x *errand) work() int64 { return max(x.Entries-x.Made, 0)*perEntry + x.Elsewhere }
+func (x *copyPayload) bytesLeft() int64 { return max(x.Entries-x.Made, 0)*bytesPerEntry + x.Elsewhere }
 
-// publish turns the errand into the rest of a move: the copy lies in its place, and its content is still to follow.
-func (x *errand) publish(copied, provider string) {
+// becomeMove turns the errand into the rest of a move: the copy lies in its place, and its content is still to follow.
+func (x *copyPayload) becomeMove(copied, provider string) {
 	x.Entry, x.Moved, x.Provider, x.Way = copied, true, provider, nil
 }
 
@@ -65,19 +65,19 @@ func (x *errand) publish(copied, provider string) {
 // Faults are those of Copy, and Unverified as for RunMove, when the copy has its place already.
 func (t *Tree) RunCopy(ctx context.Context, run *job.Run) error {
 	x := copier{transfer: transfer{Tree: t, run: run}}
-	if err := json.Unmarshal([]byte(run.Payload), &x.errand); err != nil {
+	if err := json.Unmarshal([]byte(run.Payload), &x.copyPayload); err != nil {
 		return fmt.Errorf("read the payload of a copy: %w", err)
 	}
-	x.order = x.errand.order
-	if !x.errand.Moved {
-		if err := x.stage(ctx); err != nil {
+	x.payload = x.copyPayload.movePayload
+	if !x.copyPayload.Moved {
+		if err := x.copyToStaging(ctx); err != nil {
 			return err
 		}
 		if err := x.publish(ctx); err != nil {
 			return err
 		}
 	}
-	return x.gather(ctx)
+	return x.copyRemaining(ctx)
 }
 
 // DropCopy gives back what a copy that fails for good has reserved, and buries what it has made; nothing was charged for that. A copy that has its
@@ -86,7 +86,7 @@ func (t *Tree) DropCopy(tx *db.Tx, jobID string) error {
 	if err := tx.LockTree(false); err != nil {
 		return fmt.Errorf("lock the tree: %w", err)
 	}
-	s, found, err := takeStaged(tx, jobID)
+	s, found, err := endStaged(tx, jobID)
 	if err != nil || !found {
 		return err
 	}
@@ -101,7 +101,7 @@ func (t *Tree) DropCopy(tx *db.Tx, jobID string) error {
 
 // DropStaged buries an entry that lies below the staging root, and that no job goes on with.
 func (t *Tree) DropStaged(tx *db.Tx, id string) error {
-	if err := buryStaged(tx, id); err != nil {
+	if err := moveStagedToGraveyard(tx, id); err != nil {
 		return fmt.Errorf("bury a copy: %w", err)
 	}
 	return nil
@@ -110,34 +110,34 @@ func (t *Tree) DropStaged(tx *db.Tx, id string) error {
 // copyingStore is one call of RunCopy.
 type copier struct {
 	transfer
-	errand errand
+	copyPayload copyPayload
 }
 
-// stage copies what is in the source, piece by piece.
-func (x *copier) stage(ctx context.Context) error {
-	x.run.Plan(x.errand.work())
-	for len(x.errand.Way) > 0 {
-		before := x.errand.Made
-		if err := x.piece(ctx); err != nil {
+// copyCursor copies what is in the source, piece by piece.
+func (x *copier) copyToStaging(ctx context.Context) error {
+	x.run.SetRemaining(x.copyPayload.bytesLeft())
+	for len(x.copyPayload.Way) > 0 {
+		before := x.copyPayload.Made
+		if err := x.copyPiece(ctx); err != nil {
 			return err
 		}
-		x.run.Moved((x.errand.Made - before) * perEntry)
+		x.run.AddProgress((x.copyPayload.Made - before) * bytesPerEntry)
 		crash.Point("copy.staged")
 	}
 	return nil
 }
 
-// piece copies the next entries, in one transaction.
-func (x *copier) piece(ctx context.Context) error {
+// copyPiece copies the next entries, in one transaction.
+func (x *copier) copyPiece(ctx context.Context) error {
 	actor, version, err := x.actor(ctx)
 	if err != nil {
 		return err
 	}
-	var next errand
-	err = x.write(ctx, false, func(tx *db.Tx) error {
-		next = x.errand
-		next.Way = slices.Clone(x.errand.Way)
-		b := batch{copier: x, tx: tx, actor: actor, version: version, errand: &next, shared: shares{}, copies: map[string]string{}}
+	var next copyPayload
+	err = x.writeLocked(ctx, false, func(tx *db.Tx) error {
+		next = x.copyPayload
+		next.Way = slices.Clone(x.copyPayload.Way)
+		b := copyBatch{copier: x, tx: tx, actor: actor, version: version, next: &next, increments: refIncrements{}, copies: map[string]string{}}
 		if err := b.fill(); err != nil {
 			if b.outdated {
 				return &db.Again{Prepare: func(ctx context.Context) (err error) {
@@ -152,17 +152,17 @@ func (x *copier) piece(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.errand = next
+	x.copyPayload = next
 	return nil
 }
 
-// publish judges the copy by what holds now, gives it its place, and charges it.
+// becomeMove judges the copy by what holds now, gives it its place, and charges it.
 func (x *copier) publish(ctx context.Context) error {
-	target, err := vpath.Parse(x.errand.Target)
+	target, err := vpath.Parse(x.copyPayload.Target)
 	if err != nil {
 		return err
 	}
-	height, err := heightOf(x.DB.Read(ctx), x.errand.Copy) // of what nobody changes any more
+	height, err := heightOf(x.DB.Read(ctx), x.copyPayload.Copy) // of what nobody changes any more
 	if err != nil {
 		return err
 	}
@@ -170,14 +170,14 @@ func (x *copier) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var looked *extent
-	done := x.errand
-	err = x.write(ctx, x.order.Over, func(tx *db.Tx) error {
-		c := copying{move: move{Tree: x.Tree, tx: tx, actor: actor, over: x.order.Over}}
-		if err := c.find(x.errand.Entry, target, x.errand.Name); err != nil {
+	var measured *extent
+	done := x.copyPayload
+	err = x.writeLocked(ctx, x.payload.Over, func(tx *db.Tx) error {
+		c := copyOperation{moveOperation: moveOperation{Tree: x.Tree, tx: tx, actor: actor, replace: x.payload.Over}}
+		if err := c.find(x.copyPayload.Entry, target, x.copyPayload.Name); err != nil {
 			return err
 		}
-		if c.view.version != version {
+		if c.rules.version != version {
 			return &db.Again{Prepare: func(ctx context.Context) (err error) {
 				actor, version, err = x.actor(ctx)
 				return err
@@ -186,43 +186,43 @@ func (x *copier) publish(ctx context.Context) error {
 		if err := c.judge(target); err != nil {
 			return err
 		}
-		if looked == nil {
-			return c.survey(&looked)
+		if measured == nil {
+			return c.measureOutside(&measured)
 		}
-		e := *looked
+		e := *measured
 		e.height = height
-		if err := c.allowed(e); err != nil {
+		if err := c.judgeContents(e); err != nil {
 			return err
 		}
-		if c.dest.id != x.errand.Folder {
+		if c.dest.id != x.copyPayload.Folder {
 			return fault.New(fault.Conflict, "The target folder has been moved or replaced meanwhile.")
 		}
-		done = x.errand
-		done.publish(x.errand.Copy, c.dest.mount.ProviderID)
-		return x.settle(&c, done)
+		done = x.copyPayload
+		done.becomeMove(x.copyPayload.Copy, c.dest.mount.ProviderID)
+		return x.commitCopy(&c, done)
 	})
 	if err != nil {
-		return moved(err)
+		return translateNameTaken(err)
 	}
-	x.errand, x.order = done, done.order
+	x.copyPayload, x.payload = done, done.movePayload
 	crash.Point("copy.published")
 	return nil
 }
 
-// settle gives the copy its place, turns its reservation into a charge, and records that.
-func (x *copier) settle(c *copying, done errand) error {
-	s, found, err := takeStaged(c.tx, x.run.ID)
+// commitCopy gives the copy its place, turns its reservation into a charge, and records that.
+func (x *copier) commitCopy(c *copyOperation, done copyPayload) error {
+	s, found, err := endStaged(c.tx, x.run.ID)
 	if err != nil {
 		return err
 	}
 	if !found {
 		return noStaged()
 	}
-	if err := c.clear(); err != nil {
+	if err := c.deleteExisting(); err != nil {
 		return err
 	}
-	at := row{id: s.entry, parent: staging, name: string(unique(s.entry))}
-	if err := x.relocate(c.tx, &at, c.dest.id, c.name, x.now()); err != nil {
+	at := row{id: s.entry, parent: staging, name: string(hiddenName(s.entry))}
+	if err := x.relocate(c.tx, &at, c.dest.id, c.name, x.nowMs()); err != nil {
 		return err
 	}
 	if err := quota.Release(c.tx, s.user, s.bytes, s.files); err != nil {
@@ -234,40 +234,40 @@ func (x *copier) settle(c *copying, done errand) error {
 	if err := quota.ReleaseFolders(c.tx, s.user, s.folders); err != nil {
 		return err
 	}
-	if err := quota.ChargeFolders(c.tx, s.user, s.madeFolders(x.errand.Made)); err != nil {
+	if err := quota.ChargeFolders(c.tx, s.user, s.madeFolders(x.copyPayload.Made)); err != nil {
 		return err
 	}
-	return x.run.Save(c.tx, done.text())
+	return x.run.SavePayload(c.tx, done.encode())
 }
 
 // madeFolders is how many folders a copy has of which so many entries have been made beside the copied folder itself.
-func (s staged) madeFolders(entries int64) int64 { return 1 + entries - s.madeFiles }
+func (s stagedCopy) madeFolders(entries int64) int64 { return 1 + entries - s.madeFiles }
 
 func noStaged() error {
 	return fault.New(fault.NotFound, "What was copied so far has been removed.")
 }
 
-// batch is one piece of a copy.
-type batch struct {
+// copyBatch is one piece of a copy.
+type copyBatch struct {
 	*copier
 	tx       *db.Tx
 	actor    access.Actor
-	version  int64   // of the actor's rights
-	outdated bool    // they are of another config version than what was read
-	errand   *errand // goes forward
-	spent    int
-	view     *view
-	way      []*node // the sources of errand.Way, nil where they were not looked up yet
+	version  int64        // of the actor's rights
+	outdated bool         // they are of another config version than what was read
+	next     *copyPayload // goes forward
+	rowsRead int
+	rules    *ruleset
+	sources  []*node // the sources of errand.Way, nil where they were not looked up yet
 
 	bytes, files int64
-	shared       shares
+	increments   refIncrements
 	copies       map[string]string // by their originals
 }
 
-// fill copies entries until the piece is full, or nothing is left. Where much has to be looked up for few entries, it ends early.
-func (b *batch) fill() error {
-	b.way = make([]*node, len(b.errand.Way))
-	for b.spent < b.batch && len(b.errand.Way) > 0 {
+// replaceContent copies entries until the piece is full, or nothing is left. Where much has to be looked up for few entries, it ends early.
+func (b *copyBatch) fill() error {
+	b.sources = make([]*node, len(b.next.Way))
+	for b.rowsRead < b.copyBatchSize && len(b.next.Way) > 0 {
 		if err := b.step(); err != nil {
 			return err
 		}
@@ -276,17 +276,17 @@ func (b *batch) fill() error {
 }
 
 // step copies the next files of the folder that the way ends in, or else its next folder, which the way then goes down to.
-func (b *batch) step() error {
+func (b *copyBatch) step() error {
 	n, err := b.folder()
 	if err != nil {
 		return err
 	}
-	here := &b.errand.Way[len(b.errand.Way)-1]
+	here := &b.next.Way[len(b.next.Way)-1]
 	if n == nil {
-		b.up()
+		b.leaveFolder()
 		return nil
 	}
-	kind, limit := fileKind, b.batch-b.spent
+	kind, limit := fileKind, b.copyBatchSize-b.rowsRead
 	if here.Files {
 		kind, limit = folderKind, 1
 	}
@@ -294,17 +294,17 @@ func (b *batch) step() error {
 	if err != nil {
 		return err
 	}
-	b.spent += 1 + len(found)
+	b.rowsRead += 1 + len(found)
 	facts := n.facts(b.actor)
 	for i := range found {
-		if err := b.take(n, facts, &found[i]); err != nil {
+		if err := b.copyEntry(n, facts, &found[i]); err != nil {
 			return err
 		}
 	}
 	switch {
 	case len(found) == limit: // there may be more
 	case here.Files:
-		b.up()
+		b.leaveFolder()
 	default:
 		here.Files, here.Fold, here.Name = true, "", ""
 	}
@@ -312,12 +312,12 @@ func (b *batch) step() error {
 }
 
 // createFolder returns the source that the way ends in, nil when it is gone or does not lie in what is copied any more.
-func (b *batch) folder() (*node, error) {
-	end := len(b.way) - 1
-	if b.way[end] != nil {
-		return b.way[end], nil
+func (b *copyBatch) folder() (*node, error) {
+	end := len(b.sources) - 1
+	if b.sources[end] != nil {
+		return b.sources[end], nil
 	}
-	n, v, err := b.lookUpInside(b.tx, b.errand.Way[end].Source)
+	n, v, err := b.lookUpTx(b.tx, b.next.Way[end].Source)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil, nil
@@ -326,64 +326,64 @@ func (b *batch) folder() (*node, error) {
 	case v.version != b.version:
 		b.outdated = true
 		return nil, fmt.Errorf("the rights of who copies are of version %d, the tree of %d", b.version, v.version)
-	case !n.within(b.errand.Entry):
+	case !n.within(b.next.Entry):
 		return nil, nil
 	}
-	b.view, b.way[end] = v, &n
+	b.rules, b.sources[end] = v, &n
 	return &n, nil
 }
 
-// up ends the folder that the way ends in.
-func (b *batch) up() {
-	end := len(b.way) - 1
-	b.way, b.errand.Way = b.way[:end], b.errand.Way[:end]
+// leaveFolder ends the folder that the way ends in.
+func (b *copyBatch) leaveFolder() {
+	end := len(b.sources) - 1
+	b.sources, b.next.Way = b.sources[:end], b.next.Way[:end]
 }
 
 // moveTo judges an entry in the folder n and copies it. A name that the copy has already, of what lay there before under this name, is passed over.
-func (b *batch) take(n *node, facts access.Target, r *row) error {
-	here := &b.errand.Way[len(b.errand.Way)-1]
+func (b *copyBatch) copyEntry(n *node, facts access.Target, r *row) error {
+	here := &b.next.Way[len(b.next.Way)-1]
 	here.Fold, here.Name = vpath.Fold(r.name), r.name
 	if r.password != "" {
 		return forbidden()
 	}
-	target := child(facts, b.actor, r)
+	target := childTarget(facts, b.actor, r)
 	for _, p := range []access.Permission{access.Read, access.Download} {
-		if err := b.view.allow(b.actor, target, p); err != nil {
+		if err := b.rules.allow(b.actor, target, p); err != nil {
 			return err
 		}
 	}
-	made := replica(r, here.Copy, b.IDs.UUID(), b.actor.UserID, b.now())
-	done, err := insertReplica(b.tx, &made)
+	made := newCopyRow(r, here.Copy, b.IDs.UUID(), b.actor.UserID, b.nowMs())
+	done, err := insertCopy(b.tx, &made)
 	if err != nil || !done {
 		return err
 	}
-	b.errand.Made++
-	b.shared.add(&made)
+	b.next.Made++
+	b.increments.add(&made)
 	b.copies[r.id] = made.id
 	if !r.folder {
 		b.bytes, b.files = b.bytes+r.size, b.files+1
 		return nil
 	}
-	if len(b.way) > vpath.MaxDepth { // only when it is moved about meanwhile
+	if len(b.sources) > vpath.MaxDepth { // only when it is moved about meanwhile
 		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
 	}
 	down := *n
 	down.row, down.path = *r, n.path.Child(vpath.Name(r.name))
-	down.trail = append(slices.Clip(n.trail), level{id: r.id, owner: r.owner})
-	b.way = append(b.way, &down)
-	b.errand.Way = append(b.errand.Way, stage{Source: r.id, Copy: made.id})
+	down.trail = append(slices.Clip(n.trail), trailEntry{id: r.id, owner: r.owner})
+	b.sources = append(b.sources, &down)
+	b.next.Way = append(b.next.Way, copyCursor{Source: r.id, Copy: made.id})
 	return nil
 }
 
 // record counts what the piece has made, reserves what was not foreseen, and notes where it ended.
-func (b *batch) record() error {
-	if err := b.shared.write(b.tx); err != nil {
+func (b *copyBatch) record() error {
+	if err := b.increments.apply(b.tx); err != nil {
 		return err
 	}
 	if err := copyProperties(b.tx, b.copies); err != nil {
 		return err
 	}
-	s, found, err := addStaged(b.tx, b.run.ID, b.bytes, b.files)
+	s, found, err := countStaged(b.tx, b.run.ID, b.bytes, b.files)
 	if err != nil {
 		return err
 	}
@@ -391,7 +391,7 @@ func (b *batch) record() error {
 		return noStaged()
 	}
 	bytes, files := max(s.madeBytes-s.bytes, 0), max(s.madeFiles-s.files, 0)
-	folders := max(s.madeFolders(b.errand.Made)-s.folders, 0)
+	folders := max(s.madeFolders(b.next.Made)-s.folders, 0)
 	if bytes > 0 || files > 0 || folders > 0 {
 		if err := quota.Reserve(b.tx, s.user, bytes, files); err != nil {
 			return err
@@ -403,8 +403,8 @@ func (b *batch) record() error {
 			return err
 		}
 	}
-	if err := b.run.Save(b.tx, b.errand.text()); err != nil {
+	if err := b.run.SavePayload(b.tx, b.next.encode()); err != nil {
 		return err
 	}
-	return b.run.Record(b.tx, (b.errand.Made-b.copier.errand.Made)*perEntry)
+	return b.run.RecordBytes(b.tx, (b.next.Made-b.copier.copyPayload.Made)*bytesPerEntry)
 }

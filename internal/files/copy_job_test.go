@@ -34,7 +34,7 @@ func (w *storesFixture) runBeforeTransaction(n int, do func()) {
 // startLargeCopy puts content into a folder of ann's, and begins to copy it to the folder `to`, two entries at a time.
 func (w *storesFixture) startLargeCopy(a access.Actor, from, to string, content map[string]string) (g uploadedFiles, jobID string) {
 	w.t.Helper()
-	w.tree.SetBatch(2)
+	w.tree.SetCopyBatchSize(2)
 	g = w.uploadTree(from, content)
 	w.createFolder(w.ann, to)
 	j, err := w.requestCopy(a, w.entryIDAt(from), to, "copy")
@@ -108,7 +108,7 @@ func TestCopyResumesAfterStop(t *testing.T) {
 				}
 			}
 			for range 2 { // the last claim of a runner that stops may come to nothing
-				_, err := w.newJobRunner().Once(ctx)
+				_, err := w.newJobRunner().RunNext(ctx)
 				if ctx.Err() == nil {
 					w.must(err)
 				}
@@ -141,7 +141,7 @@ func TestCopyResumesAfterStop(t *testing.T) {
 // What happens to the source meanwhile is no reason to fail: what a piece finds is copied.
 func TestCopyFollowsConcurrentChanges(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		w.tree.SetBatch(2)
+		w.tree.SetCopyBatchSize(2)
 		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444", "e": "e", "gone/f": "f", "late/g": "g", "out/h": "h"})
 		w.createFolder(w.ann, "/home/ann/to")
 		j, err := w.requestCopy(w.ann, w.entryIDAt("/home/ann/box"), "/home/ann/to", "copy")
@@ -178,7 +178,7 @@ func TestCopyFollowsConcurrentChanges(t *testing.T) {
 // A folder that leaves the source while it is being copied takes no more along, and one that is deleted ends.
 func TestCopySkipsFolderMovedOutOfSource(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		w.tree.SetBatch(2)
+		w.tree.SetCopyBatchSize(2)
 		w.uploadTree("/home/ann/box", map[string]string{"sub/1": "1", "sub/2": "2", "sub/3": "3", "sub/4": "4", "sub/5": "5", "z/6": "6"})
 		for i, leave := range map[string]func(id string){
 			"moved": func(id string) {
@@ -419,7 +419,7 @@ func TestCopyByKeyNeedsTheKeyAtEachStep(t *testing.T) {
 // A password that had been given when the copy was asked for still counts when a piece is copied, unless there is another by then.
 func TestCopyKeepsPasswordsGivenAtRequest(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		w.tree.SetBatch(2)
+		w.tree.SetCopyBatchSize(2)
 		g := w.uploadTree("/home/ann/vault/box", sampleFiles())
 		w.createFolder(w.ann, "/home/ann/to")
 		lock := func(password string) {
@@ -438,7 +438,7 @@ func TestCopyKeepsPasswordsGivenAtRequest(t *testing.T) {
 		w.must(err)
 		k, err := w.requestCopy(given, box, "/home/ann/to", "other")
 		w.must(err)
-		_, err = w.newJobRunner().Once(t.Context()) // one of them
+		_, err = w.newJobRunner().RunNext(t.Context()) // one of them
 		w.must(err)
 		lock("p2")
 		w.runJobs()
@@ -462,7 +462,7 @@ func TestCopyToAnotherProvider(t *testing.T) {
 	for name, batch := range map[string]int{"small": 1000, "large": 2} {
 		t.Run(name, func(t *testing.T) {
 			eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-				w.tree.SetBatch(batch)
+				w.tree.SetCopyBatchSize(batch)
 				g := w.uploadTree("/home/ann/box", sampleFiles())
 				single := w.uploadTree("/home/ann", map[string]string{"single": "alone"})
 				w.mustCopy(w.ann, single.ids["single"], "/home/ann/box", "shared") // one object for two files
@@ -581,7 +581,7 @@ func TestTwoReplicasHoldingOneCopyJob(t *testing.T) {
 				w.runJobs() // the other one does it to the end
 			}
 		}
-		_, err := w.newJobRunner().Once(t.Context())
+		_, err := w.newJobRunner().RunNext(t.Context())
 		w.must(err)
 		w.onOwner = nil
 		w.checkJobEnded(id, "")

@@ -34,7 +34,7 @@ func (c *concurrentTest) start(what string, fn func() error, refusals ...fault.K
 // runReplica is a replica that runs jobs until none is due.
 func (c *concurrentTest) runReplica() error {
 	for r := c.newJobRunner(); ; {
-		if ran, err := r.Once(c.t.Context()); err != nil || !ran {
+		if ran, err := r.RunNext(c.t.Context()); err != nil || !ran {
 			return err
 		}
 	}
@@ -46,19 +46,19 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 	for name, batch := range map[string]int{"at once": 1000, "by jobs": 2} {
 		t.Run(name, func(t *testing.T) {
 			eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-				w.tree.SetBatch(batch)
+				w.tree.SetCopyBatchSize(batch)
 				for round := range 6 {
 					base := fmt.Sprintf("/home/ann/r%d", round)
 					w.uploadTree(base+"/src", map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4444", "sub/e/f": "55555"})
 					src, sub, f := w.entryIDAt(base+"/src"), w.entryIDAt(base+"/src/sub"), w.entryIDAt(base+"/src/b")
 					to, away := w.createFolder(w.ann, base+"/to").ID, w.createFolder(w.ann, base+"/away").ID
-					place, err := w.tree.Place(t.Context(), w.ann, mustParsePath(base+"/src/sub"), "up", files.RenameNew)
+					place, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/src/sub"), "up", files.RenameNew)
 					w.must(err)
-					into, err := w.tree.Place(t.Context(), w.ann, mustParsePath(base+"/to"), "up", files.RenameNew)
+					into, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/to"), "up", files.RenameNew)
 					w.must(err)
-					replace, err := w.tree.Place(t.Context(), w.ann, mustParsePath(base+"/src"), "a", files.Replace)
+					replace, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/src"), "a", files.Replace)
 					w.must(err)
-					stored := []files.Stored{w.storeContent("up"), w.storeContent("into"), w.storeContent("replaced")}
+					stored := []files.StoredObject{w.storeContent("up"), w.storeContent("into"), w.storeContent("replaced")}
 
 					c := &concurrentTest{storesFixture: w}
 					for i, target := range []string{base + "/to", base + "/away", "/vault", base + "/to"} {
@@ -84,7 +84,7 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 						_, _, err := w.tree.Delete(t.Context(), w.ann, to)
 						return err
 					})
-					for i, p := range []files.Place{place, into, replace} {
+					for i, p := range []files.Destination{place, into, replace} {
 						c.start("upload", func() error { _, err := w.putEntry(w.ann, p, stored[i]); return err }, fault.Conflict)
 					}
 					c.start("run", c.runReplica)

@@ -128,7 +128,7 @@ func eachSize(t *testing.T, test func(t *testing.T, w *storesFixture, jobs bool)
 	for name, batch := range map[string]int{"at once": 1000, "by a job": 2} {
 		t.Run(name, func(t *testing.T) {
 			eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-				w.tree.SetBatch(batch)
+				w.tree.SetCopyBatchSize(batch)
 				test(t, w, batch == 2)
 			})
 		})
@@ -539,7 +539,7 @@ func TestCopyRespectsDepthLimit(t *testing.T) {
 // Moves and copies under way are counted together, up to 100 of an account.
 func TestJobsUnderWayAreBounded(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		w.tree.SetBatch(1)
+		w.tree.SetCopyBatchSize(1)
 		id := w.mustUpload(w.ann, "/home/ann/g", "x").ID
 		w.mustUpload(w.ann, "/home/ann/box/a", "1")
 		box := w.entryIDAt("/home/ann/box")

@@ -16,7 +16,7 @@ type CopyLink struct {
 	Content       string // Content.ID, for an address that is bound to it; "" for a folder
 	Err           error  // why there is nothing to say: NotFound, Forbidden or PasswordRequired
 
-	origin origin // of a file
+	handle contentHandle // of a file
 }
 
 // CopyLinks judges whether addresses of entries may be handed out, each by itself and in the order of ids. The path of an entry is told to whoever
@@ -50,7 +50,7 @@ func (t *Tree) copyLink(ctx context.Context, a access.Actor, id string, signed b
 	}
 	link := CopyLink{Entry: v.entry(a, &n.row, facts), Content: n.content}
 	if !n.folder {
-		link.origin = t.origin(v, &n)
+		link.handle = t.handleOf(v, &n)
 	}
 	switch {
 	case n.folder:

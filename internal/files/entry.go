@@ -34,7 +34,7 @@ type Entry struct {
 func (e Entry) Path() vpath.Path { return e.path }
 
 // entry shows a row to an actor; t holds the facts about it.
-func (v *view) entry(a access.Actor, r *row, t access.Target) Entry {
+func (v *ruleset) entry(a access.Actor, r *row, t access.Target) Entry {
 	e := plainEntry(r, t)
 	e.Public = v.public(t)
 	e.Permissions = v.policy.Allowed(a, t)
@@ -45,7 +45,7 @@ func (v *view) entry(a access.Actor, r *row, t access.Target) Entry {
 }
 
 // public reports whether anybody may have the bytes.
-func (v *view) public(t access.Target) bool { return t.Guard == nil && v.policy.Public(t) }
+func (v *ruleset) public(t access.Target) bool { return t.Guard == nil && v.policy.Public(t) }
 
 // plainEntry is entry without what only the rules tell.
 func plainEntry(r *row, t access.Target) Entry {

@@ -12,7 +12,7 @@ import (
 // hidden. Fault: NotFound when no mount covers the path.
 func (t *Tree) Explain(ctx context.Context, a access.Actor, p vpath.Path, perm access.Permission) (access.Verdict, []access.Step, error) {
 	var n node
-	v, err := t.ask(ctx, func(v *view) (version int64, err error) {
+	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		n, version, err = v.find(t.DB.Read(ctx), p)
 		return version, err
 	})

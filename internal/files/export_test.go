@@ -15,7 +15,7 @@ func (t *Tree) ByPath(ctx context.Context, a access.Actor, p vpath.Path) (Conten
 	if err != nil {
 		return Content{}, err
 	}
-	return f.For(a)
+	return f.ContentFor(a)
 }
 
 // DeleteFolders is the last step of the collector.
@@ -41,17 +41,17 @@ func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath
 // EachInBatch is the loop of a batch.
 var EachInBatch = each
 
-// SetBatch has copies of more than n entries made by a job, n in a transaction.
-func (t *Tree) SetBatch(n int) { t.batch = n }
+// SetCopyBatchSize has copies of more than n entries made by a job, n in a transaction.
+func (t *Tree) SetCopyBatchSize(n int) { t.copyBatchSize = n }
 
-// KeepUsage has what Usage counted last used until then, as if it had taken long.
-func (t *Tree) KeepUsage(until time.Time) { t.counted.long, t.counted.until = true, until }
+// CacheUsage has what Usage counted last used until then, as if it had taken long.
+func (t *Tree) CacheUsage(until time.Time) { t.usageCache.slow, t.usageCache.until = true, until }
 
-// HoldUsage is somebody who counts until release.
-func (t *Tree) HoldUsage() (release func()) {
-	t.counted.counting <- struct{}{}
-	return func() { <-t.counted.counting }
+// BlockUsage is somebody who counts until release.
+func (t *Tree) BlockUsage() (release func()) {
+	t.usageCache.counting <- struct{}{}
+	return func() { <-t.usageCache.counting }
 }
 
-// SetSample has Usage look at n deleted files at most.
-func (t *Tree) SetSample(n int64) { t.sample = n }
+// SetSampleSize has Usage look at n deleted files at most.
+func (t *Tree) SetSampleSize(n int64) { t.sampleSize = n }

@@ -170,11 +170,11 @@ func (h *fixture) createFolder(a access.Actor, p string) files.Entry {
 }
 
 // storeContent puts content into the store, on the garbage list until it is used, as an upload does.
-func (h *fixture) storeContent(content string) files.Stored {
+func (h *fixture) storeContent(content string) files.StoredObject {
 	h.t.Helper()
 	store, err := h.reg.Store(h.t.Context(), "local")
 	h.must(err)
-	s := files.Stored{Key: blob.NewKey(h.ids, nil, ""), Size: int64(len(content)), MimeType: "text/plain"}
+	s := files.StoredObject{Key: blob.NewKey(h.ids, nil, ""), Size: int64(len(content)), MimeType: "text/plain"}
 	h.write(func(tx *db.Tx) error {
 		return object.Discard(tx, "local", s.Key, h.clock().Add(grace).UnixMilli())
 	})
@@ -187,14 +187,14 @@ func (h *fixture) storeContent(content string) files.Stored {
 // upload uploads content and returns what came of it.
 func (h *fixture) upload(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
 	h.t.Helper()
-	place, err := h.tree.Place(h.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
+	place, err := h.tree.ResolveDestination(h.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
 	if err != nil {
 		return files.Entry{}, err
 	}
 	return h.putEntry(a, place, h.storeContent(content))
 }
 
-func (h *fixture) putEntry(a access.Actor, p files.Place, s files.Stored) (e files.Entry, err error) {
+func (h *fixture) putEntry(a access.Actor, p files.Destination, s files.StoredObject) (e files.Entry, err error) {
 	err = h.db.Write(h.t.Context(), func(tx *db.Tx) (err error) {
 		e, err = h.tree.Put(h.t.Context(), tx, a, p, s)
 		return err

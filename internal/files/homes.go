@@ -10,68 +10,68 @@ import (
 	"larder/internal/vpath"
 )
 
-// Homestead is a place that may become a home.
-type Homestead struct {
-	ID     string   // the folder there, "" for none yet
-	Within []string // the folders that it lies in, through all mounts, and itself
-	Mounts []string // the roots of mounts that lie in it
-	Shown  bool     // no mount covers it, but some lie below: it is there, and no entry
+// HomeCandidate is a place that may become a home.
+type HomeCandidate struct {
+	ID           string   // the folder there, "" for none yet
+	FolderIDs    []string // the folders that it lies in, through all mounts, and itself
+	MountRootIDs []string // the roots of mounts that lie in it
+	Virtual      bool     // no mount covers it, but some lie below: it is there, and no entry
 
-	at *node
+	node *node
 }
 
-// Homestead looks at a place inside tx, which must be alone in the tree. Fault: Invalid for a file, for a path that is reserved, and where nothing is mounted.
-func (t *Tree) Homestead(tx *db.Tx, p vpath.Path) (Homestead, error) {
-	if err := notReserved(p); err != nil {
-		return Homestead{}, err
+// HomeCandidate looks at a place inside tx, which must be alone in the tree. Fault: Invalid for a file, for a path that is reserved, and where nothing is mounted.
+func (t *Tree) FindHomeCandidate(tx *db.Tx, p vpath.Path) (HomeCandidate, error) {
+	if err := checkNotReserved(p); err != nil {
+		return HomeCandidate{}, err
 	}
 	mounts, err := t.Mounts.TableIn(tx)
 	if err != nil {
-		return Homestead{}, err
+		return HomeCandidate{}, err
 	}
-	n, _, err := (&view{mounts: mounts}).find(tx, p)
+	n, _, err := (&ruleset{mounts: mounts}).find(tx, p)
 	if err != nil {
-		return Homestead{}, err
+		return HomeCandidate{}, err
 	}
-	h := Homestead{at: &n}
+	h := HomeCandidate{node: &n}
 	below := mounts.Within(p)
 	for _, m := range below {
-		h.Mounts = append(h.Mounts, m.RootID)
+		h.MountRootIDs = append(h.MountRootIDs, m.RootID)
 	}
 	switch {
 	case !n.mounted() && len(below) > 0:
-		h.Shown = true
+		h.Virtual = true
 		return h, nil
 	case !n.mounted():
-		return Homestead{}, fault.New(fault.Invalid, "Nothing is mounted at this path.")
+		return HomeCandidate{}, fault.New(fault.Invalid, "Nothing is mounted at this path.")
 	case n.id == "" || !n.folder:
-		return Homestead{}, fault.New(fault.Invalid, "A file lies where a folder is meant.")
+		return HomeCandidate{}, fault.New(fault.Invalid, "A file lies where a folder is meant.")
 	}
-	h.Within = n.way()
+	h.FolderIDs = n.folderIDs()
 	if n.exists() {
 		h.ID = n.id
 	}
 	return h, nil
 }
 
-// way returns the folders that lead to n, through all mounts, and n itself.
-func (n *node) way() (ids []string) {
+// folderIDs returns the folders that lead to n, through all mounts, and n itself.
+func (n *node) folderIDs() (ids []string) {
 	for _, l := range n.trail {
 		ids = append(ids, l.id)
 	}
 	return ids
 }
 
-// Settle makes the folder of a Homestead, which belongs to ownerID, where there is none yet, and returns its id. What is missing on the way there
+// CreateHome makes the folder of a Homestead, which belongs to ownerID, where there is none yet, and returns its id. What is missing on the way there
 // belongs to whoever has the folder above.
-func (t *Tree) Settle(tx *db.Tx, h Homestead, ownerID string) (id string, err error) {
-	n := *h.at
+func (t *Tree) CreateHome(tx *db.Tx, h HomeCandidate, ownerID string) (id string, err error) {
+	n := *h.node
 	for i, name := range n.missing {
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: n.owner}
 		if i == len(n.missing)-1 {
 			r.owner = ownerID
 		}
-		done, err := t.insertGranted(tx, &r)
+		done, err := t.insertUnlimited(tx, &r)
 		if err != nil {
 			return "", err
 		}
@@ -83,42 +83,42 @@ func (t *Tree) Settle(tx *db.Tx, h Homestead, ownerID string) (id string, err er
 	return n.id, nil
 }
 
-// Retire renames the home of an account that goes, so that nobody gets it who gets the name; inside tx, which must be alone in the tree. What
+// RenameFormerHome renames the home of an account that goes, so that nobody gets it who gets the name; inside tx, which must be alone in the tree. What
 // can't be renamed, a mount or a folder that one lies below, stays, and nobody is given what exists anyway. So does what is not the account's own but
 // was there for others too: a folder of another owner, and what lies at one of the paths that are known by their names.
-func (t *Tree) Retire(tx *db.Tx, homeID, ownerID string, known []vpath.Path) error {
+func (t *Tree) RenameFormerHome(tx *db.Tx, homeID, ownerID string, known []vpath.Path) error {
 	mounts, err := t.Mounts.TableIn(tx)
 	if err != nil {
 		return err
 	}
-	v := view{mounts: mounts}
+	v := ruleset{mounts: mounts}
 	n, _, err := v.findID(tx, homeID)
-	if err != nil || !n.exists() || v.fixed(&n) || n.owner != ownerID || slices.Contains(known, n.path) {
+	if err != nil || !n.exists() || v.immovable(&n) || n.owner != ownerID || slices.Contains(known, n.path) {
 		return err
 	}
-	for range tries {
-		name := retired(n.name, t.IDs.Hex(4))
+	for range maxTries {
+		name := formerHomeName(n.name, t.IDs.Hex(4))
 		there, err := childNamed(tx, n.parent, name)
 		if err != nil {
 			return err
 		}
 		if there.id == "" && !v.occupied(&n, n.path.Parent().Child(name)) {
-			return t.retitle(tx, &n, name)
+			return t.renameFolder(tx, &n, name)
 		}
 	}
 	return fmt.Errorf("no name is free for the home %s", homeID)
 }
 
-// retitle renames a folder, and lets the rules that are for what is in it follow; whoever calls raises the config version.
-func (t *Tree) retitle(tx *db.Tx, n *node, name vpath.Name) error {
+// renameFolder renames a folder, and lets the rules that are for what is in it follow; whoever calls raises the config version.
+func (t *Tree) renameFolder(tx *db.Tx, n *node, name vpath.Name) error {
 	if err := t.Policies.Follow(tx, n.path, n.path.Parent().Child(name)); err != nil {
 		return err
 	}
-	return t.relocate(tx, &n.row, n.parent, name, t.now())
+	return t.relocate(tx, &n.row, n.parent, name, t.nowMs())
 }
 
-// retired is the name of a home that nobody has any more.
-func retired(name, random string) vpath.Name {
+// formerHomeName is the name of a home that nobody has any more.
+func formerHomeName(name, random string) vpath.Name {
 	suffix := ".deleted-" + random
 	runes := []rune(name)
 	return vpath.Name(string(runes[:min(len(runes), vpath.MaxNameRunes-len(suffix))]) + suffix)

@@ -27,14 +27,14 @@ type Link struct {
 // PasswordRequired without the permissions to share and to download.
 func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error) {
 	var link Link
-	err := t.write(ctx, false, func(tx *db.Tx) error {
-		for range tries {
+	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		for range maxTries {
 			n, err := t.linkable(tx, a, id)
 			if err != nil {
 				return err
 			}
 			// the link that it had may have ended with who owned it
-			if claimed, err := t.claimOwner(tx, &n.row); err != nil {
+			if claimed, err := t.lockOwner(tx, &n.row); err != nil {
 				return err
 			} else if !claimed {
 				continue
@@ -54,7 +54,7 @@ func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error
 
 // linkable looks up the file that may have a permanent link made by a. Faults: as of Link.
 func (t *Tree) linkable(tx *db.Tx, a access.Actor, id string) (node, error) {
-	n, v, err := t.lookUpInside(tx, id)
+	n, v, err := t.lookUpTx(tx, id)
 	if err != nil {
 		return node{}, err
 	}
@@ -69,18 +69,18 @@ func (t *Tree) linkable(tx *db.Tx, a access.Actor, id string) (node, error) {
 	return n, nil
 }
 
-// LinkInside makes the link of a just stored file inside tx, without asking for permission.
-func (t *Tree) LinkInside(tx *db.Tx, entryID string) (Link, error) {
-	n, _, err := t.lookUpInside(tx, entryID)
+// LinkTx makes the link of a just stored file inside tx, without asking for permission.
+func (t *Tree) LinkTx(tx *db.Tx, entryID string) (Link, error) {
+	n, _, err := t.lookUpTx(tx, entryID)
 	if err != nil {
 		return Link{}, err
 	}
 	return t.insertLink(tx, &n.row)
 }
 
-// lookUpInside is lookUp inside a transaction.
-func (t *Tree) lookUpInside(tx *db.Tx, id string) (n node, v *view, err error) {
-	v, err = t.askInside(func(v *view) (version int64, err error) {
+// lookUpTx is lookUp inside a transaction.
+func (t *Tree) lookUpTx(tx *db.Tx, id string) (n node, v *ruleset, err error) {
+	v, err = t.readConsistentTx(func(v *ruleset) (version int64, err error) {
 		n, version, err = v.findID(tx, id)
 		return version, err
 	})
@@ -93,8 +93,8 @@ func (t *Tree) lookUpInside(tx *db.Tx, id string) (n node, v *view, err error) {
 // Unlink revokes the permanent link; without one it does nothing. It is for those who may share the file, and for administrators. Faults:
 // NotFound, Forbidden, PasswordRequired.
 func (t *Tree) Unlink(ctx context.Context, a access.Actor, id string) error {
-	return t.write(ctx, false, func(tx *db.Tx) error {
-		n, v, err := t.lookUpInside(tx, id)
+	return t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		n, v, err := t.lookUpTx(tx, id)
 		if err != nil {
 			return err
 		}
@@ -107,42 +107,42 @@ func (t *Tree) Unlink(ctx context.Context, a access.Actor, id string) error {
 	})
 }
 
-// Published is where a file can be had without a login now; both are nil when nowhere.
-type Published struct {
+// PublicAccess is where a file can be had without a login now; both are nil when nowhere.
+type PublicAccess struct {
 	Link *Link       // the permanent link, if it works
 	Path *vpath.Path // else the path, if the file is public
 }
 
-// Published tells where a file can be had without a login now. Fault: NotFound, also for a folder.
-func (t *Tree) Published(ctx context.Context, id string) (Published, error) {
+// PublicAccess tells where a file can be had without a login now. Fault: NotFound, also for a folder.
+func (t *Tree) PublicAccess(ctx context.Context, id string) (PublicAccess, error) {
 	n, v, err := t.lookUp(ctx, id)
 	if err != nil {
-		return Published{}, err
+		return PublicAccess{}, err
 	}
 	if n.folder {
-		return Published{}, noEntry()
+		return PublicAccess{}, noEntry()
 	}
 	link, found, err := linkOf(t.DB.Read(ctx), id)
 	if err != nil {
-		return Published{}, err
+		return PublicAccess{}, err
 	}
 	if found {
 		open, err := t.linkOpen(ctx, v, &n)
 		if err != nil {
-			return Published{}, err
+			return PublicAccess{}, err
 		}
 		if open {
-			return Published{Link: &link}, nil
+			return PublicAccess{Link: &link}, nil
 		}
 	}
 	if v.public(n.facts(access.Actor{})) {
-		return Published{Path: &n.path}, nil
+		return PublicAccess{Path: &n.path}, nil
 	}
-	return Published{}, nil
+	return PublicAccess{}, nil
 }
 
 // linkOpen reports whether a permanent link to n works now.
-func (t *Tree) linkOpen(ctx context.Context, v *view, n *node) (bool, error) {
+func (t *Tree) linkOpen(ctx context.Context, v *ruleset, n *node) (bool, error) {
 	if !n.exists() || n.folder {
 		return false, nil
 	}
@@ -152,8 +152,8 @@ func (t *Tree) linkOpen(ctx context.Context, v *view, n *node) (bool, error) {
 	}
 	owner, active, err := t.Owner(ctx, v.version, n.owner)
 	if err == nil && !active { // the owner may be gone, and the file about to be handed over
-		var heir Heir
-		if heir, err = t.heir(t.DB.Read(ctx), n.owner); err == nil && heir.ID != "" && !heir.DropLinks {
+		var heir Successor
+		if heir, err = t.successorOf(t.DB.Read(ctx), n.owner); err == nil && heir.ID != "" && !heir.DropLinks {
 			owner, active, err = t.Owner(ctx, v.version, heir.ID)
 		}
 	}
@@ -168,8 +168,8 @@ func (t *Tree) linkOpen(ctx context.Context, v *view, n *node) (bool, error) {
 
 func noLink() error { return fault.New(fault.NotFound, "There is no such link.") }
 
-// usual are the extensions of types that many names are in use for, so that it does not depend on the machine which one is taken.
-var usual = map[string]string{
+// usualExtension are the extensions of types that many names are in use for, so that it does not depend on the machine which one is taken.
+var usualExtension = map[string]string{
 	"application/gzip": "gz", "application/json": "json", "application/pdf": "pdf", "application/zip": "zip", "audio/flac": "flac",
 	"audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/wav": "wav", "image/avif": "avif", "image/bmp": "bmp", "image/gif": "gif",
 	"image/heic": "heic", "image/jpeg": "jpg", "image/jxl": "jxl", "image/png": "png", "image/svg+xml": "svg", "image/tiff": "tiff",
@@ -187,7 +187,7 @@ func linkExt(name, mimeType string) string {
 	if err != nil {
 		return "bin"
 	}
-	if ext := usual[essence]; ext != "" {
+	if ext := usualExtension[essence]; ext != "" {
 		return ext
 	}
 	return "bin"

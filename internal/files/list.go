@@ -21,7 +21,7 @@ type ListQuery struct {
 	Type   string // file, folder or "" for both
 	Search string // names that contain it without regard to case, at any depth; "" lists the folder itself
 
-	below string // id of the folder that is shown to somebody, see ListShown: what lies elsewhere is not there; "" for none
+	sharedFolderID string // id of the folder that is shown to somebody, see ListShared: what lies elsewhere is not there; "" for none
 }
 
 // Listing is one page, of what the actor may see only.
@@ -32,8 +32,8 @@ type Listing struct {
 	Folder *Entry       // the folder itself; nil for a virtual one
 }
 
-// ordering is how items are sorted: folders first, then by key, then by name.
-type ordering struct {
+// sortOrder is how items are sorted: folders first, then by key, then by name.
+type sortOrder struct {
 	key  string // name, time, size or manual
 	desc bool   // the key, and nothing else, runs backwards
 }
@@ -47,34 +47,34 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 		return Listing{}, err
 	}
 	var n node
-	v, err := t.ask(ctx, func(v *view) (version int64, err error) {
+	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		n, version, err = v.find(t.DB.Read(ctx), q.Path)
 		return version, err
 	})
 	if err != nil {
 		return Listing{}, err
 	}
-	e, err := t.eye(ctx, v, a)
+	e, err := t.viewerOf(ctx, v, a)
 	if err != nil {
 		return Listing{}, err
 	}
-	e.ForOthers = q.below != ""
-	if e.ForOthers && !n.within(q.below) {
+	e.ForOthers = q.sharedFolderID != ""
+	if e.ForOthers && !n.within(q.sharedFolderID) {
 		return Listing{}, noFolder()
 	}
-	l := lister{eye: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(q.Path), kind: -1, shown: e.ForOthers}
+	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(q.Path), kind: -1, shared: e.ForOthers}
 	f, err := l.enter(&n, q.Path)
 	if err != nil {
 		return Listing{}, err
 	}
 	var listing Listing
-	l.order = ordering{key: q.Sort, desc: q.Order == "desc"}
+	l.order = sortOrder{key: q.Sort, desc: q.Order == "desc"}
 	if f.id != "" {
 		folder := v.entry(a, &n.row, f.facts)
 		listing.Mount, listing.Folder = &n.mount, &folder
 	}
 	if q.Sort == "" {
-		l.order = ordering{key: n.mount.SortBy, desc: n.mount.SortOrder == "desc"}
+		l.order = sortOrder{key: n.mount.SortBy, desc: n.mount.SortOrder == "desc"}
 	}
 	switch q.Type {
 	case "folder":
@@ -85,7 +85,7 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	if err := l.readRoots(); err != nil {
 		return Listing{}, err
 	}
-	var parts []part
+	var parts []listPortion
 	if q.Search != "" {
 		parts, err = l.search(f, &n, q.Search)
 	} else {
@@ -117,7 +117,7 @@ func (q *ListQuery) check() error {
 		return fault.New(fault.Invalid, "The type is file or folder.")
 	case !utf8.ValidString(q.Search) || strings.ContainsRune(q.Search, 0):
 		return fault.New(fault.Invalid, "A search is valid UTF-8 without NUL.")
-	case q.Search != "" && q.below != "":
+	case q.Search != "" && q.sharedFolderID != "":
 		return fault.New(fault.Invalid, "What is shared is not searched.")
 	case utf8.RuneCountInString(q.Search) > vpath.MaxNameRunes:
 		return fault.New(fault.Invalid, "A search has at most 255 characters.")
@@ -131,7 +131,7 @@ func (t *Tree) Details(ctx context.Context, a access.Actor, id string) (Entry, m
 	if err != nil {
 		return Entry{}, mount.Mount{}, err
 	}
-	e, err := t.eye(ctx, v, a)
+	e, err := t.viewerOf(ctx, v, a)
 	if err != nil {
 		return Entry{}, mount.Mount{}, err
 	}
@@ -145,15 +145,15 @@ func (t *Tree) Details(ctx context.Context, a access.Actor, id string) (Entry, m
 	return v.entry(a, &n.row, facts), n.mount, nil
 }
 
-// eye decides what an actor gets to see.
-type eye struct {
-	*view
+// entryViewer decides what an actor gets to see.
+type entryViewer struct {
+	*ruleset
 	access.Viewer
 }
 
-// eye looks the actor's home up, since the folders above it show.
-func (t *Tree) eye(ctx context.Context, v *view, a access.Actor) (*eye, error) {
-	e := &eye{view: v, Viewer: access.Viewer{Policy: v.policy, Actor: a}}
+// entryViewer looks the actor's home up, since the folders above it show.
+func (t *Tree) viewerOf(ctx context.Context, v *ruleset, a access.Actor) (*entryViewer, error) {
+	e := &entryViewer{ruleset: v, Viewer: access.Viewer{Policy: v.policy, Actor: a}}
 	if a.HomeID == "" || a.Role != access.User {
 		return e, nil
 	}

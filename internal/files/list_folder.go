@@ -13,84 +13,84 @@ import (
 
 // lister is one call of List.
 type lister struct {
-	*eye
+	*entryViewer
 	q       db.Querier
 	dialect db.Dialect
 	mounts  []mount.Mount   // below the path, those that are hidden excepted
 	roots   map[string]node // their root entries by mount
-	order   ordering
+	order   sortOrder
 	kind    int  // -1 for both
-	shown   bool // to somebody else: only what may be downloaded is told
+	shared  bool // to somebody else: only what may be downloaded is told
 }
 
-// place is a folder that is listed.
-type place struct {
+// listedFolder is a folder that is listed.
+type listedFolder struct {
 	id    string        // "" for a virtual one
 	facts access.Target // about the folder itself
 }
 
-// sight is an entry that shows, with the facts about it.
-type sight struct {
+// visibleEntry is an entry that shows, with the facts about it.
+type visibleEntry struct {
 	row    row
 	target access.Target
 	fold   string // the name as it is sorted by, filled in where it is needed
 }
 
 // enter finds the folder that is to be listed. Faults: NotFound, Forbidden, PasswordRequired.
-func (l *lister) enter(n *node, path vpath.Path) (place, error) {
-	f := place{facts: n.target(l.Actor)}
+func (l *lister) enter(n *node, path vpath.Path) (listedFolder, error) {
+	f := listedFolder{facts: n.target(l.Actor)}
 	virtual := !n.exists() && (len(l.mounts) > 0 || path.IsRoot())
 	switch {
 	case virtual:
-		f.facts = n.virtual(l.Actor, path)
+		f.facts = n.virtualTarget(l.Actor, path)
 	case !n.mounted():
-		return place{}, noMount()
+		return listedFolder{}, noMount()
 	default:
 		f.id = n.id
 	}
 	outcome := l.Enter(f.facts)
-	if l.shown && outcome == access.Allowed && l.Sealed(f.facts.Guard) {
+	if l.shared && outcome == access.Allowed && l.Sealed(f.facts.Guard) {
 		outcome = access.NeedsPassword
 	}
 	switch outcome {
 	case access.NeedsPassword:
-		return place{}, fault.New(fault.PasswordRequired, "A password is required.")
+		return listedFolder{}, fault.New(fault.PasswordRequired, "A password is required.")
 	case access.Denied:
-		return place{}, forbidden()
+		return listedFolder{}, forbidden()
 	}
 	if !virtual && !n.isFolder() {
-		return place{}, noFolder()
+		return listedFolder{}, noFolder()
 	}
 	return f, nil
 }
 
 func noFolder() error { return fault.New(fault.NotFound, "There is no such folder.") }
 
-// tells reports whether an entry is listed.
-func (l *lister) tells(s *sight) bool {
-	if l.shown {
-		return l.keeps(&s.row, s.target)
+// lists reports whether an entry is listed.
+func (l *lister) lists(s *visibleEntry) bool {
+	if l.shared {
+		return l.includes(&s.row, s.target)
 	}
 	return l.Shows(s.target, s.row.folder)
 }
 
-// virtual returns the facts about a virtual folder below what there is of n. It lies in no mount and is nobody's.
-func (n *node) virtual(a access.Actor, path vpath.Path) access.Target {
+// virtualEntry returns the facts about a virtual folder below what there is of n. It lies in no mount and is nobody's.
+func (n *node) virtualTarget(a access.Actor, path vpath.Path) access.Target {
 	if n.id == "" {
 		return access.Target{Path: path}
 	}
-	return virtualIn(n.facts(a), path)
+	return virtualTargetIn(n.facts(a), path)
 }
 
-func virtualIn(above access.Target, path vpath.Path) access.Target {
+func virtualTargetIn(above access.Target, path vpath.Path) access.Target {
 	t := above.Inside()
 	t.Path, t.MountID, t.OwnerID = path, "", ""
 	return t
 }
 
-// virtual shows a virtual folder as an entry; its id leads nowhere.
-func virtual(t access.Target) sight {
-	return sight{row: row{id: virtualID(t.Path), name: string(t.Path.Base()), folder: true}, target: t}
+// virtualEntry shows a virtual folder as an entry; its id leads nowhere.
+func virtualEntry(t access.Target) visibleEntry {
+	return visibleEntry{row: row{id: virtualID(t.Path), name: string(t.Path.Base()), folder: true}, target: t}
 }
 
 func virtualID(path vpath.Path) string { return "path:" + path.String() }
@@ -109,9 +109,9 @@ func (l *lister) readRoots() error {
 	for _, m := range l.mounts {
 		n := node{row: rows[m.RootID], mount: m, path: m.Path}
 		n.name = string(m.Path.Base())
-		n.trail = []level{{id: n.id, owner: n.owner, password: n.password}}
+		n.trail = []trailEntry{{id: n.id, owner: n.owner, password: n.password}}
 		version := l.version
-		if err := l.crown(l.q, &n, &version); err != nil {
+		if err := l.addOuterTrail(l.q, &n, &version); err != nil {
 			return err
 		}
 		l.roots[m.ID] = n
@@ -119,21 +119,21 @@ func (l *lister) readRoots() error {
 	return nil
 }
 
-// root shows a mount as an entry, named by the end of its path.
-func (l *lister) root(m mount.Mount) sight {
+// mountEntry shows a mount as an entry, named by the end of its path.
+func (l *lister) mountEntry(m mount.Mount) visibleEntry {
 	n := l.roots[m.ID]
-	return sight{row: n.row, target: n.facts(l.Actor)}
+	return visibleEntry{row: n.row, target: n.facts(l.Actor)}
 }
 
-// spot is a name in a folder that is judged by itself.
-type spot struct {
+// exception is a name in a folder that is judged by itself.
+type exception struct {
 	name  vpath.Name
 	row   row          // without id where nothing is stored under the name
 	mount *mount.Mount // that lies there
 }
 
-// spots looks up what has one of these names in f, and what mounts at or below f give a name to.
-func (l *lister) spots(f place, names []vpath.Name) ([]spot, error) {
+// exceptions looks up what has one of these names in f, and what mounts at or below f give a name to.
+func (l *lister) exceptions(f listedFolder, names []vpath.Name) ([]exception, error) {
 	mounted := map[vpath.Name]*mount.Mount{}
 	for i, m := range l.mounts {
 		down, _ := m.Path.Below(f.facts.Path)
@@ -152,32 +152,32 @@ func (l *lister) spots(f place, names []vpath.Name) ([]spot, error) {
 			return nil, err
 		}
 	}
-	found := make([]spot, len(names))
+	found := make([]exception, len(names))
 	for i, name := range names {
-		found[i] = spot{name: name, row: rows[name], mount: mounted[name]}
+		found[i] = exception{name: name, row: rows[name], mount: mounted[name]}
 	}
 	return found, nil
 }
 
-// at returns what a spot in f shows as; without id for nothing.
-func (l *lister) at(f place, s spot) sight {
+// exceptionEntry returns what a spot in f shows as; without id for nothing.
+func (l *lister) exceptionEntry(f listedFolder, s exception) visibleEntry {
 	path := f.facts.Path.Child(s.name)
 	switch {
 	case s.mount != nil:
-		return l.root(*s.mount)
+		return l.mountEntry(*s.mount)
 	case s.row.id != "":
-		return sight{row: s.row, target: child(f.facts, l.Actor, &s.row)}
+		return visibleEntry{row: s.row, target: childTarget(f.facts, l.Actor, &s.row)}
 	case slices.ContainsFunc(l.mounts, func(m mount.Mount) bool { return m.Path.Within(path) }):
-		return virtual(virtualIn(f.facts, path))
+		return virtualEntry(virtualTargetIn(f.facts, path))
 	}
-	return sight{}
+	return visibleEntry{}
 }
 
-// maxSpots is how many names in one folder are judged by themselves; where rules name more, every name is.
-const maxSpots = 500
+// maxExceptions is how many names in one folder are judged by themselves; where rules name more, every name is.
+const maxExceptions = 500
 
 // listChildren takes a folder apart into what a query can tell and what is judged by itself.
-func (l *lister) children(f place) ([]part, error) {
+func (l *lister) children(f listedFolder) ([]listPortion, error) {
 	var in access.Inside
 	if f.id != "" {
 		in = l.Inside(f.facts)
@@ -189,39 +189,39 @@ func (l *lister) children(f place) ([]part, error) {
 	if globs > maxGlobs {
 		in.Globs, in.Files = nil, access.ChildrenMixed
 	}
-	if l.shown && f.id != "" {
-		guarded, err := guardedIn(l.q, f.id, maxSpots+1)
+	if l.shared && f.id != "" {
+		guarded, err := protectedIn(l.q, f.id, maxExceptions+1)
 		if err != nil {
 			return nil, err
 		}
 		in.Names = append(in.Names, guarded...)
 	}
-	if len(in.Names) > maxSpots || l.shown && !l.Undivided(f.facts) {
+	if len(in.Names) > maxExceptions || l.shared && !l.Undivided(f.facts) {
 		in = access.Inside{Files: access.ChildrenMixed, Folders: access.ChildrenMixed}
 	}
-	spots, err := l.spots(f, in.Names)
+	spots, err := l.exceptions(f, in.Names)
 	if err != nil {
 		return nil, err
 	}
-	folders := listPart{lister: l, folder: f, selection: l.selection(f, folderKind, in.Folders)}
-	files := listPart{lister: l, folder: f, selection: l.selection(f, fileKind, in.Files)}
+	folders := folderPortion{lister: l, folder: f, selection: l.newSelection(f, folderKind, in.Folders)}
+	files := folderPortion{lister: l, folder: f, selection: l.newSelection(f, fileKind, in.Files)}
 	files.selection.globs = in.Globs
-	var special [2][]sight // by kind
+	var special [2][]visibleEntry // by kind
 	for _, s := range spots {
 		if s.row.id != "" {
 			folders.selection.except = append(folders.selection.except, s.name)
 			files.selection.except = folders.selection.except
 		}
-		if at := l.at(f, s); at.row.id != "" && l.tells(&at) {
+		if at := l.exceptionEntry(f, s); at.row.id != "" && l.lists(&at) {
 			special[kindOf(at.row.folder)] = append(special[kindOf(at.row.folder)], at)
 		}
 	}
-	var parts []part
+	var parts []listPortion
 	if l.kind != fileKind {
-		parts = append(parts, part{source: &folders, special: special[folderKind]})
+		parts = append(parts, listPortion{source: &folders, exceptions: special[folderKind]})
 	}
 	if l.kind != folderKind {
-		parts = append(parts, part{source: &files, special: special[fileKind]})
+		parts = append(parts, listPortion{source: &files, exceptions: special[fileKind]})
 	}
 	return parts, nil
 }
@@ -233,25 +233,25 @@ func kindOf(folder bool) int {
 	return fileKind
 }
 
-func (l *lister) selection(f place, kind int, share access.Children) selection {
-	return selection{dialect: l.dialect, folder: f.id, kind: kind, share: share, me: l.Actor.UserID}
+func (l *lister) newSelection(f listedFolder, kind int, visible access.Children) selection {
+	return selection{dialect: l.dialect, folder: f.id, kind: kind, visible: visible, userID: l.Actor.UserID}
 }
 
-// listPart is what a query tells of the files or of the folders in a folder.
-type listPart struct {
+// folderPortion is what a query tells of the files or of the folders in a folder.
+type folderPortion struct {
 	*lister
-	folder    place
+	folder    listedFolder
 	selection selection
 }
 
-func (p *listPart) page(offset, limit int64) (found []sight, total int64, err error) {
+func (p *folderPortion) page(offset, limit int64) (found []visibleEntry, total int64, err error) {
 	switch {
-	case p.folder.id == "" || p.selection.share == access.ChildrenNone && len(p.selection.globs) == 0:
+	case p.folder.id == "" || p.selection.visible == access.ChildrenNone && len(p.selection.globs) == 0:
 		return nil, 0, nil
-	case p.selection.share == access.ChildrenMixed:
+	case p.selection.visible == access.ChildrenMixed:
 		err = p.selection.each(p.q, p.order, func(r *row) {
-			s := sight{row: *r, target: child(p.folder.facts, p.Actor, r)}
-			if !p.tells(&s) {
+			s := visibleEntry{row: *r, target: childTarget(p.folder.facts, p.Actor, r)}
+			if !p.lists(&s) {
 				return
 			}
 			if total >= offset && total-offset < limit {
@@ -266,7 +266,7 @@ func (p *listPart) page(offset, limit int64) (found []sight, total int64, err er
 			return p.selection.window(p.q, p.order, offset, limit, reverse)
 		})
 	for i := range rows {
-		found = append(found, sight{row: rows[i], target: child(p.folder.facts, p.Actor, &rows[i])})
+		found = append(found, visibleEntry{row: rows[i], target: childTarget(p.folder.facts, p.Actor, &rows[i])})
 	}
 	return found, total, err
 }

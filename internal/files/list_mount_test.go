@@ -147,7 +147,7 @@ func TestVirtualFolders(t *testing.T) {
 		h.wantFault("its id", err, fault.NotFound)
 		_, err = h.tree.CreateFolder(t.Context(), h.admin, mustParsePath("/data"), "new")
 		h.wantFault("a folder in it", err, fault.NotFound)
-		_, err = h.tree.Place(t.Context(), h.admin, mustParsePath("/data/a"), "new.txt", files.Fail)
+		_, err = h.tree.ResolveDestination(t.Context(), h.admin, mustParsePath("/data/a"), "new.txt", files.Fail)
 		h.wantFault("an upload into it", err, fault.NotFound)
 		_, err = h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/other"), Page: 1, Limit: 9})
 		h.wantFault("a path above no mount", err, fault.NotFound)

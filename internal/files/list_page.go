@@ -7,19 +7,19 @@ import (
 	"larder/internal/vpath"
 )
 
-// source hands out pages of what a query tells, in order; total is exact on every page. Offset and limit are at least 0.
-type source interface {
-	page(offset, limit int64) (found []sight, total int64, err error)
+// pageSource hands out pages of what a query tells, in order; total is exact on every page. Offset and limit are at least 0.
+type pageSource interface {
+	page(offset, limit int64) (found []visibleEntry, total int64, err error)
 }
 
-// part is the folders or the files of a listing: a source, and what was judged by itself and belongs in between.
-type part struct {
-	source  source
-	special []sight // of which there are few
+// listPortion is the folders or the files of a listing: a source, and what was judged by itself and belongs in between.
+type listPortion struct {
+	source     pageSource
+	exceptions []visibleEntry // of which there are few
 }
 
 // pageOf returns one page of parts that follow each other, and how much there is in all.
-func pageOf(parts []part, order ordering, offset, limit int64) (found []sight, total int64, err error) {
+func pageOf(parts []listPortion, order sortOrder, offset, limit int64) (found []visibleEntry, total int64, err error) {
 	for _, p := range parts {
 		some, n, err := p.page(order, max(offset-total, 0), limit-int64(len(found)))
 		if err != nil {
@@ -33,22 +33,22 @@ func pageOf(parts []part, order ordering, offset, limit int64) (found []sight, t
 
 // page is page of the source with what is special in its place. At most all of the special entries come before the first one asked for, so that
 // the source is asked for as many entries more.
-func (p *part) page(order ordering, offset, limit int64) ([]sight, int64, error) {
-	if len(p.special) == 0 {
+func (p *listPortion) page(order sortOrder, offset, limit int64) ([]visibleEntry, int64, error) {
+	if len(p.exceptions) == 0 {
 		return p.source.page(offset, limit)
 	}
-	extra := int64(len(p.special))
+	extra := int64(len(p.exceptions))
 	from := max(offset-extra, 0)
 	found, total, err := p.source.page(from, limit+extra)
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, list := range [][]sight{p.special, found} {
+	for _, list := range [][]visibleEntry{p.exceptions, found} {
 		for i := range list {
 			list[i].fold = vpath.Fold(list[i].row.name)
 		}
 	}
-	special := slices.SortedFunc(slices.Values(p.special), func(a, b sight) int {
+	special := slices.SortedFunc(slices.Values(p.exceptions), func(a, b visibleEntry) int {
 		return cmp.Or(order.compare(a, b), cmp.Compare(a.target.Path.String(), b.target.Path.String())) // mounts of one name
 	})
 	at := from // where the first of the merged entries lies
@@ -92,7 +92,7 @@ func window[T any](offset, limit int64, count func() (int64, error), read func(o
 }
 
 // compareWithListings orders entries of one kind as orderBy does.
-func (o ordering) compare(a, b sight) int {
+func (o sortOrder) compare(a, b visibleEntry) int {
 	key := 0
 	name := cmp.Or(cmp.Compare(a.fold, b.fold), cmp.Compare(a.row.name, b.row.name))
 	switch o.key {

@@ -11,7 +11,7 @@ import (
 // mount, or nothing there where a visitor may look), PasswordRequired, and Unauthorized for all that does not show to visitors, existing or not,
 // and for everything while they are not let in.
 func (t *Tree) ListPublic(ctx context.Context, a access.Actor, q ListQuery) (Listing, error) {
-	v, err := t.refresh(ctx)
+	v, err := t.currentRules(ctx)
 	if err != nil {
 		return Listing{}, err
 	}

@@ -33,14 +33,14 @@ type WriteLock struct {
 	Owner     string // XML that the client sent, for people to read
 	ExpiresAt int64  // ms
 	Path      vpath.Path
-	Fresh     bool // the entry was made to be locked: then the permission to write is enough
+	NewEntry  bool // the entry was made to be locked: then the permission to write is enough
 }
 
-// Lock locks an entry for the actor's key, for MaxLockTime at most. It takes the permission to update. Faults: Unauthorized (no key), NotFound, Forbidden,
+// RequiredPassword locks an entry for the actor's key, for MaxLockTime at most. It takes the permission to update. Faults: Unauthorized (no key), NotFound, Forbidden,
 // PasswordRequired, Locked by another lock that it cannot be with, see LockedAt; QuotaExceeded for a key that has MaxLocks.
 func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock, lasts time.Duration) (made WriteLock, err error) {
-	err = t.write(ctx, true, func(tx *db.Tx) error { // alone, so that no change is between its look at the locks and what it does
-		made, err = t.LockInside(tx, a, id, l, lasts)
+	err = t.writeLocked(ctx, true, func(tx *db.Tx) error { // alone, so that no change is between its look at the locks and what it does
+		made, err = t.LockTx(tx, a, id, l, lasts)
 		return err
 	})
 	if err == nil {
@@ -49,24 +49,24 @@ func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock,
 	return made, err
 }
 
-// LockInside is Lock inside tx, which has the tree alone.
-func (t *Tree) LockInside(tx *db.Tx, a access.Actor, id string, l WriteLock, lasts time.Duration) (WriteLock, error) {
+// LockTx is Lock inside tx, which has the tree alone.
+func (t *Tree) LockTx(tx *db.Tx, a access.Actor, id string, l WriteLock, lasts time.Duration) (WriteLock, error) {
 	if a.Key == nil {
 		return WriteLock{}, fault.New(fault.Unauthorized, "Locks are for API keys.")
 	}
-	n, v, err := t.lookUpInside(tx, id)
+	n, v, err := t.lookUpTx(tx, id)
 	if err != nil {
 		return WriteLock{}, err
 	}
 	wanted := access.Update
-	if l.Fresh {
+	if l.NewEntry {
 		wanted = access.Write
 	}
 	if err := v.allow(a, n.facts(a), wanted); err != nil {
 		return WriteLock{}, err
 	}
 	l.Deep = l.Deep && n.folder
-	now := t.now()
+	now := t.nowMs()
 	if err := t.lockable(tx, v, &n, l, now); err != nil {
 		return WriteLock{}, err
 	}
@@ -83,8 +83,8 @@ func (t *Tree) LockInside(tx *db.Tx, a access.Actor, id string, l WriteLock, las
 }
 
 // lockable refuses a lock where there is one that it cannot be with. Fault: Locked.
-func (t *Tree) lockable(tx *db.Tx, v *view, n *node, l WriteLock, now int64) error {
-	there, err := locksOn(tx, ids(n.trail), now)
+func (t *Tree) lockable(tx *db.Tx, v *ruleset, n *node, l WriteLock, now int64) error {
+	there, err := locksOn(tx, trailIDs(n.trail), now)
 	if err != nil {
 		return err
 	}
@@ -98,14 +98,14 @@ func (t *Tree) lockable(tx *db.Tx, v *view, n *node, l WriteLock, now int64) err
 	}
 	for i := range there {
 		if l.Exclusive || there[i].Exclusive {
-			return t.locked(tx, &there[i])
+			return t.lockedRefusal(tx, &there[i])
 		}
 	}
 	return nil
 }
 
 // locksWithin returns the locks on what lies below a folder, and on the mounts below it and what they hold.
-func locksWithin(tx *db.Tx, v *view, n *node, now int64) ([]WriteLock, error) {
+func locksWithin(tx *db.Tx, v *ruleset, n *node, now int64) ([]WriteLock, error) {
 	found, err := locksBelow(tx, n.id, now)
 	var roots []string
 	for _, m := range v.mounts.Within(n.path) {
@@ -126,23 +126,23 @@ func locksWithin(tx *db.Tx, v *view, n *node, now int64) ([]WriteLock, error) {
 // Refresh gives a lock of the actor's key that covers the entry, and whose token came along, its time anew. Faults: NotFound, Precondition when there is
 // none.
 func (t *Tree) Refresh(ctx context.Context, a access.Actor, id string, lasts time.Duration) (l WriteLock, err error) {
-	err = t.write(ctx, false, func(tx *db.Tx) error {
-		n, _, err := t.lookUpInside(tx, id)
+	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		n, _, err := t.lookUpTx(tx, id)
 		if err != nil {
 			return err
 		}
-		now := t.now()
-		there, err := locksOn(tx, ids(n.trail), now)
+		now := t.nowMs()
+		there, err := locksOn(tx, trailIDs(n.trail), now)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(there, func(o WriteLock) bool { return (o.Deep || o.EntryID == n.id) && o.opens(a) })
+		i := slices.IndexFunc(there, func(o WriteLock) bool { return (o.Deep || o.EntryID == n.id) && o.permits(a) })
 		if i < 0 {
 			return fault.New(fault.Precondition, "No lock of this token is there.")
 		}
 		l = there[i]
 		l.ExpiresAt = now + min(lasts, MaxLockTime).Milliseconds()
-		if l.Path, err = t.pathInside(tx, l.EntryID); err != nil {
+		if l.Path, err = t.pathTx(tx, l.EntryID); err != nil {
 			return err
 		}
 		return extendLock(tx, l.Token, l.ExpiresAt)
@@ -156,15 +156,15 @@ func (t *Tree) Refresh(ctx context.Context, a access.Actor, id string, lasts tim
 // Unlock ends a lock that covers the entry. Faults: Conflict when there is none of this token, Forbidden for another key's.
 func (t *Tree) Unlock(ctx context.Context, a access.Actor, id, token string) error {
 	none := fault.New(fault.Conflict, "No lock of this token is there.")
-	err := t.write(ctx, false, func(tx *db.Tx) error {
-		n, _, err := t.lookUpInside(tx, id)
+	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		n, _, err := t.lookUpTx(tx, id)
 		if fault.Is(err, fault.NotFound) {
 			return none
 		}
 		if err != nil {
 			return err
 		}
-		there, err := locksOn(tx, ids(n.trail), t.now())
+		there, err := locksOn(tx, trailIDs(n.trail), t.nowMs())
 		if err != nil {
 			return err
 		}
@@ -183,9 +183,9 @@ func (t *Tree) Unlock(ctx context.Context, a access.Actor, id, token string) err
 	return err
 }
 
-// covering returns the locks that cover n, with their paths.
-func (t *Tree) covering(ctx context.Context, n *node) ([]WriteLock, error) {
-	there, err := locksOn(t.DB.Read(ctx), ids(n.trail), t.now())
+// coveringLocks returns the locks that cover n, with their paths.
+func (t *Tree) coveringLocks(ctx context.Context, n *node) ([]WriteLock, error) {
+	there, err := locksOn(t.DB.Read(ctx), trailIDs(n.trail), t.nowMs())
 	if err != nil {
 		return nil, err
 	}
@@ -201,39 +201,39 @@ func (t *Tree) covering(ctx context.Context, n *node) ([]WriteLock, error) {
 }
 
 // DropLocks ends all locks of an API key.
-func (t *Tree) DropLocks(tx *db.Tx, keyID string) error { return dropLocks(tx, keyID) }
+func (t *Tree) DropLocks(tx *db.Tx, keyID string) error { return deleteLocksOfKey(tx, keyID) }
 
 // SweepLocks takes away the locks that have expired.
 func (t *Tree) SweepLocks(ctx context.Context) error {
-	err := t.DB.Write(ctx, func(tx *db.Tx) error { return deleteExpiredLocks(tx, t.now()) })
+	err := t.DB.Write(ctx, func(tx *db.Tx) error { return deleteExpiredLocks(tx, t.nowMs()) })
 	if err != nil {
 		return fmt.Errorf("sweep locks: %w", err)
 	}
 	return nil
 }
 
-// opens reports whether the request may do what the lock forbids others.
-func (l *WriteLock) opens(a access.Actor) bool {
+// permits reports whether the request may do what the lock forbids others.
+func (l *WriteLock) permits(a access.Actor) bool {
 	return a.Key != nil && l.KeyID == a.Key.ID && slices.Contains(a.Locks, l.Token)
 }
 
-// free refuses a change of what the trail leads to, its own state or its members, while a lock covers it whose token did not come along. Of several
+// checkUnlocked refuses a change of what the trail leads to, its own state or its members, while a lock covers it whose token did not come along. Of several
 // locks, which are shared then, one token will do. Fault: Locked.
-func (t *Tree) free(tx *db.Tx, a access.Actor, trail []level) error {
-	there, err := locksOn(tx, ids(trail), t.now())
+func (t *Tree) checkUnlocked(tx *db.Tx, a access.Actor, trail []trailEntry) error {
+	there, err := locksOn(tx, trailIDs(trail), t.nowMs())
 	if err != nil {
 		return err
 	}
-	return t.locked(tx, inTheWay(a, trail, there))
+	return t.lockedRefusal(tx, blockingLock(a, trail, there))
 }
 
-// inTheWay returns the lock of those on the way that forbids a change of what the trail leads to, nil for none.
-func inTheWay(a access.Actor, trail []level, there []WriteLock) (shut *WriteLock) {
+// blockingLock returns the lock of those on the way that forbids a change of what the trail leads to, nil for none.
+func blockingLock(a access.Actor, trail []trailEntry, there []WriteLock) (shut *WriteLock) {
 	for i := range there {
 		l := &there[i]
 		switch {
 		case !l.Deep && l.EntryID != trail[len(trail)-1].id:
-		case l.opens(a):
+		case l.permits(a):
 			return nil
 		default:
 			shut = l
@@ -242,41 +242,41 @@ func inTheWay(a access.Actor, trail []level, there []WriteLock) (shut *WriteLock
 	return shut
 }
 
-// freeToGo refuses to take n from where it is, with all that is below, while a lock on it, on the folder it is in, or on something below is in the way.
+// checkRemovable refuses to take n from where it is, with all that is below, while a lock on it, on the folder it is in, or on something below is in the way.
 // Fault: Locked.
-func (t *Tree) freeToGo(tx *db.Tx, a access.Actor, n *node) error {
-	now := t.now()
-	there, err := locksOn(tx, ids(n.trail), now)
+func (t *Tree) checkRemovable(tx *db.Tx, a access.Actor, n *node) error {
+	now := t.nowMs()
+	there, err := locksOn(tx, trailIDs(n.trail), now)
 	if err != nil {
 		return err
 	}
-	if err := t.locked(tx, inTheWay(a, n.trail, there)); err != nil {
+	if err := t.lockedRefusal(tx, blockingLock(a, n.trail, there)); err != nil {
 		return err
 	}
 	if len(n.trail) > 1 {
-		if err := t.locked(tx, inTheWay(a, n.trail[:len(n.trail)-1], there)); err != nil {
+		if err := t.lockedRefusal(tx, blockingLock(a, n.trail[:len(n.trail)-1], there)); err != nil {
 			return err
 		}
 	}
 	if !n.folder {
 		return nil
 	}
-	return t.freeBelow(tx, a, n.id, now)
+	return t.checkUnlockedBelow(tx, a, n.id, now)
 }
 
-// freeBelow refuses to take a folder away while something below is locked. Fault: Locked.
-func (t *Tree) freeBelow(tx *db.Tx, a access.Actor, folder string, now int64) error {
+// checkUnlockedBelow refuses to take a folder away while something below is locked. Fault: Locked.
+func (t *Tree) checkUnlockedBelow(tx *db.Tx, a access.Actor, folder string, now int64) error {
 	below, err := locksBelow(tx, folder, now)
 	if err != nil {
 		return err
 	}
 	opened := map[string]bool{}
 	for i := range below {
-		opened[below[i].EntryID] = opened[below[i].EntryID] || below[i].opens(a)
+		opened[below[i].EntryID] = opened[below[i].EntryID] || below[i].permits(a)
 	}
 	for i := range below {
 		if !opened[below[i].EntryID] {
-			return t.locked(tx, &below[i])
+			return t.lockedRefusal(tx, &below[i])
 		}
 	}
 	return nil
@@ -287,19 +287,19 @@ func (t *Tree) endLocks(tx *db.Tx, r *row) error {
 	if err := deleteLocksOn(tx, r.id); err != nil || !r.folder {
 		return err
 	}
-	below, err := locksBelow(tx, r.id, t.now())
+	below, err := locksBelow(tx, r.id, t.nowMs())
 	for i := 0; i < len(below) && err == nil; i++ {
 		err = deleteLock(tx, below[i].Token)
 	}
 	return err
 }
 
-// locked is the refusal because of a lock, nil for none.
-func (t *Tree) locked(tx *db.Tx, l *WriteLock) error {
+// lockedRefusal is the refusal because of a lock, nil for none.
+func (t *Tree) lockedRefusal(tx *db.Tx, l *WriteLock) error {
 	if l == nil {
 		return nil
 	}
-	path, err := t.pathInside(tx, l.EntryID)
+	path, err := t.pathTx(tx, l.EntryID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -307,27 +307,27 @@ func (t *Tree) locked(tx *db.Tx, l *WriteLock) error {
 }
 
 func lockedFault(path vpath.Path) error {
-	return fault.New(fault.Locked, "Another program has locked this. Close the file there, or try again later.").Because(lockedAt{path})
+	return fault.New(fault.Locked, "Another program has locked this. Close the file there, or try again later.").Because(lockFault{path})
 }
 
-func (t *Tree) pathInside(tx *db.Tx, id string) (vpath.Path, error) {
-	n, _, err := t.lookUpInside(tx, id)
+func (t *Tree) pathTx(tx *db.Tx, id string) (vpath.Path, error) {
+	n, _, err := t.lookUpTx(tx, id)
 	return n.path, err
 }
 
 // LockedAt tells where the lock lies that a fault of the kind Locked is about.
 func LockedAt(err error) (path vpath.Path, known bool) {
-	var at lockedAt
+	var at lockFault
 	known = errors.As(err, &at)
 	return at.path, known
 }
 
-// lockedAt is why something is refused that is locked.
-type lockedAt struct{ path vpath.Path }
+// lockFault is why something is refused that is locked.
+type lockFault struct{ path vpath.Path }
 
-func (l lockedAt) Error() string { return "there is a lock on " + l.path.String() }
+func (l lockFault) Error() string { return "there is a lock on " + l.path.String() }
 
-func ids(trail []level) []string {
+func trailIDs(trail []trailEntry) []string {
 	list := make([]string, len(trail))
 	for i, l := range trail {
 		list[i] = l.id

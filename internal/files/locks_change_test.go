@@ -65,13 +65,13 @@ func (s *lockTree) putFile(a access.Actor, in string, name vpath.Name, c files.C
 	for _, part := range mustParsePath("/" + in).Names() {
 		dir = dir.Child(part)
 	}
-	place, err := s.tree.Place(s.t.Context(), a, dir, name, c)
+	place, err := s.tree.ResolveDestination(s.t.Context(), a, dir, name, c)
 	if err != nil {
 		return err
 	}
-	key, _, err := s.tree.Objects.Keys.Take(s.t.Context(), place.ProviderID)
+	key, _, err := s.tree.Objects.Keys.DiscardedKey(s.t.Context(), place.ProviderID)
 	s.must(err)
-	_, err = s.putEntry(a, place, files.Stored{Key: key, Size: 2, SHA256: "sum", MimeType: "text/plain"})
+	_, err = s.putEntry(a, place, files.StoredObject{Key: key, Size: 2, SHA256: "sum", MimeType: "text/plain"})
 	return err
 }
 
@@ -113,7 +113,7 @@ type change struct {
 	removes  string // with all that is below; "" for nothing
 }
 
-// changes are all methods of Tree that change an entry.
+// ownCodes are all methods of Tree that change an entry.
 var changes = map[string]change{
 	"put over a file": {func(s *lockTree, a access.Actor) error { return s.putFile(a, "dir", "f", files.Replace) }, []string{"dir/f"}, ""},
 	"put a new file":  {func(s *lockTree, a access.Actor) error { return s.putFile(a, "dir", "n", files.Fail) }, []string{"dir"}, ""},
@@ -158,23 +158,23 @@ var changes = map[string]change{
 		return err
 	}, []string{"out"}, ""},
 	"move over a file": {func(s *lockTree, a access.Actor) error {
-		_, err := s.tree.MoveOver(s.t.Context(), a, s.ids["out/o"], s.path("dir"), "f", files.Manner{Over: true})
+		_, err := s.tree.MoveWithOptions(s.t.Context(), a, s.ids["out/o"], s.path("dir"), "f", files.CopyMoveOptions{Replace: true})
 		return err
 	}, []string{"out", "dir/f"}, "out/o"},
 	"copy over a file": {func(s *lockTree, a access.Actor) error {
-		_, err := s.tree.CopyOver(s.t.Context(), a, s.ids["out/o"], s.path("dir"), "f", files.Manner{Over: true})
+		_, err := s.tree.CopyWithOptions(s.t.Context(), a, s.ids["out/o"], s.path("dir"), "f", files.CopyMoveOptions{Replace: true})
 		return err
 	}, []string{"dir/f"}, ""},
 	"move over a folder": {func(s *lockTree, a access.Actor) error {
-		_, err := s.tree.MoveOver(s.t.Context(), a, s.ids["out/o"], s.root, "dir", files.Manner{Over: true})
+		_, err := s.tree.MoveWithOptions(s.t.Context(), a, s.ids["out/o"], s.root, "dir", files.CopyMoveOptions{Replace: true})
 		return err
 	}, []string{"out", "", "out/o"}, "dir"},
 	"copy over a folder": {func(s *lockTree, a access.Actor) error {
-		_, err := s.tree.CopyOver(s.t.Context(), a, s.ids["out"], s.root, "dir", files.Manner{Over: true})
+		_, err := s.tree.CopyWithOptions(s.t.Context(), a, s.ids["out"], s.root, "dir", files.CopyMoveOptions{Replace: true})
 		return err
 	}, []string{""}, "dir"},
 	"copy a folder alone over a file": {func(s *lockTree, a access.Actor) error {
-		_, err := s.tree.CopyOver(s.t.Context(), a, s.ids["out"], s.path("dir"), "f", files.Manner{Over: true, Shallow: true})
+		_, err := s.tree.CopyWithOptions(s.t.Context(), a, s.ids["out"], s.path("dir"), "f", files.CopyMoveOptions{Replace: true, Shallow: true})
 		return err
 	}, []string{"dir"}, "dir/f"},
 }
@@ -226,7 +226,7 @@ func TestLocksForbidChanges(t *testing.T) {
 func TestLocksDoNotForbidReading(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/dir/f", "content")
-		dir, err := h.tree.At(t.Context(), mustParsePath("/home/ann/dir"))
+		dir, err := h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/dir"))
 		h.must(err)
 		h.mustLock("one", dir.ID(), files.WriteLock{Deep: true})
 		h.mustLock("one", f.ID, sharedLock)
@@ -250,7 +250,7 @@ func TestLocksDoNotForbidReading(t *testing.T) {
 		_, err = h.tree.Link(t.Context(), h.ann, f.ID)
 		h.must(err)
 		h.must(h.tree.Unlink(t.Context(), h.ann, f.ID))
-		h.write(func(tx *db.Tx) error { _, err := h.tree.SharingInside(tx, h.ann, f.ID); return err })
+		h.write(func(tx *db.Tx) error { _, err := h.tree.RequireShareableTx(tx, h.ann, f.ID); return err })
 	})
 }
 
@@ -325,13 +325,13 @@ func TestPutPreconditions(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		no := errors.New("no")
 		h.mustUpload(h.ann, "/home/ann/dir/f", "before")
-		s, err := h.tree.At(t.Context(), mustParsePath("/home/ann/dir/f"))
+		s, err := h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/dir/f"))
 		h.must(err)
 		for name, want := range map[vpath.Name]string{"f": s.ETag(), "new": ""} {
-			place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann/dir"), name, files.Replace)
+			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir"), name, files.Replace)
 			h.must(err)
 			var seen []string
-			place.Expect = func(etag string) error { seen = append(seen, etag); return no }
+			place.Precondition = func(etag string) error { seen = append(seen, etag); return no }
 			if _, err := h.putEntry(h.ann, place, h.storeContent("after")); !errors.Is(err, no) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -19,7 +19,7 @@ import (
 func TestConcurrentLocks(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/dir/f", "x")
-		dir, err := h.tree.At(t.Context(), mustParsePath("/home/ann/dir"))
+		dir, err := h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/dir"))
 		h.must(err)
 		for round := range 50 {
 			var both sync.WaitGroup
@@ -48,7 +48,7 @@ func TestLockAgainstChanges(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		for round := range 50 {
 			s := h.newLockTree(round)
-			place, err := h.tree.Place(t.Context(), h.ann, s.path("dir"), "f", files.Replace)
+			place, err := h.tree.ResolveDestination(t.Context(), h.ann, s.path("dir"), "f", files.Replace)
 			h.must(err)
 			stored := h.storeContent("after")
 			var both sync.WaitGroup
@@ -155,7 +155,7 @@ func TestMoveJobIsRefusedByNewLocks(t *testing.T) {
 // idAtPath returns the id of what lies at a path.
 func (w *storesFixture) idAtPath(p string) string {
 	w.t.Helper()
-	s, err := w.tree.At(w.t.Context(), mustParsePath(p))
+	s, err := w.tree.ResourceAt(w.t.Context(), mustParsePath(p))
 	w.must(err)
 	if !s.Exists() {
 		w.t.Fatalf("there is no %s", p)

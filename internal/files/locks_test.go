@@ -75,7 +75,7 @@ func TestLockReturnsItsProperties(t *testing.T) {
 		if len(held) != 2 || byToken[l.Token] != l || byToken[on.Token] != on {
 			t.Errorf("held %+v, want %+v and %+v", held, l, on)
 		}
-		s, err := h.tree.At(t.Context(), mustParsePath("/home/ann/dir/f"))
+		s, err := h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/dir/f"))
 		h.must(err)
 		if seen, err := s.Locks(t.Context()); err != nil || len(seen) != 2 {
 			t.Errorf("at the path: %+v, %v", seen, err)
@@ -93,7 +93,7 @@ func (h *fixture) locksOf(id string) ([]files.WriteLock, error) {
 	h.t.Helper()
 	at, err := h.tree.PathOf(h.t.Context(), id)
 	h.must(err)
-	s, err := h.tree.At(h.t.Context(), at)
+	s, err := h.tree.ResourceAt(h.t.Context(), at)
 	h.must(err)
 	return s.Locks(h.t.Context())
 }
@@ -118,7 +118,7 @@ func checkLockCompatibility(t *testing.T, base string) {
 		}
 		var all []one
 		for _, p := range []string{"/a", "/a/b", "/a/b/f", "/a/c", "/a/disk", "/a/disk/in/f"} {
-			s, err := h.tree.At(t.Context(), mustParsePath(base+p))
+			s, err := h.tree.ResourceAt(t.Context(), mustParsePath(base+p))
 			h.must(err)
 			for _, l := range []files.WriteLock{sharedLock, {Deep: true}, exclusiveLock, deepLock} {
 				all = append(all, one{mustParsePath(base + p), s.ID(), l})

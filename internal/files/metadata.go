@@ -59,8 +59,8 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 	}
 	var updated Entry
 	var hash string
-	err = t.write(ctx, folder && (c.Name != nil || c.Password != nil), func(tx *db.Tx) error {
-		n, v, err := t.lookUpInside(tx, id)
+	err = t.writeLocked(ctx, folder && (c.Name != nil || c.Password != nil), func(tx *db.Tx) error {
+		n, v, err := t.lookUpTx(tx, id)
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 			}}
 		}
 		if c.changes(&n) {
-			if err := t.freeFor(tx, a, &n, &c); err != nil {
+			if err := t.checkUnlockedFor(tx, a, &n, &c); err != nil {
 				return err
 			}
 			if c.renames(&n) {
@@ -99,17 +99,17 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 		updated = v.entry(a, &n.row, n.facts(a))
 		return nil
 	})
-	return updated, taken(err, nameTaken())
+	return updated, translateUnique(err, nameTaken())
 }
 
 // judgeName decides about a new name for n. Faults: those of Update.
-func (v *view) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name) error {
+func (v *ruleset) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name) error {
 	before := n.facts(a)
 	path, err := n.path.Parent().Append(name)
 	if err != nil {
 		return err
 	}
-	if err := notReserved(path); err != nil {
+	if err := checkNotReserved(path); err != nil {
 		return err
 	}
 	after := before
@@ -118,17 +118,17 @@ func (v *view) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name) er
 		return err
 	}
 	for _, facts := range []access.Target{before, after} {
-		if err := v.whole(tx, a, n, facts, access.Update); err != nil {
+		if err := v.allowTree(tx, a, n, facts, access.Update); err != nil {
 			return err
 		}
 	}
-	if v.fixed(n) { // told to those who may do it only
-		return fixedFault()
+	if v.immovable(n) { // told to those who may do it only
+		return immovableFault()
 	}
 	if string(name) == n.name {
 		return nil
 	}
-	if err := v.keeps(tx, a, n, before, after); err != nil {
+	if err := v.checkRulesKept(tx, a, n, before, after); err != nil {
 		return err
 	}
 	if v.occupied(n, path) {
@@ -137,15 +137,15 @@ func (v *view) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name) er
 	return nil
 }
 
-// freeFor refuses what a lock forbids: a new name is a change of the folder as well, a password none of either. Fault: Locked.
-func (t *Tree) freeFor(tx *db.Tx, a access.Actor, n *node, c *Change) error {
+// checkUnlockedFor refuses what a lock forbids: a new name is a change of the folder as well, a password none of either. Fault: Locked.
+func (t *Tree) checkUnlockedFor(tx *db.Tx, a access.Actor, n *node, c *Change) error {
 	if c.renames(n) {
-		return t.freeToGo(tx, a, n)
+		return t.checkRemovable(tx, a, n)
 	}
 	rest := *c
 	rest.Password = nil
 	if rest.changes(n) {
-		return t.free(tx, a, n.trail)
+		return t.checkUnlocked(tx, a, n.trail)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (t *Tree) freeFor(tx *db.Tx, a access.Actor, n *node, c *Change) error {
 // renames reports whether the name becomes another.
 func (c *Change) renames(n *node) bool { return c.Name != nil && string(*c.Name) != n.name }
 
-// changes reports whether there is anything to do: the name that an entry has already is nothing.
+// ownCodes reports whether there is anything to do: the name that an entry has already is nothing.
 func (c *Change) changes(n *node) bool {
 	return c.renames(n) || c.Title.Given || c.Color.Given || c.Cover.Given || c.Emoji.Given || c.Position.Given || c.Password != nil
 }

@@ -8,9 +8,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// FitsAt checks that what is in a mount stays within the levels that a path may have when its root comes to lie at path. The caller holds the
+// CheckDepthAt checks that what is in a mount stays within the levels that a path may have when its root comes to lie at path. The caller holds the
 // tree alone. Fault: Invalid.
-func (t *Tree) FitsAt(tx *db.Tx, rootID string, path vpath.Path) error {
+func (t *Tree) CheckDepthAt(tx *db.Tx, rootID string, path vpath.Path) error {
 	height, err := heightOf(tx, rootID)
 	if err != nil {
 		return err
@@ -21,9 +21,9 @@ func (t *Tree) FitsAt(tx *db.Tx, rootID string, path vpath.Path) error {
 	return nil
 }
 
-// BuryRoot takes the root of a mount that is being deleted out of the tree, with the folders in it. The caller holds the tree alone. Fault:
+// RemoveRoot takes the root of a mount that is being deleted out of the tree, with the folders in it. The caller holds the tree alone. Fault:
 // Conflict when there is a file.
-func (t *Tree) BuryRoot(tx *db.Tx, rootID string) error {
+func (t *Tree) RemoveRoot(tx *db.Tx, rootID string) error {
 	found, err := filesBelow(tx, rootID)
 	if err != nil {
 		return err
@@ -35,18 +35,18 @@ func (t *Tree) BuryRoot(tx *db.Tx, rootID string) error {
 	if err != nil {
 		return err
 	}
-	if err := giveBack(tx, sums); err != nil {
+	if err := creditOwners(tx, sums); err != nil {
 		return err
 	}
-	if err := raise(tx, []string{rootID}); err != nil {
+	if err := moveToGraveyard(tx, []string{rootID}); err != nil {
 		return fmt.Errorf("bury the root of a mount: %w", err)
 	}
 	return nil
 }
 
-// stillThere refuses content in a provider that was deleted while it was stored; now is the one of the mount. The caller holds the tree. Fault:
+// checkProviderExists refuses content in a provider that was deleted while it was stored; now is the one of the mount. The caller holds the tree. Fault:
 // Conflict.
-func (t *Tree) stillThere(tx *db.Tx, p Place, now string) error {
+func (t *Tree) checkProviderExists(tx *db.Tx, p Destination, now string) error {
 	if p.ProviderID == now { // a mount keeps its provider from being deleted
 		return nil
 	}

@@ -17,9 +17,9 @@ import (
 func TestPutInADeletedProvider(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
-		other, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "g", files.RenameNew)
+		other, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "g", files.RenameNew)
 		h.must(err)
 		one, two := h.storeContent("one"), h.storeContent("two")
 		h.must(h.reg.Prepare("other", "other"))
@@ -57,7 +57,7 @@ func TestNotedKeysAreReleased(t *testing.T) {
 		if h.must(err); len(keys) != 1 || keys[0] != key {
 			t.Errorf("noted %q", keys)
 		}
-		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
 		s := h.storeContent("body")
 		h.wantFault("a key that came meanwhile", release(keys), fault.Conflict)
@@ -84,7 +84,7 @@ func TestNotedKeysAreReleased(t *testing.T) {
 		if n := h.countRows("garbage"); n != 0 {
 			t.Errorf("%d keys left", n)
 		}
-		_, err = h.putEntry(h.ann, place, files.Stored{Key: key, Size: 1})
+		_, err = h.putEntry(h.ann, place, files.StoredObject{Key: key, Size: 1})
 		if !errors.Is(err, object.ErrCollected) {
 			t.Errorf("content under a key that was let go: %v", err)
 		}

@@ -19,33 +19,33 @@ import (
 // Faults: NotFound (no such entry, no such folder, a file as target), Forbidden, PasswordRequired, Invalid (a path that is reserved, too deep
 // or too long), Conflict (the name is taken there, into itself, a mount's root or what is above one, too many jobs under way).
 func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name) (job.Job, error) {
-	return t.move(ctx, a, id, target, newName, Manner{})
+	return t.move(ctx, a, id, target, newName, CopyMoveOptions{})
 }
 
-// MoveOver is Move in a manner.
-func (t *Tree) MoveOver(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name, how Manner) (job.Job, error) {
+// MoveWithOptions is Move in a manner.
+func (t *Tree) MoveWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name, how CopyMoveOptions) (job.Job, error) {
 	return t.move(ctx, a, id, target, &newName, how)
 }
 
-func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name, how Manner) (job.Job, error) {
+func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name, how CopyMoveOptions) (job.Job, error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
 	if err != nil {
 		return job.Job{}, err
 	}
 	var made job.Job
-	var looked look
-	err = t.write(ctx, folder || how.Over, func(tx *db.Tx) error {
-		m := move{Tree: t, tx: tx, actor: a, over: how.Over}
+	var looked contentSearch
+	err = t.writeLocked(ctx, folder || how.Replace, func(tx *db.Tx) error {
+		m := moveOperation{Tree: t, tx: tx, actor: a, replace: how.Replace}
 		if err := m.find(id, target, newName); err != nil {
 			return err
 		}
 		if err := m.judge(target); err != nil {
 			return err
 		}
-		if err := how.Still.holds(&m.source); err != nil {
+		if err := how.Precondition.check(&m.source); err != nil {
 			return err
 		}
-		copies, err := m.copies(&looked)
+		copies, err := m.needsContentCopy(&looked)
 		if err != nil {
 			return err
 		}
@@ -53,42 +53,42 @@ func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath
 			made, err = m.enqueue(target, newName)
 			return err
 		}
-		if err := m.settle(); err != nil {
+		if err := m.apply(); err != nil {
 			return err
 		}
-		now := t.now()
+		now := t.nowMs()
 		made = job.Job{ID: t.IDs.UUID(), Type: MoveJob, OwnerID: a.UserID, Status: job.Completed, Progress: 100, CreatedAt: now, CompletedAt: &now}
 		return job.InsertCompleted(tx, made)
 	})
 	if err == nil {
 		crash.Point("move.committed")
 	}
-	return made, moved(err)
+	return made, translateNameTaken(err)
 }
 
-// moved tells of a name that is taken.
-func moved(err error) error { return taken(err, lies()) }
+// translateNameTaken tells of a name that is taken.
+func translateNameTaken(err error) error { return translateUnique(err, targetExists()) }
 
-func lies() error {
+func targetExists() error {
 	return fault.New(fault.Conflict, "A file or folder of this name lies there already.")
 }
 
 // startMove is one call of Move, or one decision of its job.
-type move struct {
+type moveOperation struct {
 	*Tree
-	tx     *db.Tx
-	view   *view
-	actor  access.Actor
-	source node
-	dest   node
-	name   vpath.Name
-	over   bool // what has the name there is replaced
-	there  row  // which is this; without id for nothing, or where nothing is
+	tx       *db.Tx
+	rules    *ruleset
+	actor    access.Actor
+	source   node
+	dest     node
+	name     vpath.Name
+	replace  bool // what has the name there is replaced
+	existing row  // which is this; without id for nothing, or where nothing is
 }
 
 // find looks both ends up; without newName the source's name stays.
-func (m *move) find(id string, target vpath.Path, newName *vpath.Name) (err error) {
-	m.view, err = m.askInside(func(v *view) (version int64, err error) {
+func (m *moveOperation) find(id string, target vpath.Path, newName *vpath.Name) (err error) {
+	m.rules, err = m.readConsistentTx(func(v *ruleset) (version int64, err error) {
 		m.source, version, err = v.findID(m.tx, id)
 		if err != nil || version != v.version {
 			return version, err
@@ -107,8 +107,8 @@ func (m *move) find(id string, target vpath.Path, newName *vpath.Name) (err erro
 }
 
 // judge decides about permissions before it tells what is there.
-func (m *move) judge(target vpath.Path) error {
-	v, a := m.view, m.actor
+func (m *moveOperation) judge(target vpath.Path) error {
+	v, a := m.rules, m.actor
 	from := m.source.facts(a)
 	if err := v.allow(a, from, access.Delete); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (m *move) judge(target vpath.Path) error {
 	if err != nil {
 		return err
 	}
-	if err := notReserved(path); err != nil {
+	if err := checkNotReserved(path); err != nil {
 		return err
 	}
 	if !m.dest.mounted() {
@@ -127,25 +127,25 @@ func (m *move) judge(target vpath.Path) error {
 	if err := v.allow(a, to, access.Write); err != nil {
 		return err
 	}
-	if err := v.whole(m.tx, a, &m.source, from, access.Delete); err != nil {
+	if err := v.allowTree(m.tx, a, &m.source, from, access.Delete); err != nil {
 		return err
 	}
 	// What is in the folder comes into being below the new path; there it lies in the actor's own folder or where a rule lets them write.
 	if m.source.folder && v.policy.Uniform(a, to, access.Write) == access.Refused {
 		return forbidden()
 	}
-	if err := v.keeps(m.tx, a, &m.source, from, to); err != nil {
+	if err := v.checkRulesKept(m.tx, a, &m.source, from, to); err != nil {
 		return err
 	}
 	// The entry's own password goes along. The one above it does not.
-	if !sameGuard(from.Above, to.Above) {
-		if err := v.mayLift(m.tx, a, m.source.trail[:len(m.source.trail)-1]); err != nil {
+	if !samePassword(from.Above, to.Above) {
+		if err := v.mayUncover(m.tx, a, m.source.trail[:len(m.source.trail)-1]); err != nil {
 			return err
 		}
 	}
 	switch {
-	case v.fixed(&m.source):
-		return fixedFault()
+	case v.immovable(&m.source):
+		return immovableFault()
 	case !m.dest.isFolder():
 		return fault.New(fault.NotFound, "The target folder does not exist.")
 	case m.dest.within(m.source.id):
@@ -155,27 +155,27 @@ func (m *move) judge(target vpath.Path) error {
 	case m.source.parent == m.dest.id && m.source.name == string(m.name):
 		return fault.New(fault.Conflict, "It lies there already.")
 	}
-	if err := m.judgeThere(); err != nil {
+	if err := m.judgeExisting(); err != nil {
 		return err
 	}
-	if err := m.freeToGo(m.tx, a, &m.source); err != nil {
+	if err := m.checkRemovable(m.tx, a, &m.source); err != nil {
 		return err
 	}
-	if err := m.freeToCome(); err != nil {
+	if err := m.checkUnlockedTarget(); err != nil {
 		return err
 	}
-	return m.fits(path)
+	return m.checkDepth(path)
 }
 
-// sameGuard reports whether what stood behind the password before does so after, or stood behind
+// samePassword reports whether what stood behind the password before does so after, or stood behind
 // none.
-func sameGuard(before, after *access.Guard) bool {
+func samePassword(before, after *access.Guard) bool {
 	return before == nil || after != nil && after.ID == before.ID
 }
 
-// fits checks that the deepest entry in a folder stays within the levels a path may have. The bytes of the longest path below are not
+// checkDepth checks that the deepest entry in a folder stays within the levels a path may have. The bytes of the longest path below are not
 // looked at: such an entry stays reachable by its id, and can be renamed or moved on.
-func (m *move) fits(path vpath.Path) error {
+func (m *moveOperation) checkDepth(path vpath.Path) error {
 	if !m.source.folder || path.Depth() <= m.source.path.Depth() {
 		return nil
 	}
@@ -189,15 +189,15 @@ func (m *move) fits(path vpath.Path) error {
 	return nil
 }
 
-// look is what was seen outside of the transaction, where a large folder holds nobody up.
-type look struct {
+// contentSearch is what was seen outside of the transaction, where a large folder holds nobody up.
+type contentSearch struct {
 	provider string // the target's, "" when nobody has looked yet
-	copies   bool   // something at or below the source lies in another one
+	found    bool   // something at or below the source lies in another one
 }
 
-// copies reports whether the move has content to copy. The search for it stops at the first file, but takes its time over a large folder of which
+// found reports whether the move has content to copy. The search for it stops at the first file, but takes its time over a large folder of which
 // everything has been copied before; so it is made outside first (db.Again), and then again only where it found nothing.
-func (m *move) copies(looked *look) (bool, error) {
+func (m *moveOperation) needsContentCopy(looked *contentSearch) (bool, error) {
 	id, provider := m.source.id, m.dest.mount.ProviderID
 	switch {
 	case m.source.mount.ProviderID == provider:
@@ -207,11 +207,11 @@ func (m *move) copies(looked *look) (bool, error) {
 	case looked.provider != provider:
 		return false, &db.Again{Prepare: func(ctx context.Context) (err error) {
 			looked.provider = provider
-			looked.copies, err = elsewhereBelow(m.DB.Read(ctx), id, provider)
+			looked.found, err = anyForeignContent(m.DB.Read(ctx), id, provider)
 			return err
 		}}
-	case looked.copies:
+	case looked.found:
 		return true, nil
 	}
-	return elsewhereBelow(m.tx, id, provider)
+	return anyForeignContent(m.tx, id, provider)
 }

@@ -10,61 +10,61 @@ import (
 	"larder/internal/vpath"
 )
 
-// Lock is a password that is asked for.
-type Lock struct {
-	ID   string // what Actor.Unlocked names once it was given
-	Hash string
-	Own  bool // the actor may set and remove it: its entry's owner, and administrators
+// RequiredPassword is a password that is asked for.
+type RequiredPassword struct {
+	ID       string // what Actor.Unlocked names once it was given
+	Hash     string
+	Settable bool // the actor may set and remove it: its entry's owner, and administrators
 }
 
-// Door is what passwords may stand before: a file about to be downloaded, or a folder about to be listed.
-type Door struct {
-	ID      string // of the entry, "" for nothing and for a virtual folder
-	Path    vpath.Path
-	Folder  bool
-	Exists  bool
-	Outcome access.Outcome // whether the actor gets in with the passwords they have given
-	Locks   []Lock         // the passwords that ask, or would ask somebody else: the nearest entry's, and those of rules
+// PasswordGate is what passwords may stand before: a file about to be downloaded, or a folder about to be listed.
+type PasswordGate struct {
+	ID        string // of the entry, "" for nothing and for a virtual folder
+	Path      vpath.Path
+	Folder    bool
+	Exists    bool
+	Outcome   access.Outcome     // whether the actor gets in with the passwords they have given
+	Passwords []RequiredPassword // the passwords that ask, or would ask somebody else: the nearest entry's, and those of rules
 }
 
-// DoorOf looks at an entry as the actor stands before it. Fault: NotFound.
-func (t *Tree) DoorOf(ctx context.Context, a access.Actor, id string) (Door, error) {
+// PasswordGateOf looks at an entry as the actor stands before it. Fault: NotFound.
+func (t *Tree) PasswordGateOf(ctx context.Context, a access.Actor, id string) (PasswordGate, error) {
 	n, v, err := t.lookUp(ctx, id)
 	if err != nil {
-		return Door{}, err
+		return PasswordGate{}, err
 	}
-	return t.door(ctx, v, a, &n, n.facts(a), n.folder)
+	return t.judgeGate(ctx, v, a, &n, n.facts(a), n.folder)
 }
 
-// DoorAt looks at a path as the actor stands before it, whether there is anything or not: what is not there has the locks that it would have, so
+// PasswordGateAt looks at a path as the actor stands before it, whether there is anything or not: what is not there has the locks that it would have, so
 // that neither the locks nor the time that it takes to try them tell about it. A folder that is there only because a mount lies below is one.
-func (t *Tree) DoorAt(ctx context.Context, a access.Actor, p vpath.Path) (Door, error) {
+func (t *Tree) PasswordGateAt(ctx context.Context, a access.Actor, p vpath.Path) (PasswordGate, error) {
 	var n node
-	v, err := t.ask(ctx, func(v *view) (version int64, err error) {
+	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		n, version, err = v.find(t.DB.Read(ctx), p)
 		return version, err
 	})
 	if err != nil {
-		return Door{}, err
+		return PasswordGate{}, err
 	}
 	if !n.exists() && (p.IsRoot() || len(v.mounts.Within(p)) > 0) {
-		return t.door(ctx, v, a, &n, n.virtual(a, p), true)
+		return t.judgeGate(ctx, v, a, &n, n.virtualTarget(a, p), true)
 	}
 	if !n.mounted() {
-		return Door{Path: p}, nil
+		return PasswordGate{Path: p}, nil
 	}
-	return t.door(ctx, v, a, &n, n.target(a), n.isFolder())
+	return t.judgeGate(ctx, v, a, &n, n.target(a), n.isFolder())
 }
 
-func (t *Tree) door(ctx context.Context, v *view, a access.Actor, n *node, facts access.Target, folder bool) (Door, error) {
-	d := Door{Path: facts.Path, Folder: folder, Exists: folder || n.exists()}
+func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *node, facts access.Target, folder bool) (PasswordGate, error) {
+	d := PasswordGate{Path: facts.Path, Folder: folder, Exists: folder || n.exists()}
 	if n.exists() {
 		d.ID = n.id
 	}
 	if folder {
-		e, err := t.eye(ctx, v, a)
+		e, err := t.viewerOf(ctx, v, a)
 		if err != nil {
-			return Door{}, err
+			return PasswordGate{}, err
 		}
 		d.Outcome = e.Enter(facts)
 		if d.Outcome == access.Denied && v.policy.Decide(a, facts.Inside(), access.Write).Outcome == access.NeedsPassword {
@@ -74,17 +74,17 @@ func (t *Tree) door(ctx context.Context, v *view, a access.Actor, n *node, facts
 		d.Outcome = v.policy.Decide(a, facts, access.Download).Outcome
 	}
 	var err error
-	d.Locks, err = t.locks(ctx, v, a, n, facts, permissions[:]) // a password that opens a folder opens it for uploads, too
-	for i := range d.Locks {
-		entrys := i == 0 && facts.Guard != nil && d.Locks[i].ID == facts.Guard.ID
-		d.Locks[i].Own = entrys && a.Keeps(*facts.Guard) || a.UserID != "" && a.Role == access.Admin
+	d.Passwords, err = t.passwordsFor(ctx, v, a, n, facts, permissions[:]) // a password that opens a folder opens it for uploads, too
+	for i := range d.Passwords {
+		entrys := i == 0 && facts.Guard != nil && d.Passwords[i].ID == facts.Guard.ID
+		d.Passwords[i].Settable = entrys && a.Keeps(*facts.Guard) || a.UserID != "" && a.Role == access.Admin
 	}
 	return d, err
 }
 
-// locks returns the passwords that ask somebody with the actor's rights who has given none, for any of what they would do. Of entries' passwords
+// passwordsFor returns the passwords that ask somebody with the actor's rights who has given none, for any of what they would do. Of entries' passwords
 // the nearest asks, and is here for those who need none as well.
-func (t *Tree) locks(ctx context.Context, v *view, a access.Actor, n *node, facts access.Target, what []access.Permission) ([]Lock, error) {
+func (t *Tree) passwordsFor(ctx context.Context, v *ruleset, a access.Actor, n *node, facts access.Target, what []access.Permission) ([]RequiredPassword, error) {
 	a.Unlocked = nil
 	var asking []string // rules, and entries above that are not the nearest, whose ids no rule has
 	for _, target := range []access.Target{facts, facts.Inside()} {
@@ -96,14 +96,14 @@ func (t *Tree) locks(ctx context.Context, v *view, a access.Actor, n *node, fact
 			}
 		}
 	}
-	var locks []Lock
-	if at := nearest(n.trail); facts.Guard != nil && at != "" {
+	var locks []RequiredPassword
+	if at := nearestProtected(n.trail); facts.Guard != nil && at != "" {
 		id, hash, err := passwordOf(t.DB.Read(ctx), at)
 		if err != nil {
 			return nil, err
 		}
 		if hash != "" {
-			locks = append(locks, Lock{ID: id, Hash: hash})
+			locks = append(locks, RequiredPassword{ID: id, Hash: hash})
 		}
 	}
 	if len(asking) == 0 {
@@ -114,13 +114,13 @@ func (t *Tree) locks(ctx context.Context, v *view, a access.Actor, n *node, fact
 		return nil, err
 	}
 	for _, r := range rules {
-		locks = append(locks, Lock{ID: r.PasswordID, Hash: r.PasswordHash})
+		locks = append(locks, RequiredPassword{ID: r.PasswordID, Hash: r.PasswordHash})
 	}
 	return locks, nil
 }
 
-// nearest returns the id of the last entry on a trail that has a password, "" for none.
-func nearest(trail []level) string {
+// nearestProtected returns the id of the last entry on a trail that has a password, "" for none.
+func nearestProtected(trail []trailEntry) string {
 	for _, l := range slices.Backward(trail) {
 		if l.password != "" {
 			return l.id
@@ -133,7 +133,7 @@ func nearest(trail []level) string {
 // what it can give no password for. Where something is mounted below, it is for administrators alone: else whoever makes a folder at a name that
 // leads to other people's mount could lock them out of it, and whoever owns the folder that protects one could open it. Nor can an owner set one
 // over what belongs to others, who would be locked out of what is theirs. Fault: Forbidden.
-func (v *view) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) error {
+func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) error {
 	switch {
 	case a.Key != nil:
 		return fault.New(fault.Forbidden, "API keys cannot set or remove passwords.")
@@ -144,7 +144,7 @@ func (v *view) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) err
 	case len(v.mounts.Within(n.path)) > 0:
 		return fault.New(fault.Forbidden, "Something is mounted below this folder. Only administrators can set or remove its password.")
 	case sets && n.folder:
-		if err := below(tx, foreignBelow, n.id, a.UserID); fault.Is(err, fault.Forbidden) {
+		if err := forbidIfFound(tx, foreignBelow, n.id, a.UserID); fault.Is(err, fault.Forbidden) {
 			return fault.New(fault.Forbidden, "Something in this folder belongs to others. Only administrators can set its password.")
 		} else if err != nil {
 			return err
@@ -153,34 +153,34 @@ func (v *view) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) err
 	return nil
 }
 
-// mayLift decides who takes something out of the reach of a password, that of the nearest entry on
+// mayUncover decides who takes something out of the reach of a password, that of the nearest entry on
 // the trail that has one: an actor who has given it, or who may remove it, and so never a key.
 // Fault: PasswordRequired.
-func (v *view) mayLift(tx *db.Tx, a access.Actor, trail []level) error {
-	n, _, err := v.findID(tx, nearest(trail))
+func (v *ruleset) mayUncover(tx *db.Tx, a access.Actor, trail []trailEntry) error {
+	n, _, err := v.findID(tx, nearestProtected(trail))
 	if err != nil || a.Has(n.password) {
 		return err
 	}
 	err = v.maySetPassword(tx, a, &n, false)
 	if fault.Is(err, fault.Forbidden) {
-		return passwordFirst()
+		return passwordNeeded()
 	}
 	return err
 }
 
-func passwordFirst() error {
+func passwordNeeded() error {
 	return fault.New(fault.PasswordRequired,
 		"A password protects this where it lies. Give that password before you take it elsewhere. API keys cannot give one.")
 }
 
-// Guards returns by mount which password covers what is in it: that of its root, or the nearest above; "" for none. Whether other mounts hide it
+// MountPasswords returns by mount which password covers what is in it: that of its root, or the nearest above; "" for none. Whether other mounts hide it
 // makes no difference. The caller holds the tree alone.
-func (t *Tree) Guards(tx *db.Tx) (map[string]string, error) {
+func (t *Tree) MountPasswords(tx *db.Tx) (map[string]string, error) {
 	mounts, err := t.Mounts.TableIn(tx)
 	if err != nil {
 		return nil, err
 	}
-	v := view{mounts: mounts}
+	v := ruleset{mounts: mounts}
 	guards := map[string]string{}
 	for _, m := range mounts.All() {
 		n, version, err := descend(tx, m.RootID, nil)
@@ -188,7 +188,7 @@ func (t *Tree) Guards(tx *db.Tx) (map[string]string, error) {
 			return nil, err
 		}
 		n.mount, n.path = m, m.Path
-		if err := v.crown(tx, &n, &version); err != nil {
+		if err := v.addOuterTrail(tx, &n, &version); err != nil {
 			return nil, err
 		}
 		guards[m.ID] = ""

@@ -40,7 +40,7 @@ func (w *storesFixture) fillProtectedHome() {
 // moveTo moves what lies at a path to another, over what is there where that is wanted.
 func (w *storesFixture) moveTo(a access.Actor, from, to string, over bool) error {
 	w.t.Helper()
-	_, err := w.tree.MoveOver(w.t.Context(), a, w.idAtPath(from), mustParsePath(to).Parent(), mustParsePath(to).Base(), files.Manner{Over: over})
+	_, err := w.tree.MoveWithOptions(w.t.Context(), a, w.idAtPath(from), mustParsePath(to).Parent(), mustParsePath(to).Base(), files.CopyMoveOptions{Replace: over})
 	return err
 }
 

@@ -34,15 +34,15 @@ type PropertyChange struct {
 // SetProperties changes the properties of an entry in the order given, all of it or nothing. It takes the permission to update. Faults: NotFound, Forbidden,
 // PasswordRequired, Locked, QuotaExceeded when they become too many or too long.
 func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, changes []PropertyChange) error {
-	err := t.write(ctx, false, func(tx *db.Tx) error {
-		n, v, err := t.lookUpInside(tx, id)
+	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		n, v, err := t.lookUpTx(tx, id)
 		if err != nil {
 			return err
 		}
 		if err := v.allow(a, n.facts(a), access.Update); err != nil {
 			return err
 		}
-		if err := t.free(tx, a, n.trail); err != nil {
+		if err := t.checkUnlocked(tx, a, n.trail); err != nil {
 			return err
 		}
 		there, err := lockEntry(tx, id) // so that nobody else adds to them meanwhile

@@ -243,7 +243,7 @@ func TestPropertiesOfFailedCopyAreDeleted(t *testing.T) {
 		for _, p := range []string{"/home/ann/box", "/home/ann/box/a.txt", "/home/ann/box/sub", "/home/ann/box/sub/c"} {
 			w.setProperty(w.idAtPath(p), "n", "v")
 		}
-		w.tree.SetBatch(2)
+		w.tree.SetCopyBatchSize(2)
 		to := w.createFolder(w.ann, "/home/ann/to")
 		j, err := w.requestCopy(w.ann, w.idAtPath("/home/ann/box"), "/home/ann/to")
 		w.must(err)

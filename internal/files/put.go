@@ -20,8 +20,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// Stored is content that lies durable in a store.
-type Stored struct {
+// StoredObject is content that lies durable in a store.
+type StoredObject struct {
 	Key      blob.Key
 	Size     int64  // bytes
 	SHA256   string // hexadecimal, "" when the service has not hashed the bytes itself: then a job of the type checksum fills it in
@@ -33,25 +33,25 @@ type Stored struct {
 // is charged (the caller has released its reservation in the same tx), s.Key leaves the garbage list, where it must be since before its bytes
 // were stored (else they could be anybody's to delete), and a replaced object's key enters it. Call it before anything else in tx that locks rows. Faults: those of Place, Conflict when the folder is gone or
 // the collector has taken s.Key already, QuotaExceeded. It may ask for a new transaction (db.Again): return its error as it is, or wrapped.
-func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Place, s Stored) (Entry, error) {
+func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Destination, s StoredObject) (Entry, error) {
 	if err := tx.LockTree(false); err != nil {
 		return Entry{}, fmt.Errorf("lock the tree: %w", err)
 	}
-	if err := t.alive(tx, a); err != nil {
+	if err := t.checkActive(tx, a); err != nil {
 		return Entry{}, err
 	}
 	var n node
-	v, err := t.askInside(func(v *view) (version int64, err error) {
-		n, version, err = v.base(tx, p)
+	v, err := t.readConsistentTx(func(v *ruleset) (version int64, err error) {
+		n, version, err = v.destinationFolder(tx, p)
 		return version, err
 	})
 	if err != nil {
 		return Entry{}, err
 	}
-	if err := t.stillThere(tx, p, n.mount.ProviderID); err != nil {
+	if err := t.checkProviderExists(tx, p, n.mount.ProviderID); err != nil {
 		return Entry{}, err
 	}
-	if err := object.Keep(tx, p.ProviderID, s.Key); err != nil {
+	if err := object.Undiscard(tx, p.ProviderID, s.Key); err != nil {
 		return Entry{}, err
 	}
 	id, err := t.Objects.Insert(tx, object.Record{Location: object.Location{Provider: p.ProviderID, Key: s.Key}, Size: s.Size, SHA256: s.SHA256, ETag: s.ETag})
@@ -59,70 +59,70 @@ func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Place, s St
 		return Entry{}, err
 	}
 	if s.SHA256 == "" {
-		err := job.Insert(tx, job.New{ID: t.IDs.UUID(), Type: object.ChecksumJob, Payload: id, TotalBytes: s.Size, CreatedAt: t.now()})
+		err := job.Insert(tx, job.Spec{ID: t.IDs.UUID(), Type: object.ChecksumJob, Payload: id, TotalBytes: s.Size, CreatedAt: t.nowMs()})
 		if err != nil {
 			return Entry{}, err
 		}
 	}
-	w := put{Tree: t, tx: tx, view: v, actor: a, place: p, stored: s, object: id}
-	return w.into(&n)
+	w := putOperation{Tree: t, tx: tx, rules: v, actor: a, dest: p, stored: s, object: id}
+	return w.putInto(&n)
 }
 
-// put is one call of Put.
-type put struct {
+// putOperation is one call of Put.
+type putOperation struct {
 	*Tree
 	tx     *db.Tx
-	view   *view
+	rules  *ruleset
 	actor  access.Actor
-	place  Place
-	stored Stored
+	dest   Destination
+	stored StoredObject
 	object string // the new object's id
 }
 
-// tries bounds how often a change is tried again after another transaction was faster; each time that other one has succeeded.
-const tries = 20
+// maxTries bounds how often a change is tried again after another transaction was faster; each time that other one has succeeded.
+const maxTries = 20
 
-// into puts the file into n, or into the folders that are missing below it.
-func (w *put) into(n *node) (Entry, error) {
-	for range tries {
-		dir, err := n.wanted().Append() // the folder may have moved to where the path is too long
+// putInto puts the file into n, or into the folders that are missing below it.
+func (w *putOperation) putInto(n *node) (Entry, error) {
+	for range maxTries {
+		dir, err := n.requestedPath().Append() // the folder may have moved to where the path is too long
 		if err != nil {
 			return Entry{}, err
 		}
-		if w.view.covered(n, dir) { // by a mount that has come to lie on a folder that is missing
+		if w.rules.covered(n, dir) { // by a mount that has come to lie on a folder that is missing
 			return Entry{}, fault.New(fault.Conflict, "The folder that the file was meant for lies in another mount now.")
 		}
-		path, err := newPath(w.actor, dir, w.place.Name)
+		path, err := checkedNewPath(w.actor, dir, w.dest.Name)
 		if err != nil {
 			return Entry{}, err
 		}
 		var there row
 		if len(n.missing) == 0 {
-			if there, err = childNamed(w.tx, n.id, w.place.Name); err != nil {
+			if there, err = childNamed(w.tx, n.id, w.dest.Name); err != nil {
 				return Entry{}, err
 			}
 		}
-		if err := w.view.judgePlace(w.actor, n, path, &there, w.place.Conflict); err != nil {
+		if err := w.rules.judgeDestination(w.actor, n, path, &there, w.dest.Conflict); err != nil {
 			return Entry{}, err
 		}
-		if err := w.wanted(&there); err != nil {
+		if err := w.checkPrecondition(&there); err != nil {
 			return Entry{}, err
 		}
-		if err := w.free(w.tx, w.actor, w.touched(n, &there)); err != nil {
+		if err := w.checkUnlocked(w.tx, w.actor, w.changedTrail(n, &there)); err != nil {
 			return Entry{}, err
 		}
-		if err := w.folders(n); err != nil {
+		if err := w.makeMissingFolders(n); err != nil {
 			return Entry{}, err
 		}
-		name := w.place.Name
+		name := w.dest.Name
 		switch {
-		case there.id != "" && !there.folder && w.place.Conflict == Replace:
+		case there.id != "" && !there.folder && w.dest.Conflict == Replace:
 			if e, done, err := w.replace(n, there); done || err != nil {
 				return e, err
 			}
 			continue
-		case there.id != "" || w.view.occupied(n, path):
-			if name, err = w.numbered(n); err != nil {
+		case there.id != "" || w.rules.occupied(n, path):
+			if name, err = w.freeNumberedName(n); err != nil {
 				return Entry{}, err
 			}
 		}
@@ -133,24 +133,24 @@ func (w *put) into(n *node) (Entry, error) {
 	return Entry{}, errors.New("the names in this folder change too often to put a file there")
 }
 
-// wanted asks whoever puts the file whether what is there is what they expect. Fault: Precondition.
-func (w *put) wanted(there *row) error {
-	if w.place.Expect == nil {
+// checkPrecondition asks whoever puts the file whether what is there is what they expect. Fault: Precondition.
+func (w *putOperation) checkPrecondition(there *row) error {
+	if w.dest.Precondition == nil {
 		return nil
 	}
-	return w.place.Expect(etag(there.content))
+	return w.dest.Precondition(etag(there.content))
 }
 
-// touched is the way to what changes: the file whose content is replaced, or else the folder that gets one more.
-func (w *put) touched(n *node, there *row) []level {
-	if there.id != "" && !there.folder && w.place.Conflict == Replace {
-		return append(slices.Clip(n.trail), level{id: there.id})
+// changedTrail is the way to what changes: the file whose content is replaced, or else the folder that gets one more.
+func (w *putOperation) changedTrail(n *node, there *row) []trailEntry {
+	if there.id != "" && !there.folder && w.dest.Conflict == Replace {
+		return append(slices.Clip(n.trail), trailEntry{id: there.id})
 	}
 	return n.trail
 }
 
 // countFolders makes what is missing below n, and moves n down to the last of it.
-func (w *put) folders(n *node) error {
+func (w *putOperation) makeMissingFolders(n *node) error {
 	for len(n.missing) > 0 {
 		name := n.missing[0]
 		made := row{id: w.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: w.actor.UserID}
@@ -173,16 +173,16 @@ func (w *put) folders(n *node) error {
 			}
 		}
 		n.row, n.path, n.missing = made, n.path.Child(name), n.missing[1:]
-		n.trail = append(n.trail[:len(n.trail):len(n.trail)], level{id: made.id, owner: made.owner, password: made.password})
+		n.trail = append(n.trail[:len(n.trail):len(n.trail)], trailEntry{id: made.id, owner: made.owner, password: made.password})
 	}
 	return nil
 }
 
 // insert makes the new file, unless its name has been taken meanwhile.
-func (w *put) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
+func (w *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
 	target := n.newTarget(w.actor, n.path.Child(name))
-	if name != w.place.Name { // the name with a number may be denied where the other was not
-		if err := w.view.allow(w.actor, target, access.Write); err != nil {
+	if name != w.dest.Name { // the name with a number may be denied where the other was not
+		if err := w.rules.allow(w.actor, target, access.Write); err != nil {
 			return Entry{}, false, err
 		}
 	}
@@ -194,18 +194,18 @@ func (w *put) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
 		return Entry{}, false, err
 	}
 	w.Objects.NoteGrowth(w.tx, r.owner, r.size)
-	return w.view.entry(w.actor, &r, child(n.facts(w.actor), w.actor, &r)), true, nil
+	return w.rules.entry(w.actor, &r, childTarget(n.facts(w.actor), w.actor, &r)), true, nil
 }
 
 // replace gives the file there the new content, unless it has changed meanwhile. Its owner pays the difference.
-func (w *put) replace(n *node, there row) (e Entry, done bool, err error) {
+func (w *putOperation) replace(n *node, there row) (e Entry, done bool, err error) {
 	if there.owner != w.actor.UserID { // else the row of the quota is locked already
-		if claimed, err := w.claimOwner(w.tx, &there); err != nil || !claimed {
+		if claimed, err := w.lockOwner(w.tx, &there); err != nil || !claimed {
 			return Entry{}, false, err
 		}
 	}
 	r := there
-	r.size, r.mimeType, r.object, r.content, r.updated = w.stored.Size, w.stored.MimeType, w.object, w.object, w.now()
+	r.size, r.mimeType, r.object, r.content, r.updated = w.stored.Size, w.stored.MimeType, w.object, w.object, w.nowMs()
 	changed, err := updateContent(w.tx, &r, &there)
 	if err != nil {
 		return Entry{}, false, err
@@ -220,19 +220,19 @@ func (w *put) replace(n *node, there row) (e Entry, done bool, err error) {
 		return Entry{}, false, err
 	}
 	w.tx.AfterCommit(func() { crash.Point("replace.committed") })
-	return w.view.entry(w.actor, &r, child(n.facts(w.actor), w.actor, &r)), true, nil
+	return w.rules.entry(w.actor, &r, childTarget(n.facts(w.actor), w.actor, &r)), true, nil
 }
 
-// numbered returns a name with a number that nothing has: the first that doubling finds free, then the lowest that halving back finds. With a gap
+// freeNumberedName returns a name with a number that nothing has: the first that doubling finds free, then the lowest that halving back finds. With a gap
 // in the numbers this need not be the lowest of all, but it stays cheap among thousands of files of one name.
-func (w *put) numbered(n *node) (vpath.Name, error) {
+func (w *putOperation) freeNumberedName(n *node) (vpath.Name, error) {
 	if _, err := lockEntry(w.tx, n.id); err != nil { // or many at once would run after the same number again and again
 		return "", err
 	}
 	taken := func(number int) (bool, error) {
-		name := numbered(w.place.Name, number)
+		name := numbered(w.dest.Name, number)
 		r, err := childNamed(w.tx, n.id, name)
-		return r.id != "" || w.view.occupied(n, n.path.Child(name)), err
+		return r.id != "" || w.rules.occupied(n, n.path.Child(name)), err
 	}
 	low, high := 0, 1 // low is taken
 	for {
@@ -257,10 +257,10 @@ func (w *put) numbered(n *node) (vpath.Name, error) {
 			high = middle
 		}
 	}
-	return numbered(w.place.Name, high), nil
+	return numbered(w.dest.Name, high), nil
 }
 
-// numbered puts a number before the extension of a name: `cat (1).jpg`. A name that grows too long is shortened before it.
+// freeNumberedName puts a number before the extension of a name: `cat (1).jpg`. A name that grows too long is shortened before it.
 func numbered(name vpath.Name, number int) vpath.Name {
 	ext := path.Ext(string(name))
 	stem := strings.TrimSuffix(string(name), ext)

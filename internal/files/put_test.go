@@ -94,11 +94,11 @@ func TestManyFilesOfOneName(t *testing.T) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var got []string
-		stored := make([]files.Stored, 40)
+		stored := make([]files.StoredObject, 40)
 		for i := range stored {
 			stored[i] = h.storeContent("x")
 		}
-		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann/new/er"), "image.png", files.RenameNew)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/new/er"), "image.png", files.RenameNew)
 		h.must(err)
 		for _, s := range stored {
 			wg.Go(func() {
@@ -130,7 +130,7 @@ func TestPutFollowsRenamedFolder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		dir := h.createFolder(h.ann, "/home/ann/a")
-		place, err := h.tree.Place(t.Context(), h.ann, mustParsePath("/home/ann/a/b"), "f.txt", files.RenameNew)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/a/b"), "f.txt", files.RenameNew)
 		h.must(err)
 		_, err = h.tree.Rename(t.Context(), h.ann, dir.ID, "renamed")
 		h.must(err)
@@ -149,7 +149,7 @@ func TestPutFollowsRenamedFolder(t *testing.T) {
 		}
 
 		// Abuse case C31: judged again when it is put.
-		place, err = h.tree.Place(t.Context(), h.bob, mustParsePath("/uploads"), "f.txt", files.RenameNew)
+		place, err = h.tree.ResolveDestination(t.Context(), h.bob, mustParsePath("/uploads"), "f.txt", files.RenameNew)
 		h.must(err)
 		h.addRule(access.Rule{Pattern: "/uploads/**", Effect: access.Deny, UserID: "bob", Permissions: access.Set(access.Write)})
 		_, err = h.putEntry(h.bob, place, h.storeContent("x"))
@@ -178,7 +178,7 @@ func TestPlaceRefuses(t *testing.T) {
 			{h.ann, deep, "x", fault.Invalid},
 			{h.visitor, mustParsePath("/public"), "x", fault.Unauthorized},
 		} {
-			_, err := h.tree.Place(t.Context(), c.who, c.dir, c.name, files.RenameNew)
+			_, err := h.tree.ResolveDestination(t.Context(), c.who, c.dir, c.name, files.RenameNew)
 			h.wantFault(c.who.UserID+" puts into "+c.dir.String(), err, c.kind)
 		}
 		if _, err := h.upload(h.ann, deep.Parent().String()+"/x", "deep", files.Fail); err != nil {

@@ -19,26 +19,26 @@ func (t *Tree) Delete(ctx context.Context, a access.Actor, id string) (rows, byt
 	return gone.rows, gone.bytes, err
 }
 
-// DeleteStill is Delete of what is still what was meant.
-func (t *Tree) DeleteStill(ctx context.Context, a access.Actor, id string, still Still) error {
-	_, err := t.delete(ctx, a, id, nil, still)
+// DeleteIf is Delete of what is still what was meant.
+func (t *Tree) DeleteIf(ctx context.Context, a access.Actor, id string, precondition Precondition) error {
+	_, err := t.delete(ctx, a, id, nil, precondition)
 	return err
 }
 
-// deleted is what one deletion took away.
-type deleted struct {
+// deletion is what one deletion took away.
+type deletion struct {
 	rows, bytes int64
-	along       []string // those that were asked about and lay in the folder
+	alsoDeleted []string // those that were asked about and lay in the folder
 }
 
 // delete is Delete, which also tells what else of a batch went with the folder.
-func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []string, still Still) (gone deleted, err error) {
+func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []string, precondition Precondition) (gone deletion, err error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
 	if err != nil {
-		return deleted{}, err
+		return deletion{}, err
 	}
-	err = t.write(ctx, folder, func(tx *db.Tx) error {
-		n, v, err := t.lookUpInside(tx, id)
+	err = t.writeLocked(ctx, folder, func(tx *db.Tx) error {
+		n, v, err := t.lookUpTx(tx, id)
 		if err != nil {
 			return err
 		}
@@ -46,19 +46,19 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 		if err := v.allow(a, facts, access.Delete); err != nil {
 			return err
 		}
-		if err := v.whole(tx, a, &n, facts, access.Delete); err != nil {
+		if err := v.allowTree(tx, a, &n, facts, access.Delete); err != nil {
 			return err
 		}
-		if err := still.holds(&n); err != nil {
+		if err := precondition.check(&n); err != nil {
 			return err
 		}
-		if v.fixed(&n) {
-			return fixedFault()
+		if v.immovable(&n) {
+			return immovableFault()
 		}
-		if err := v.leavesHome(tx, a, &n); err != nil {
+		if err := v.checkHomeStays(tx, a, &n); err != nil {
 			return err
 		}
-		if err := t.freeToGo(tx, a, &n); err != nil {
+		if err := t.checkRemovable(tx, a, &n); err != nil {
 			return err
 		}
 		if err := t.endLocks(tx, &n.row); err != nil {
@@ -68,21 +68,21 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 			gone.rows, gone.bytes, err = t.remove(tx, &n.row)
 			return err
 		}
-		if gone.along, err = inside(tx, id, others); err != nil {
+		if gone.alsoDeleted, err = idsBelow(tx, id, others); err != nil {
 			return err
 		}
-		gone.rows, gone.bytes, err = t.bury(tx, &n.row)
+		gone.rows, gone.bytes, err = t.moveSubtreeToGraveyard(tx, &n.row)
 		return err
 	})
 	if err != nil {
-		return deleted{}, err
+		return deletion{}, err
 	}
 	crash.Point("delete.committed")
 	return gone, nil
 }
 
-// leavesHome refuses to delete the actor's own home, or a folder that the home lies in. Fault: Conflict.
-func (v *view) leavesHome(tx *db.Tx, a access.Actor, n *node) error {
+// checkHomeStays refuses to delete the actor's own home, or a folder that the home lies in. Fault: Conflict.
+func (v *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
 	if a.HomeID == "" || !n.folder {
 		return nil
 	}
@@ -114,8 +114,8 @@ func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	return 1, gone.size, quota.Credit(tx, gone.owner, gone.size, 1)
 }
 
-// bury hangs a folder below the graveyard.
-func (t *Tree) bury(tx *db.Tx, r *row) (rows, bytes int64, err error) {
+// moveSubtreeToGraveyard hangs a folder below the graveyard.
+func (t *Tree) moveSubtreeToGraveyard(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	folders, sums, err := sumBelow(tx, r.id)
 	if err != nil {
 		return 0, 0, err
@@ -125,14 +125,14 @@ func (t *Tree) bury(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 		rows += s.files
 		bytes += s.bytes
 	}
-	if err := giveBack(tx, sums); err != nil {
+	if err := creditOwners(tx, sums); err != nil {
 		return 0, 0, err
 	}
-	return rows, bytes, t.relocate(tx, r, graveyard, unique(r.id), r.updated)
+	return rows, bytes, t.relocate(tx, r, graveyard, hiddenName(r.id), r.updated)
 }
 
-// giveBack credits the quotas of those who own what goes with a folder.
-func giveBack(tx *db.Tx, sums []sum) error {
+// creditOwners credits the quotas of those who own what goes with a folder.
+func creditOwners(tx *db.Tx, sums []ownerTotals) error {
 	for _, s := range sums {
 		if s.files > 0 {
 			if err := quota.Credit(tx, s.owner, s.bytes, s.files); err != nil {

@@ -12,92 +12,94 @@ import (
 // so that nothing protected opens by being replaced; this takes the permission to update it. Everything else is deleted before, which takes the
 // permission to delete.
 
-// judgeThere looks for what is to be replaced and decides whether that may be. Faults: Forbidden, PasswordRequired, Conflict, Locked.
-func (m *move) judgeThere() (err error) {
-	if !m.over || !m.dest.isFolder() {
+// judgeExisting looks for what is to be replaced and decides whether that may be. Faults: Forbidden, PasswordRequired, Conflict, Locked.
+func (m *moveOperation) judgeExisting() (err error) {
+	if !m.replace || !m.dest.isFolder() {
 		return nil
 	}
-	if m.there, err = childNamed(m.tx, m.dest.id, m.name); err != nil || m.there.id == "" {
+	if m.existing, err = childNamed(m.tx, m.dest.id, m.name); err != nil || m.existing.id == "" {
 		return err
 	}
-	if m.there.id == m.source.id {
+	if m.existing.id == m.source.id {
 		return fault.New(fault.Conflict, "It lies there already.")
 	}
-	there := node{row: m.there, mount: m.dest.mount, path: m.dest.path.Child(m.name)}
-	there.trail = append(m.dest.trail[:len(m.dest.trail):len(m.dest.trail)], level{id: m.there.id, owner: m.there.owner, password: m.there.password})
+	there := node{row: m.existing, mount: m.dest.mount, path: m.dest.path.Child(m.name)}
+	there.trail = append(m.dest.trail[:len(m.dest.trail):len(m.dest.trail)], trailEntry{id: m.existing.id, owner: m.existing.owner, password: m.existing.password})
 	facts := there.facts(m.actor)
-	if m.fills() {
-		if err := m.view.allow(m.actor, facts, access.Update); err != nil {
+	if m.replacesContent() {
+		if err := m.rules.allow(m.actor, facts, access.Update); err != nil {
 			return err
 		}
 		// The source's content gets the password of what is there, if that has its own.
-		if m.there.password != "" && !sameGuard(m.source.facts(m.actor).Guard, facts.Guard) {
-			if err := m.view.mayLift(m.tx, m.actor, m.source.trail); err != nil {
+		if m.existing.password != "" && !samePassword(m.source.facts(m.actor).Guard, facts.Guard) {
+			if err := m.rules.mayUncover(m.tx, m.actor, m.source.trail); err != nil {
 				return err
 			}
 		}
-		return m.free(m.tx, m.actor, there.trail)
+		return m.checkUnlocked(m.tx, m.actor, there.trail)
 	}
-	if err := m.view.allow(m.actor, facts, access.Delete); err != nil {
+	if err := m.rules.allow(m.actor, facts, access.Delete); err != nil {
 		return err
 	}
-	if err := m.view.whole(m.tx, m.actor, &there, facts, access.Delete); err != nil {
+	if err := m.rules.allowTree(m.tx, m.actor, &there, facts, access.Delete); err != nil {
 		return err
 	}
-	if m.source.within(m.there.id) {
+	if m.source.within(m.existing.id) {
 		return fault.New(fault.Conflict, "A folder cannot be replaced by what is in it.")
 	}
-	if err := m.view.leavesHome(m.tx, m.actor, &there); err != nil {
+	if err := m.rules.checkHomeStays(m.tx, m.actor, &there); err != nil {
 		return err
 	}
-	return m.freeToGo(m.tx, m.actor, &there)
+	return m.checkRemovable(m.tx, m.actor, &there)
 }
 
-// fills reports whether a file comes over a file.
-func (m *move) fills() bool { return m.there.id != "" && !m.there.folder && !m.source.folder }
+// replacesContent reports whether a file comes over a file.
+func (m *moveOperation) replacesContent() bool {
+	return m.existing.id != "" && !m.existing.folder && !m.source.folder
+}
 
-// freeToCome refuses another member in the folder while a lock forbids it; a file that comes over a file is none. Fault: Locked.
-func (m *move) freeToCome() error {
-	if m.fills() {
+// checkUnlockedTarget refuses another member in the folder while a lock forbids it; a file that comes over a file is none. Fault: Locked.
+func (m *moveOperation) checkUnlockedTarget() error {
+	if m.replacesContent() {
 		return nil
 	}
-	return m.free(m.tx, m.actor, m.dest.trail)
+	return m.checkUnlocked(m.tx, m.actor, m.dest.trail)
 }
 
-// settle gives the source its place.
-func (m *move) settle() error {
+// apply gives the source its place.
+func (m *moveOperation) apply() error {
 	if err := m.endLocks(m.tx, &m.source.row); err != nil {
 		return err
 	}
-	if m.fills() {
-		return m.fillByMove()
+	if m.replacesContent() {
+		return m.replaceContentByMove()
 	}
-	if err := m.clear(); err != nil {
+	if err := m.deleteExisting(); err != nil {
 		return err
 	}
 	return m.relocate(m.tx, &m.source.row, m.dest.id, m.name, m.source.updated)
 }
 
-// clear deletes what has the name.
-func (m *move) clear() (err error) {
-	if m.there.id == "" {
+// deleteExisting deletes what has the name.
+func (m *moveOperation) deleteExisting() (err error) {
+	if m.existing.id == "" {
 		return nil
 	}
-	if err := m.endLocks(m.tx, &m.there); err != nil {
+	if err := m.endLocks(m.tx, &m.existing); err != nil {
 		return err
 	}
-	if m.there.folder {
-		_, _, err = m.bury(m.tx, &m.there)
+	if m.existing.folder {
+		_, _, err = m.moveSubtreeToGraveyard(m.tx, &m.existing)
 	} else {
-		_, _, err = m.remove(m.tx, &m.there)
+		_, _, err = m.remove(m.tx, &m.existing)
 	}
-	m.there = row{}
+	m.existing = row{}
 	return err
 }
 
-// fillByMove gives the file there the source's content and takes the source away, whose reference to its object goes along.
-func (m *move) fillByMove() error {
-	if err := m.keepPassword(m.there.id); err != nil {
+// replaceContentByMove gives the file there the source's content and takes the source away, whose reference to its object goes along.
+func (m *moveOperation) replaceContentByMove() error {
+	if err := m.copySourcePassword(m.existing.id); err != nil {
 		return err
 	}
 	gone, err := deleteFile(m.tx, &m.source.row)
@@ -105,44 +107,44 @@ func (m *move) fillByMove() error {
 		return err
 	}
 	if gone.object != m.source.object {
-		return elsewhere()
+		return retryTransaction()
 	}
 	if err := deleteLink(m.tx, m.source.id); err != nil {
 		return err
 	}
-	if err := moveProperties(m.tx, m.source.id, m.there.id); err != nil {
+	if err := moveProperties(m.tx, m.source.id, m.existing.id); err != nil {
 		return err
 	}
 	if err := quota.Credit(m.tx, gone.owner, gone.size, 1); err != nil {
 		return err
 	}
-	if err := m.fill(); err != nil {
+	if err := m.replaceContent(); err != nil {
 		return err
 	}
 	m.tx.AfterCommit(func() { crash.Point("move.replaced") })
 	return nil
 }
 
-// fill gives the file there the source's content. Its owner pays the difference.
-func (m *move) fill() error {
-	r := m.there
-	r.size, r.mimeType, r.object, r.updated = m.source.size, m.source.mimeType, m.source.object, m.now()
-	changed, err := updateContent(m.tx, &r, &m.there)
+// replaceContent gives the file there the source's content. Its owner pays the difference.
+func (m *moveOperation) replaceContent() error {
+	r := m.existing
+	r.size, r.mimeType, r.object, r.updated = m.source.size, m.source.mimeType, m.source.object, m.nowMs()
+	changed, err := updateContent(m.tx, &r, &m.existing)
 	if err != nil {
 		return err
 	}
 	if !changed {
-		return elsewhere()
+		return retryTransaction()
 	}
-	if err := m.Objects.Release(m.tx, m.there.object, m.there.owner); err != nil {
+	if err := m.Objects.Release(m.tx, m.existing.object, m.existing.owner); err != nil {
 		return err
 	}
-	return quota.Charge(m.tx, m.there.owner, r.size-m.there.size, 0)
+	return quota.Charge(m.tx, m.existing.owner, r.size-m.existing.size, 0)
 }
 
-// keepPassword gives an entry the source's own password, unless it has one, so that nothing opens by being moved or copied.
-func (m *move) keepPassword(to string) error {
-	if m.source.password == "" || m.there.id == to && m.there.password != "" {
+// copySourcePassword gives an entry the source's own password, unless it has one, so that nothing opens by being moved or copied.
+func (m *moveOperation) copySourcePassword(to string) error {
+	if m.source.password == "" || m.existing.id == to && m.existing.password != "" {
 		return nil
 	}
 	return copyPassword(m.tx, m.source.id, to)

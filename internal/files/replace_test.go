@@ -34,9 +34,9 @@ func (o overwrite) request(w *storesFixture, a access.Actor, from, to string) (j
 	w.t.Helper()
 	id, target, name := w.idAtPath(from), mustParsePath(to).Parent(), mustParsePath(to).Base()
 	if o.move {
-		return w.tree.MoveOver(w.t.Context(), a, id, target, name, files.Manner{Over: true})
+		return w.tree.MoveWithOptions(w.t.Context(), a, id, target, name, files.CopyMoveOptions{Replace: true})
 	}
-	return w.tree.CopyOver(w.t.Context(), a, id, target, name, files.Manner{Over: true, Shallow: o.shallow})
+	return w.tree.CopyWithOptions(w.t.Context(), a, id, target, name, files.CopyMoveOptions{Replace: true, Shallow: o.shallow})
 }
 
 // eachOverwrite runs a test with moves and with copies.
@@ -204,7 +204,7 @@ func TestReplacingKeepsPasswords(t *testing.T) {
 				t.Errorf("%s: what is there has the password %q, want %q", what, got, c.want)
 			}
 			for _, e := range []string{"/team/source", "/team/there"} {
-				if s, err := w.tree.At(t.Context(), mustParsePath(e)); err != nil || !s.Exists() {
+				if s, err := w.tree.ResourceAt(t.Context(), mustParsePath(e)); err != nil || !s.Exists() {
 					continue
 				}
 				_, _, err := w.tree.Delete(t.Context(), w.admin, w.idAtPath(e))
@@ -361,7 +361,7 @@ func TestReplacingIsRefused(t *testing.T) {
 				}
 				w.wantProperties("refused", w.idAtPath("/home/ann/g"), "n=v")
 				name := vpath.Name("g")
-				_, err := w.tree.CopyOver(t.Context(), w.ann, w.idAtPath("/home/ann/a/b/f"), mustParsePath("/home/ann"), name, files.Manner{Shallow: how.shallow})
+				_, err := w.tree.CopyWithOptions(t.Context(), w.ann, w.idAtPath("/home/ann/a/b/f"), mustParsePath("/home/ann"), name, files.CopyMoveOptions{Shallow: how.shallow})
 				w.wantFault("a name that is taken, not over it", err, fault.Conflict)
 				w.collect()
 				w.checkChargesMatchOwnership()
@@ -505,7 +505,7 @@ func TestMoveOverFileUsesLatestContent(t *testing.T) {
 // A copy by a job replaces what is there when it is complete, and not when it fails; then what it replaced is given back.
 func TestCopyJobReplacesAtTheEnd(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		w.tree.SetBatch(2)
+		w.tree.SetCopyBatchSize(2)
 		w.uploadTree("/home/ann/box", sampleFiles())
 		bytes, count := w.usage("ann")
 		for _, place := range []string{"/home/ann/old", "/vault/old"} {

@@ -31,8 +31,8 @@ type row struct {
 	content  string // the same for all objects that were copied from one another
 }
 
-// level is one entry on the way from a mount's root down to an entry.
-type level struct {
+// trailEntry is one entry on the way from a mount's root down to an entry.
+type trailEntry struct {
 	id, owner string
 	password  string // id of its password, "" for none
 }
@@ -42,7 +42,7 @@ type node struct {
 	row
 	mount   mount.Mount
 	path    vpath.Path
-	trail   []level      // from the top of the tree, through all mounts on the way, down to the entry itself
+	trail   []trailEntry // from the top of the tree, through all mounts on the way, down to the entry itself
 	missing []vpath.Name // by path: the names asked for below the entry, which is then the deepest that exists
 }
 
@@ -55,8 +55,8 @@ func (n *node) exists() bool { return n.id != "" && len(n.missing) == 0 }
 // isFolder reports whether what was asked for is there and a folder.
 func (n *node) isFolder() bool { return n.exists() && n.folder }
 
-// wanted returns the path that was asked for.
-func (n *node) wanted() vpath.Path {
+// requestedPath returns the path that was asked for.
+func (n *node) requestedPath() vpath.Path {
 	p := n.path
 	for _, name := range n.missing {
 		p = p.Child(name)
@@ -67,7 +67,7 @@ func (n *node) wanted() vpath.Path {
 // target returns the facts about the entry; with names missing, those about what was asked for, as if it were to be made.
 func (n *node) target(a access.Actor) access.Target {
 	if len(n.missing) > 0 {
-		return n.newTarget(a, n.wanted())
+		return n.newTarget(a, n.requestedPath())
 	}
 	return n.facts(a)
 }
@@ -96,8 +96,8 @@ func (n *node) newTarget(a access.Actor, path vpath.Path) access.Target {
 	return t
 }
 
-// child returns the facts about an entry directly in the folder whose facts are t.
-func child(t access.Target, a access.Actor, r *row) access.Target {
+// childTarget returns the facts about an entry directly in the folder whose facts are t.
+func childTarget(t access.Target, a access.Actor, r *row) access.Target {
 	t = t.Inside()
 	t.Path = t.Path.Child(vpath.Name(r.name))
 	t.OwnerID = r.owner
@@ -109,7 +109,7 @@ func child(t access.Target, a access.Actor, r *row) access.Target {
 }
 
 // find resolves a path: the deepest entry on it that exists, and what is missing. Without a mount the node is empty.
-func (v *view) find(q db.Querier, p vpath.Path) (n node, version int64, err error) {
+func (v *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err error) {
 	m, found := v.mounts.Resolve(p)
 	if !found {
 		version, err = db.ConfigVersion(q)
@@ -122,15 +122,15 @@ func (v *view) find(q db.Querier, p vpath.Path) (n node, version int64, err erro
 		n.path = n.path.Child(name)
 	}
 	if err == nil {
-		err = v.crown(q, &n, &version)
+		err = v.addOuterTrail(q, &n, &version)
 	}
 	return n, version, err
 }
 
-// crown puts before the trail of n what lies over its mount's root: the way to the mount's path, in the mounts that cover it. So a password on a
+// addOuterTrail puts before the trail of n what lies over its mount's root: the way to the mount's path, in the mounts that cover it. So a password on a
 // folder covers what is mounted below it too, and a home holds it. It costs a query for each mount that lies in another; version becomes the
 // newest read.
-func (v *view) crown(q db.Querier, n *node, version *int64) error {
+func (v *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 	if n.mount.Path.IsRoot() {
 		return nil
 	}
@@ -147,17 +147,17 @@ func (v *view) crown(q db.Querier, n *node, version *int64) error {
 }
 
 // findID looks an entry up; the node does not exist when there is none, or none that a path leads to.
-func (v *view) findID(q db.Querier, id string) (n node, version int64, err error) {
-	return v.climbed(q, byEntry, id)
+func (v *ruleset) findID(q db.Querier, id string) (n node, version int64, err error) {
+	return v.findUpwards(q, byEntry, id)
 }
 
-// findLink looks up the entry that a permanent link is for.
-func (v *view) findLink(q db.Querier, linkID string) (n node, version int64, err error) {
-	return v.climbed(q, byLink, linkID)
+// findByLink looks up the entry that a permanent link is for.
+func (v *ruleset) findByLink(q db.Querier, linkID string) (n node, version int64, err error) {
+	return v.findUpwards(q, byLink, linkID)
 }
 
-// climbed climbs, and places what was found in the mount that its root belongs to.
-func (v *view) climbed(q db.Querier, start, id string) (node, int64, error) {
+// findUpwards climbs, and places what was found in the mount that its root belongs to.
+func (v *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, error) {
 	c, err := climb(q, start, id)
 	if err != nil || c.id == "" {
 		return node{}, v.version, err
@@ -169,7 +169,7 @@ func (v *view) climbed(q db.Querier, start, id string) (node, int64, error) {
 		}
 		if top, _ := v.mounts.Resolve(path); top.ID == m.ID {
 			n := node{row: c.row, mount: m, path: path, trail: c.trail}
-			err := v.crown(q, &n, &c.version)
+			err := v.addOuterTrail(q, &n, &c.version)
 			return n, c.version, err
 		}
 	}
@@ -177,20 +177,20 @@ func (v *view) climbed(q db.Querier, start, id string) (node, int64, error) {
 }
 
 // parseTrail reads what the queries put together: `id,owner;` for each level, `id,owner!password;` where there is a password.
-func parseTrail(s string) []level {
+func parseTrail(s string) []trailEntry {
 	if s == "" {
 		return nil
 	}
-	levels := make([]level, 0, strings.Count(s, ";"))
+	levels := make([]trailEntry, 0, strings.Count(s, ";"))
 	for part := range strings.SplitSeq(strings.TrimSuffix(s, ";"), ";") {
 		id, owner, _ := strings.Cut(part, ",")
 		owner, password, _ := strings.Cut(owner, "!")
-		levels = append(levels, level{id: id, owner: owner, password: password})
+		levels = append(levels, trailEntry{id: id, owner: owner, password: password})
 	}
 	return levels
 }
 
 // within reports whether the entry lies below id or is it.
 func (n *node) within(id string) bool {
-	return slices.ContainsFunc(n.trail, func(l level) bool { return l.id == id })
+	return slices.ContainsFunc(n.trail, func(l trailEntry) bool { return l.id == id })
 }

@@ -15,11 +15,11 @@ const graveyard = "graveyard"
 // staging is the root of copies that jobs are making; no mount has it either.
 const staging = "staging"
 
-// unique is the name of an entry in the graveyard, and in staging.
-func unique(id string) vpath.Name { return vpath.Name(id) }
+// hiddenName is the name of an entry in the graveyard, and in staging.
+func hiddenName(id string) vpath.Name { return vpath.Name(id) }
 
-// elsewhere has a transaction run again whose entry another one has changed since it was looked up.
-func elsewhere() error {
+// retryTransaction has a transaction run again whose entry another one has changed since it was looked up.
+func retryTransaction() error {
 	return &db.Again{Prepare: func(context.Context) error { return nil }}
 }
 
@@ -47,7 +47,7 @@ func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updat
 		return fmt.Errorf("relocate entry: %w", err)
 	}
 	if n == 0 {
-		return elsewhere()
+		return retryTransaction()
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func deleteFile(tx *db.Tx, r *row) (gone row, err error) {
 		RETURNING size, owner_id, object_id`, r.id, r.parent, r.name).
 		Scan(&gone.size, &gone.owner, &gone.object)
 	if errors.Is(err, db.ErrNoRows) {
-		return row{}, elsewhere()
+		return row{}, retryTransaction()
 	}
 	if err != nil {
 		return row{}, fmt.Errorf("delete entry: %w", err)
@@ -89,20 +89,20 @@ const (
 			OR EXISTS (SELECT 1 FROM entries e WHERE e.parent_id = s.id AND e.kind = 1 AND e.owner_id > $2)
 			OR EXISTS (SELECT 1 FROM entries e WHERE e.parent_id = s.id AND e.kind = 0 AND e.owner_id < $2)
 			OR EXISTS (SELECT 1 FROM entries e WHERE e.parent_id = s.id AND e.kind = 0 AND e.owner_id > $2))`
-	guardedBelow = foldersBelow + `
+	protectedBelow = foldersBelow + `
 	SELECT EXISTS (
 		SELECT 1 FROM sub s
 		WHERE EXISTS (SELECT 1 FROM entries e WHERE e.parent_id = s.id AND e.password_hash IS NOT NULL AND e.owner_id <> $2))`
 )
 
-// anyGuarded tells whether anything at all has a password that is not the user's: where nothing has, no tree is walked through for it.
-const anyGuarded = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL AND e.owner_id <> $1)"
+// anyProtected tells whether anything at all has a password that is not the user's: where nothing has, no tree is walked through for it.
+const anyProtected = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL AND e.owner_id <> $1)"
 
 // joinPath refuses when the query finds something below a folder. Fault: Forbidden.
-func below(q db.Querier, query, folder, userID string) error {
+func forbidIfFound(q db.Querier, query, folder, userID string) error {
 	var found bool
-	if query == guardedBelow {
-		if err := q.QueryRow(anyGuarded, userID).Scan(&found); err != nil {
+	if query == protectedBelow {
+		if err := q.QueryRow(anyProtected, userID).Scan(&found); err != nil {
 			return fmt.Errorf("look for passwords: %w", err)
 		}
 		if !found {
@@ -118,8 +118,8 @@ func below(q db.Querier, query, folder, userID string) error {
 	return nil
 }
 
-// inside returns those of the ids that lie below a folder, however deep.
-func inside(q db.Querier, folder string, ids []string) (found []string, err error) {
+// idsBelow returns those of the ids that lie below a folder, however deep.
+func idsBelow(q db.Querier, folder string, ids []string) (found []string, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := q.Query(`
 			WITH RECURSIVE up (start, parent, n) AS (
@@ -134,7 +134,7 @@ func inside(q db.Querier, folder string, ids []string) (found []string, err erro
 			SELECT DISTINCT u.start
 			FROM up u
 			WHERE u.parent = `+db.AfterChunk, args...)
-		more, err := texts(rows, err)
+		more, err := scanStrings(rows, err)
 		found = append(found, more...)
 		return err
 	}, folder)
@@ -157,14 +157,14 @@ func heightOf(q db.Querier, folder string) (height int, err error) {
 }
 
 // sumFiles is what one account has below a folder.
-type sum struct {
+type ownerTotals struct {
 	owner                 string
 	folders, files, bytes int64
 }
 
 // sumBelow counts the folders from one down, itself included, and sums folders and files by owner, in the order of their ids. A folder whose files have
 // one owner, as the index shows at its ends, is summed as it lies in the index; sorting a million rows by owner takes much longer.
-func sumBelow(q db.Querier, folder string) (folders int64, sums []sum, err error) {
+func sumBelow(q db.Querier, folder string) (folders int64, sums []ownerTotals, err error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE sub (id, owner) AS (
 			SELECT e.id, e.owner_id
@@ -211,7 +211,7 @@ func sumBelow(q db.Querier, folder string) (folders int64, sums []sum, err error
 			return 0, nil, fmt.Errorf("sum up a folder: %w", err)
 		}
 		if len(sums) == 0 || sums[len(sums)-1].owner != owner {
-			sums = append(sums, sum{owner: owner})
+			sums = append(sums, ownerTotals{owner: owner})
 		}
 		s := &sums[len(sums)-1]
 		if kind == folderKind {

@@ -6,32 +6,32 @@ import (
 	"larder/internal/db"
 )
 
-// tagging is how much members finds out about ETags.
-type tagging int
+// etagSource is how much members finds out about ETags.
+type etagSource int
 
 const (
-	untagged  tagging = iota
-	byObject          // nothing has been carried to another provider yet, so that the object's id is what an ETag is made of
-	byContent         // at the cost of a look at each object
+	etagNone      etagSource = iota
+	etagByObject             // nothing has been carried to another provider yet, so that the object's id is what an ETag is made of
+	etagByContent            // at the cost of a look at each object
 )
 
-// taggingOf returns what it takes to tell all ETags now.
-func taggingOf(q db.Querier) (t tagging, err error) {
+// etagSourceNow returns what it takes to tell all ETags now.
+func etagSourceNow(q db.Querier) (t etagSource, err error) {
 	var continued bool
 	if err := q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE content_id IS NOT NULL)").Scan(&continued); err != nil {
-		return untagged, fmt.Errorf("look for content that was carried on: %w", err)
+		return etagNone, fmt.Errorf("look for content that was carried on: %w", err)
 	}
 	if continued {
-		return byContent, nil
+		return etagByContent, nil
 	}
-	return byObject, nil
+	return etagByObject, nil
 }
 
-// membersOf are the texts of members: by tagging, and by whether a row can be judged by what is read, and told by its id.
-var membersOf = func() (texts [3][2]string) {
-	for i, tag := range []string{untagged: "''", byObject: "COALESCE(e.object_id, '')", byContent: "COALESCE(o.content_id, o.id, '')"} {
+// memberQueries are the texts of members: by tagging, and by whether a row can be judged by what is read, and told by its id.
+var memberQueries = func() (texts [3][2]string) {
+	for i, tag := range []string{etagNone: "''", etagByObject: "COALESCE(e.object_id, '')", etagByContent: "COALESCE(o.content_id, o.id, '')"} {
 		join := ""
-		if tagging(i) == byContent {
+		if etagSource(i) == etagByContent {
 			join = " LEFT JOIN objects o ON o.id = e.object_id"
 		}
 		for j, more := range []string{"", `, e.id, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END`} {
@@ -46,12 +46,12 @@ var membersOf = func() (texts [3][2]string) {
 	return texts
 }()
 
-// members calls found for the next entries of a kind in a folder. With full they have their ids, and there is as much of each row as it takes to judge
+// readMembers calls found for the next entries of a kind in a folder. With full they have their ids, and there is as much of each row as it takes to judge
 // it; to read that costs a third more. Neither is to be kept.
-func members(q db.Querier, folder string, kind int, after rank, limit int, tags tagging, full bool, found func(m *Member, r *row)) error {
-	text := membersOf[tags][0]
+func readMembers(q db.Querier, folder string, kind int, after sortKey, limit int, tags etagSource, full bool, found func(m *Member, r *row)) error {
+	text := memberQueries[tags][0]
 	if full {
-		text = membersOf[tags][1]
+		text = memberQueries[tags][1]
 	}
 	rows, err := q.Query(text, folder, kind, after.fold, after.name, limit)
 	if err != nil {
@@ -78,7 +78,7 @@ func members(q db.Querier, folder string, kind int, after rank, limit int, tags 
 	return nil
 }
 
-func anyKept(q db.Querier, now int64) (locks, properties bool, err error) {
+func anyLocksOrProperties(q db.Querier, now int64) (locks, properties bool, err error) {
 	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM locks WHERE expires_at > $1), EXISTS (SELECT 1 FROM properties)", now).Scan(&locks, &properties)
 	if err != nil {
 		return false, false, fmt.Errorf("look for locks and properties: %w", err)

@@ -6,17 +6,17 @@ import (
 	"larder/internal/db"
 )
 
-// buried lists the next entries directly below the graveyard.
-func buried(tx *db.Tx) ([]string, error) {
-	rows, err := tx.Query("SELECT id FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2", graveyard, graves)
-	return texts(rows, err)
+// graveyardFolders lists the next entries directly below the graveyard.
+func graveyardFolders(tx *db.Tx) ([]string, error) {
+	rows, err := tx.Query("SELECT id FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2", graveyard, foldersPerPiece)
+	return scanStrings(rows, err)
 }
 
 // contents lists what lies directly in these folders, up to a piece of it: folder by folder and in the order of an index, which passes by what
 // was deleted before. PostgreSQL would answer a join by reading the whole table from its start, where the dead rows are.
 func contents(tx *db.Tx, folders []string) (found []row, err error) {
 	for _, folder := range folders {
-		if found, err = appendChildren(tx, found, folder, piece-len(found)); err != nil || len(found) == piece {
+		if found, err = appendChildren(tx, found, folder, entriesPerPiece-len(found)); err != nil || len(found) == entriesPerPiece {
 			return found, err
 		}
 	}
@@ -69,8 +69,8 @@ func deleteLinks(tx *db.Tx, ids []string) error {
 	})
 }
 
-// raise moves folders up below the graveyard.
-func raise(tx *db.Tx, ids []string) error {
+// moveToGraveyard moves folders up below the graveyard.
+func moveToGraveyard(tx *db.Tx, ids []string) error {
 	return db.EachChunk(ids, func(args []any) error {
 		_, err := tx.Exec("UPDATE entries SET parent_id = "+db.AfterChunk+", name = id, name_fold = id WHERE id "+db.InChunk, args...)
 		return err
@@ -86,8 +86,8 @@ func deleteFolders(tx *db.Tx, ids []string) error {
 	})
 }
 
-// texts reads rows of one text column.
-func texts(rows *sql.Rows, err error) ([]string, error) {
+// scanStrings reads rows of one text column.
+func scanStrings(rows *sql.Rows, err error) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}

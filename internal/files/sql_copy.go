@@ -9,14 +9,14 @@ import (
 	"larder/internal/vpath"
 )
 
-// lodger is an entry at or below a source.
-type lodger struct {
+// sourceEntry is an entry at or below a source.
+type sourceEntry struct {
 	row
 	depth int // levels below the source
 }
 
 // entriesBelow lists a folder with what is in it at any depth, at most limit of them; the folder comes first.
-func entriesBelow(q db.Querier, folder string, limit int) ([]lodger, error) {
+func entriesBelow(q db.Querier, folder string, limit int) ([]sourceEntry, error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE sub (id, n) AS (
 			SELECT e.id, 0
@@ -38,20 +38,20 @@ func entriesBelow(q db.Querier, folder string, limit int) ([]lodger, error) {
 		return nil, fmt.Errorf("list what is to be copied: %w", err)
 	}
 	defer rows.Close()
-	var found []lodger
+	var found []sourceEntry
 	for rows.Next() {
 		var depth int
 		var s rowScan
 		if err := rows.Scan(append([]any{&depth}, s.columns()...)...); err != nil {
 			return nil, fmt.Errorf("list what is to be copied: %w", err)
 		}
-		found = append(found, lodger{s.done(), depth})
+		found = append(found, sourceEntry{s.done(), depth})
 	}
 	return found, rows.Err()
 }
 
 // childrenAfter lists the next entries of a kind directly in a folder.
-func childrenAfter(q db.Querier, folder string, kind int, after rank, limit int) ([]row, error) {
+func childrenAfter(q db.Querier, folder string, kind int, after sortKey, limit int) ([]row, error) {
 	rows, err := q.Query(`
 		SELECT `+entryColumns+`
 		FROM entries e LEFT JOIN objects o ON o.id = e.object_id
@@ -73,7 +73,7 @@ func childrenAfter(q db.Querier, folder string, kind int, after rank, limit int)
 	return found, rows.Err()
 }
 
-// What makes a folder impossible to copy, whoever's it is; the first is asked first, as for anyGuarded.
+// What makes a folder impossible to copy, whoever's it is; the first is asked first, as for anyProtected.
 const (
 	anyPassword   = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL)"
 	passwordBelow = foldersBelow + `
@@ -84,7 +84,7 @@ const (
 
 // extentOf looks through a folder on behalf of a user. The parts of it need not be of one moment: whatever is copied is judged by itself.
 func extentOf(q db.Querier, folder, userID string) (e extent, err error) {
-	var sums []sum
+	var sums []ownerTotals
 	if e.folders, sums, err = sumBelow(q, folder); err != nil {
 		return extent{}, err
 	}
@@ -94,22 +94,22 @@ func extentOf(q db.Querier, folder, userID string) (e extent, err error) {
 	if e.height, err = heightOf(q, folder); err != nil {
 		return extent{}, err
 	}
-	if err := q.QueryRow(foreignBelow, folder, userID).Scan(&e.foreign); err != nil {
+	if err := q.QueryRow(foreignBelow, folder, userID).Scan(&e.otherOwners); err != nil {
 		return extent{}, fmt.Errorf("look through a folder: %w", err)
 	}
-	if err := q.QueryRow(anyPassword).Scan(&e.guarded); err != nil {
+	if err := q.QueryRow(anyPassword).Scan(&e.protected); err != nil {
 		return extent{}, fmt.Errorf("look for passwords: %w", err)
 	}
-	if e.guarded {
-		if err := q.QueryRow(passwordBelow, folder).Scan(&e.guarded); err != nil {
+	if e.protected {
+		if err := q.QueryRow(passwordBelow, folder).Scan(&e.protected); err != nil {
 			return extent{}, fmt.Errorf("look through a folder: %w", err)
 		}
 	}
 	return e, nil
 }
 
-// bytesElsewhere sums up the files in a folder, at any depth, whose content lies with another provider.
-func bytesElsewhere(q db.Querier, folder, provider string) (bytes int64, err error) {
+// foreignBytesBelow sums up the files in a folder, at any depth, whose content lies with another provider.
+func foreignBytesBelow(q db.Querier, folder, provider string) (bytes int64, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT CAST(COALESCE(SUM(o.size), 0) AS BIGINT)
 		FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 1 JOIN objects o ON o.id = e.object_id
@@ -120,8 +120,8 @@ func bytesElsewhere(q db.Querier, folder, provider string) (bytes int64, err err
 	return bytes, nil
 }
 
-// insertReplica makes the copy of an entry, with the metadata of the original and without a password, unless its name is taken.
-func insertReplica(tx *db.Tx, r *row) (done bool, err error) {
+// insertCopy makes the copy of an entry, with the metadata of the original and without a password, unless its name is taken.
+func insertCopy(tx *db.Tx, r *row) (done bool, err error) {
 	kind := fileKind
 	if r.folder {
 		kind = folderKind
@@ -151,26 +151,26 @@ func copyPassword(tx *db.Tx, from, to string) error {
 	return nil
 }
 
-// shares counts how many more files each object is to have.
-type shares map[string]int64
+// refIncrements counts how many more files each object is to have.
+type refIncrements map[string]int64
 
-func (s shares) add(r *row) {
+func (s refIncrements) add(r *row) {
 	if !r.folder {
 		s[r.object]++
 	}
 }
 
-// write adds the references. An object that is gone was replaced or deleted since its file was read: then the transaction runs again.
-func (s shares) write(tx *db.Tx) error {
+// apply adds the references. An object that is gone was replaced or deleted since its file was read: then the transaction runs again.
+func (s refIncrements) apply(tx *db.Tx) error {
 	all, err := object.AddReferences(tx, s)
 	if err == nil && !all {
-		err = elsewhere()
+		err = retryTransaction()
 	}
 	return err
 }
 
-// staged is a copy that a job is making.
-type staged struct {
+// stagedCopy is a copy that a job is making.
+type stagedCopy struct {
 	job, entry, user      string
 	bytes, files, folders int64 // reserved
 	madeBytes, madeFiles  int64
@@ -178,15 +178,15 @@ type staged struct {
 
 const stagedColumns = "job_id, entry_id, user_id, reserved_storage, reserved_files, reserved_folders, made_storage, made_files"
 
-func scanStaged(row db.Row) (s staged, found bool, err error) {
+func scanStaged(row db.Row) (s stagedCopy, found bool, err error) {
 	err = row.Scan(&s.job, &s.entry, &s.user, &s.bytes, &s.files, &s.folders, &s.madeBytes, &s.madeFiles)
 	if errors.Is(err, db.ErrNoRows) {
-		return staged{}, false, nil
+		return stagedCopy{}, false, nil
 	}
 	return s, err == nil, err
 }
 
-func insertStaged(tx *db.Tx, s staged) error {
+func insertStaged(tx *db.Tx, s stagedCopy) error {
 	_, err := tx.Exec("INSERT INTO copies ("+stagedColumns+") VALUES ($1, $2, $3, $4, $5, $6, 0, 0)",
 		s.job, s.entry, s.user, s.bytes, s.files, s.folders)
 	if err != nil {
@@ -195,15 +195,15 @@ func insertStaged(tx *db.Tx, s staged) error {
 	return nil
 }
 
-// addStaged counts what was made for a copy.
-func addStaged(tx *db.Tx, jobID string, bytes, files int64) (s staged, found bool, err error) {
+// countStaged counts what was made for a copy.
+func countStaged(tx *db.Tx, jobID string, bytes, files int64) (s stagedCopy, found bool, err error) {
 	s, found, err = scanStaged(tx.QueryRow(`
 		UPDATE copies
 		SET made_storage = made_storage + $2, made_files = made_files + $3
 		WHERE job_id = $1
 		RETURNING `+stagedColumns, jobID, bytes, files))
 	if err != nil {
-		return staged{}, false, fmt.Errorf("count what was copied: %w", err)
+		return stagedCopy{}, false, fmt.Errorf("count what was copied: %w", err)
 	}
 	return s, found, nil
 }
@@ -220,17 +220,17 @@ func reserveStaged(tx *db.Tx, jobID string, bytes, files, folders int64) error {
 	return nil
 }
 
-// takeStaged ends the record of a copy: its job has done it, or given it up.
-func takeStaged(tx *db.Tx, jobID string) (s staged, found bool, err error) {
+// endStaged ends the record of a copy: its job has done it, or given it up.
+func endStaged(tx *db.Tx, jobID string) (s stagedCopy, found bool, err error) {
 	s, found, err = scanStaged(tx.QueryRow("DELETE FROM copies WHERE job_id = $1 RETURNING "+stagedColumns, jobID))
 	if err != nil {
-		return staged{}, false, fmt.Errorf("end a copy: %w", err)
+		return stagedCopy{}, false, fmt.Errorf("end a copy: %w", err)
 	}
 	return s, found, nil
 }
 
-// buryStaged moves an entry from the staging root to the graveyard.
-func buryStaged(tx *db.Tx, id string) error {
+// moveStagedToGraveyard moves an entry from the staging root to the graveyard.
+func moveStagedToGraveyard(tx *db.Tx, id string) error {
 	_, err := tx.Exec("UPDATE entries SET parent_id = $1 WHERE id = $2 AND parent_id = $3", graveyard, id, staging)
 	return err
 }

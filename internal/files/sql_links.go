@@ -13,7 +13,7 @@ func (t *Tree) insertLink(tx *db.Tx, r *row) (Link, error) {
 		INSERT INTO links (id, entry_id, ext, created_at)
 		VALUES ($1, $2, $3, $4)
 		ON CONFLICT (entry_id) DO NOTHING`,
-		t.IDs.Base62(linkLength), r.id, linkExt(r.name, r.mimeType), t.now())
+		t.IDs.Base62(linkLength), r.id, linkExt(r.name, r.mimeType), t.nowMs())
 	if err != nil {
 		return Link{}, fmt.Errorf("insert link: %w", err)
 	}

@@ -14,11 +14,11 @@ import (
 // listColumns are entryColumns without an object.
 var listColumns = strings.Replace(entryColumns, "o.provider_id, o.key, COALESCE(o.content_id, o.id)", "NULL, NULL, NULL", 1)
 
-// everyRow is a limit that bounds nothing.
-const everyRow = math.MaxInt64
+// noLimit is a limit that bounds nothing.
+const noLimit = math.MaxInt64
 
 // orderBy is the order of entries of one kind in SQL, for entries as e; reverse runs all of it backwards, ties included.
-func (o ordering) orderBy(reverse bool) string {
+func (o sortOrder) orderBy(reverse bool) string {
 	key, tie := "", ""
 	if o.desc != reverse {
 		key = " DESC"
@@ -51,19 +51,19 @@ func (s *statement) arg(value any) string {
 }
 
 // listFolder joins what a parameter is to be searched for in, each between two of the separators.
-func list(separator string, parts []string) string {
+func joinDelimited(separator string, parts []string) string {
 	return separator + strings.Join(parts, separator) + separator
 }
 
-// selection is what shows of the files or the folders that lie directly in a folder.
+// newSelection is what shows of the files or the folders that lie directly in a folder.
 type selection struct {
 	dialect db.Dialect
 	folder  string // id
 	kind    int
-	share   access.Children
+	visible access.Children
 	globs   []access.Glob
 	except  []vpath.Name // none of these
-	me      string
+	userID  string
 }
 
 // where writes the conditions, for entries as e.
@@ -71,24 +71,24 @@ func (c *selection) where(s *statement) {
 	fmt.Fprintf(s, "e.parent_id = %s AND e.kind = %d", s.arg(c.folder), c.kind)
 	switch {
 	case len(c.globs) > 0:
-		c.alike(s)
-	case c.share == access.ChildrenOwn:
-		s.WriteString(" AND e.owner_id = " + s.arg(c.me))
+		c.writeGlobs(s)
+	case c.visible == access.ChildrenOwn:
+		s.WriteString(" AND e.owner_id = " + s.arg(c.userID))
 	}
 	if len(c.except) > 0 {
 		names := make([]string, len(c.except))
 		for i, name := range c.except {
 			names[i] = string(name)
 		}
-		s.WriteString(" AND " + c.dialect.At(s.arg(list("/", names)), "'/' || e.name || '/'") + " = 0")
+		s.WriteString(" AND " + c.dialect.At(s.arg(joinDelimited("/", names)), "'/' || e.name || '/'") + " = 0")
 	}
 }
 
 // maxGlobs is how many patterns of names a query takes; where rules have more, names are judged one by one.
 const maxGlobs = 32
 
-// alike writes the verdicts that depend on what names look like.
-func (c *selection) alike(s *statement) {
+// writeGlobs writes the verdicts that depend on what names look like.
+func (c *selection) writeGlobs(s *statement) {
 	codes := map[access.Children]int{access.ChildrenOwn: 1, access.ChildrenAll: 2}
 	verdict := "CASE"
 	n, width := 0, 1
@@ -107,8 +107,8 @@ func (c *selection) alike(s *statement) {
 	for n < width {
 		when("/", 0) // no name is like that
 	}
-	verdict += " ELSE CAST(" + s.arg(codes[c.share]) + " AS INTEGER) END"
-	s.WriteString(" AND CASE " + verdict + " WHEN 2 THEN 1 WHEN 1 THEN CASE WHEN e.owner_id = " + s.arg(c.me) + " THEN 1 ELSE 0 END ELSE 0 END = 1")
+	verdict += " ELSE CAST(" + s.arg(codes[c.visible]) + " AS INTEGER) END"
+	s.WriteString(" AND CASE " + verdict + " WHEN 2 THEN 1 WHEN 1 THEN CASE WHEN e.owner_id = " + s.arg(c.userID) + " THEN 1 ELSE 0 END ELSE 0 END = 1")
 }
 
 // countRows counts the selection.
@@ -124,7 +124,7 @@ func (c *selection) count(q db.Querier) (n int64, err error) {
 
 // window returns some of the selection in order. The rows that are passed over are read from the index alone, and with reverse they are those
 // after it.
-func (c *selection) window(q db.Querier, o ordering, offset, limit int64, reverse bool) (found []row, err error) {
+func (c *selection) window(q db.Querier, o sortOrder, offset, limit int64, reverse bool) (found []row, err error) {
 	var s statement
 	s.WriteString("SELECT " + listColumns + " FROM (SELECT e.name FROM entries e WHERE ")
 	c.where(&s)
@@ -135,7 +135,7 @@ func (c *selection) window(q db.Querier, o ordering, offset, limit int64, revers
 }
 
 // each calls found for all of the selection, in order.
-func (c *selection) each(q db.Querier, o ordering, found func(r *row)) error {
+func (c *selection) each(q db.Querier, o sortOrder, found func(r *row)) error {
 	var s statement
 	s.WriteString("SELECT " + listColumns + " FROM entries e WHERE ")
 	c.where(&s)
@@ -164,9 +164,9 @@ func eachRow(q db.Querier, s *statement, found func(r *row)) error {
 	return nil
 }
 
-// guardedIn tells the names of what has a password of its own in a folder, up to limit.
-func guardedIn(q db.Querier, folder string, limit int) ([]vpath.Name, error) {
-	found, err := texts(q.Query("SELECT name FROM entries WHERE parent_id = $1 AND password_hash IS NOT NULL LIMIT $2", folder, limit))
+// protectedIn tells the names of what has a password of its own in a folder, up to limit.
+func protectedIn(q db.Querier, folder string, limit int) ([]vpath.Name, error) {
+	found, err := scanStrings(q.Query("SELECT name FROM entries WHERE parent_id = $1 AND password_hash IS NOT NULL LIMIT $2", folder, limit))
 	if err != nil {
 		return nil, fmt.Errorf("list passwords in a folder: %w", err)
 	}
@@ -183,7 +183,7 @@ func childrenNamed(q db.Querier, folder string, names []vpath.Name) (map[vpath.N
 	for some := range slices.Chunk(names, 64) {
 		var s statement
 		s.WriteString("SELECT " + listColumns + " FROM entries e WHERE e.parent_id = " + s.arg(folder) + " AND e.name IN (")
-		in(&s, some)
+		writeInList(&s, some)
 		if err := eachRow(q, &s, func(r *row) { found[vpath.Name(r.name)] = *r }); err != nil {
 			return nil, err
 		}
@@ -197,7 +197,7 @@ func entriesByID(q db.Querier, ids []string) (map[string]row, error) {
 	for some := range slices.Chunk(ids, 64) {
 		var s statement
 		s.WriteString("SELECT " + listColumns + " FROM entries e WHERE e.id IN (")
-		in(&s, some)
+		writeInList(&s, some)
 		if err := eachRow(q, &s, func(r *row) { found[r.id] = *r }); err != nil {
 			return nil, err
 		}
@@ -206,7 +206,7 @@ func entriesByID(q db.Querier, ids []string) (map[string]row, error) {
 }
 
 // countObjects writes up to 64 values and the closing bracket, in one of three lengths.
-func in[T ~string](s *statement, values []T) {
+func writeInList[T ~string](s *statement, values []T) {
 	length := 64
 	for _, fewer := range []int{8, 1} {
 		if len(values) <= fewer {

@@ -27,12 +27,12 @@ func readLocks(rows *sql.Rows, err error) (found []WriteLock, _ error) {
 	return found, nil
 }
 
-// onWay is how many ids the shorter statement of locksOn takes: few paths are deeper.
-const onWay = 10
+// shortTrail is how many ids the shorter statement of locksOn takes: few paths are deeper.
+const shortTrail = 10
 
 // locksOn returns the locks on any of these entries. Nothing is looked at twice where there is no lock at all.
 func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err error) {
-	if len(ids) > onWay {
+	if len(ids) > shortTrail {
 		err = db.EachChunk(ids, func(args []any) error {
 			some, err := readLocks(q.Query("SELECT "+lockColumns+" FROM locks l WHERE l.entry_id "+db.InChunk+" AND l.expires_at > "+db.AfterChunk, args...))
 			found = append(found, some...)
@@ -43,9 +43,9 @@ func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err erro
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	args := make([]any, 0, onWay+1)
+	args := make([]any, 0, shortTrail+1)
 	args = append(args, now)
-	for i := range onWay {
+	for i := range shortTrail {
 		args = append(args, ids[min(i, len(ids)-1)])
 	}
 	return readLocks(q.Query(`
@@ -99,22 +99,22 @@ func extendLock(tx *db.Tx, token string, until int64) error {
 }
 
 func deleteLock(tx *db.Tx, token string) error {
-	return endLock(tx, "DELETE FROM locks WHERE token = $1", token)
+	return execDeleteLocks(tx, "DELETE FROM locks WHERE token = $1", token)
 }
 
 func deleteLocksOn(tx *db.Tx, entryID string) error {
-	return endLock(tx, "DELETE FROM locks WHERE entry_id = $1", entryID)
+	return execDeleteLocks(tx, "DELETE FROM locks WHERE entry_id = $1", entryID)
 }
 
-func dropLocks(tx *db.Tx, keyID string) error {
-	return endLock(tx, "DELETE FROM locks WHERE key_id = $1", keyID)
+func deleteLocksOfKey(tx *db.Tx, keyID string) error {
+	return execDeleteLocks(tx, "DELETE FROM locks WHERE key_id = $1", keyID)
 }
 
 func deleteExpiredLocks(tx *db.Tx, now int64) error {
-	return endLock(tx, "DELETE FROM locks WHERE expires_at <= $1", now)
+	return execDeleteLocks(tx, "DELETE FROM locks WHERE expires_at <= $1", now)
 }
 
-func endLock(tx *db.Tx, query string, arg any) error {
+func execDeleteLocks(tx *db.Tx, query string, arg any) error {
 	if _, err := tx.Exec(query, arg); err != nil {
 		return fmt.Errorf("end locks: %w", err)
 	}

@@ -40,11 +40,11 @@ func (t *Tree) update(tx *db.Tx, n *node, c *Change, hash string) error {
 	err := tx.QueryRow(updateText,
 		string(name), vpath.Fold(string(name)),
 		flag(c.Title.Given), c.Title.Value, flag(c.Color.Given), c.Color.Value, flag(c.Cover.Given), c.Cover.Value, flag(c.Emoji.Given), c.Emoji.Value,
-		flag(c.Position.Given), c.Position.Value, flag(c.Password != nil), nullable(hash), nullable(passwordID), t.now(),
+		flag(c.Position.Given), c.Position.Value, flag(c.Password != nil), nullable(hash), nullable(passwordID), t.nowMs(),
 		n.id, n.parent, n.name, n.owner).
 		Scan(&r.title, &r.color, &r.cover, &r.emoji, &r.position, &r.updated, &r.password)
 	if errors.Is(err, db.ErrNoRows) {
-		return elsewhere()
+		return retryTransaction()
 	}
 	if err != nil {
 		return fmt.Errorf("update entry: %w", err)

@@ -57,7 +57,7 @@ func copyProperties(tx *db.Tx, to map[string]string) error {
 	}
 	var having []string
 	err := db.EachChunk(from, func(args []any) error {
-		some, err := texts(tx.Query("SELECT DISTINCT entry_id FROM properties WHERE entry_id "+db.InChunk, args...))
+		some, err := scanStrings(tx.Query("SELECT DISTINCT entry_id FROM properties WHERE entry_id "+db.InChunk, args...))
 		having = append(having, some...)
 		return err
 	})
@@ -85,12 +85,12 @@ func moveProperties(tx *db.Tx, from, to string) error {
 
 func deleteProperties(tx *db.Tx, ids []string) error {
 	if len(ids) == 1 {
-		return dropProperties(tx, "= $1", ids[0])
+		return execDeleteProperties(tx, "= $1", ids[0])
 	}
-	return db.EachChunk(ids, func(args []any) error { return dropProperties(tx, db.InChunk, args...) })
+	return db.EachChunk(ids, func(args []any) error { return execDeleteProperties(tx, db.InChunk, args...) })
 }
 
-func dropProperties(tx *db.Tx, which string, args ...any) error {
+func execDeleteProperties(tx *db.Tx, which string, args ...any) error {
 	if _, err := tx.Exec("DELETE FROM properties WHERE entry_id "+which, args...); err != nil {
 		return fmt.Errorf("delete properties: %w", err)
 	}

@@ -40,7 +40,7 @@ func (t *Tree) insertEntry(tx *db.Tx, r *row) (done bool, err error) {
 	if r.folder {
 		kind = folderKind
 	}
-	r.created = t.now()
+	r.created = t.nowMs()
 	r.updated = r.created
 	n, err := tx.Exec(`
 		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)

@@ -19,8 +19,8 @@ const (
 	fileKind   = 1
 )
 
-// version reads the config version along with an answer.
-const version = "(SELECT value FROM versions WHERE name = 'config')"
+// configVersionColumn reads the config version along with an answer.
+const configVersionColumn = "(SELECT value FROM versions WHERE name = 'config')"
 
 // rowScan holds what Scan needs beyond a row's own fields.
 type rowScan struct {
@@ -42,56 +42,56 @@ func (s *rowScan) done() row {
 	return r
 }
 
-// trailOf is the expression for one level of a trail; see parseTrail.
-func trailOf(table string) string {
+// trailColumn is the expression for one level of a trail; see parseTrail.
+func trailColumn(table string) string {
 	return table + ".id || ',' || " + table + ".owner_id || CASE WHEN " + table + ".password_hash IS NULL THEN ';' ELSE '!' || COALESCE(" + table +
 		".password_id, " + table + ".id) || ';' END"
 }
 
-// flat is how many levels are followed by joins, which take half the time that recursion does; engines limit the joins in a query.
-const flat = 10
+// maxJoins is how many levels are followed by joins, which take half the time that recursion does; engines limit the joins in a query.
+const maxJoins = 10
 
-// content is what follows the way in a query: the config version and the entry, with its object.
-const content = ", " + version + ", " + entryColumns + "\nFROM "
+// entrySelect is what follows the way in a query: the config version and the entry, with its object.
+const entrySelect = ", " + configVersionColumn + ", " + entryColumns + "\nFROM "
 
-// straights are the texts that find an entry by its whole path, by number of names. They answer nothing when any of it is missing. These texts are
+// wholePathQueries are the texts that find an entry by its whole path, by number of names. They answer nothing when any of it is missing. These texts are
 // stable, so that they are prepared once.
-var straights = func() (texts [flat + 1]string) {
+var wholePathQueries = func() (texts [maxJoins + 1]string) {
 	for depth := range texts {
-		trail, from, last := trailOf("e0"), "entries e0", "e0"
+		trail, from, last := trailColumn("e0"), "entries e0", "e0"
 		for i := 1; i <= depth; i++ {
 			above := last
 			last = fmt.Sprintf("e%d", i)
-			trail += " || " + trailOf(last)
+			trail += " || " + trailColumn(last)
 			from += fmt.Sprintf("\n\tJOIN entries %s ON %s.parent_id = %s.id AND %s.name = $%d", last, last, above, last, i+1)
 		}
-		texts[depth] = "SELECT " + trail + strings.ReplaceAll(content, "e.", last+".") + from +
+		texts[depth] = "SELECT " + trail + strings.ReplaceAll(entrySelect, "e.", last+".") + from +
 			"\n\tLEFT JOIN objects o ON o.id = " + last + ".object_id\nWHERE e0.id = $1"
 	}
 	return texts
 }()
 
-// descents are the texts that find the deepest entry there is on a path, by number of names.
-var descents = func() (texts [vpath.MaxDepth + 2]string) {
+// partialPathQueries are the texts that find the deepest entry there is on a path, by number of names.
+var partialPathQueries = func() (texts [vpath.MaxDepth + 2]string) {
 	for depth := range texts {
-		walk := joins(depth)
-		if depth > flat {
-			walk = recursion(depth)
+		walk := partialPathByJoins(depth)
+		if depth > maxJoins {
+			walk = partialPathByRecursion(depth)
 		}
-		texts[depth] = walk + "\nSELECT w.trail" + content + `w
+		texts[depth] = walk + "\nSELECT w.trail" + entrySelect + `w
 JOIN entries e ON e.id = w.id
 LEFT JOIN objects o ON o.id = e.object_id`
 	}
 	return texts
 }()
 
-// joins is the way down as w: the id of the deepest entry there is, and the trail to it.
-func joins(depth int) string {
-	id, trail, from := "e0.id", trailOf("e0"), "entries e0"
+// partialPathByJoins is the way down as w: the id of the deepest entry there is, and the trail to it.
+func partialPathByJoins(depth int) string {
+	id, trail, from := "e0.id", trailColumn("e0"), "entries e0"
 	for i := 1; i <= depth; i++ {
 		e := fmt.Sprintf("e%d", i)
 		id = e + ".id, " + id
-		trail += " || COALESCE(" + trailOf(e) + ", '')"
+		trail += " || COALESCE(" + trailColumn(e) + ", '')"
 		from += fmt.Sprintf("\n\tLEFT JOIN entries %s ON %s.parent_id = e%d.id AND %s.name = $%d", e, e, i-1, e, i+1)
 	}
 	if depth > 0 {
@@ -100,11 +100,11 @@ func joins(depth int) string {
 	return "WITH w (id, trail) AS (\n\tSELECT " + id + ", " + trail + "\n\tFROM " + from + "\n\tWHERE e0.id = $1\n)"
 }
 
-// recursion is joins for a path of any depth.
-func recursion(depth int) string {
+// partialPathByRecursion is joins for a path of any depth.
+func partialPathByRecursion(depth int) string {
 	var b strings.Builder
-	b.WriteString("WITH RECURSIVE walk (n, id, trail) AS (\n\tSELECT 0, e.id, " + trailOf("e") + "\n\tFROM entries e\n\tWHERE e.id = $1\n")
-	b.WriteString("\tUNION ALL\n\tSELECT w.n + 1, e.id, w.trail || " + trailOf("e") + "\n\tFROM walk w JOIN entries e ON e.parent_id = w.id\n\tAND e.name = CASE w.n")
+	b.WriteString("WITH RECURSIVE walk (n, id, trail) AS (\n\tSELECT 0, e.id, " + trailColumn("e") + "\n\tFROM entries e\n\tWHERE e.id = $1\n")
+	b.WriteString("\tUNION ALL\n\tSELECT w.n + 1, e.id, w.trail || " + trailColumn("e") + "\n\tFROM walk w JOIN entries e ON e.parent_id = w.id\n\tAND e.name = CASE w.n")
 	for i := range depth {
 		fmt.Fprintf(&b, " WHEN %d THEN CAST($%d AS TEXT)", i, i+2)
 	}
@@ -115,7 +115,7 @@ func recursion(depth int) string {
 // descend follows names down from an entry, in one query, or two when some of it is missing. The node is the deepest entry there is, without mount
 // and path; it is empty, with all names missing, when not even the first is there.
 func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion int64, err error) {
-	if len(names) >= len(descents) {
+	if len(names) >= len(partialPathQueries) {
 		return node{}, 0, fmt.Errorf("resolve a path of %d levels", len(names))
 	}
 	args := make([]any, 0, len(names)+1)
@@ -127,11 +127,11 @@ func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion
 	var trail string
 	dest := append([]any{&trail, &configVersion}, s.columns()...)
 	err = db.ErrNoRows
-	if len(names) <= flat {
-		err = q.QueryRow(straights[len(names)], args...).Scan(dest...)
+	if len(names) <= maxJoins {
+		err = q.QueryRow(wholePathQueries[len(names)], args...).Scan(dest...)
 	}
 	if errors.Is(err, db.ErrNoRows) {
-		err = q.QueryRow(descents[len(names)], args...).Scan(dest...)
+		err = q.QueryRow(partialPathQueries[len(names)], args...).Scan(dest...)
 	}
 	if errors.Is(err, db.ErrNoRows) {
 		configVersion, err = db.ConfigVersion(q)
@@ -147,12 +147,12 @@ func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion
 	return n, configVersion, nil
 }
 
-// climbed is an entry with the way up from it.
-type climbed struct {
+// ancestry is an entry with the way up from it.
+type ancestry struct {
 	row
 	root    string   // what has no parent
 	names   []string // from below the root down to the entry
-	trail   []level
+	trail   []trailEntry
 	version int64
 }
 
@@ -162,57 +162,57 @@ const (
 	byLink  = "(SELECT entry_id FROM links WHERE id = $1)"
 )
 
-// ascents are the texts of climb by where it starts. The first follows so many parents by joins, and answers nothing for what lies deeper; the second
+// ancestryQueries are the texts of climb by where it starts. The first follows so many parents by joins, and answers nothing for what lies deeper; the second
 // follows all by recursion. No tree is deeper than its paths may be, so its bound is never met.
-var ascents = map[string][2]string{byEntry: {up(byEntry), ascent(byEntry)}, byLink: {up(byLink), ascent(byLink)}}
+var ancestryQueries = map[string][2]string{byEntry: {ancestryByJoins(byEntry), ancestryByRecursion(byEntry)}, byLink: {ancestryByJoins(byLink), ancestryByRecursion(byLink)}}
 
-// up is the way up by joins: the root, the names below it, the trail.
-func up(start string) string {
-	root, path, trail, from := "e.id", "CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END", trailOf("e"), "entries e"
+// ancestryByJoins is the way up by joins: the root, the names below it, the trail.
+func ancestryByJoins(start string) string {
+	root, path, trail, from := "e.id", "CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END", trailColumn("e"), "entries e"
 	below := "e"
-	for i := 1; i <= flat; i++ {
+	for i := 1; i <= maxJoins; i++ {
 		e := fmt.Sprintf("e%d", i)
 		root = e + ".id, " + root
 		path = "CASE WHEN " + e + ".parent_id IS NULL THEN '' ELSE '/' || " + e + ".name END || " + path
-		trail = "COALESCE(" + trailOf(e) + ", '') || " + trail
+		trail = "COALESCE(" + trailColumn(e) + ", '') || " + trail
 		from += fmt.Sprintf("\n\tLEFT JOIN entries %s ON %s.id = %s.parent_id", e, e, below)
 		below = e
 	}
-	return "SELECT COALESCE(" + root + "), " + path + ", " + trail + content + from +
+	return "SELECT COALESCE(" + root + "), " + path + ", " + trail + entrySelect + from +
 		"\n\tLEFT JOIN objects o ON o.id = e.object_id\nWHERE e.id = " + start + " AND " + below + ".parent_id IS NULL"
 }
 
-func ascent(start string) string {
+func ancestryByRecursion(start string) string {
 	return `WITH RECURSIVE up (n, id, parent, path, trail) AS (
-	SELECT 0, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END, ` + trailOf("e") + `
+	SELECT 0, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END, ` + trailColumn("e") + `
 	FROM entries e
 	WHERE e.id = ` + start + `
 	UNION ALL
-	SELECT u.n + 1, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN u.path ELSE '/' || e.name || u.path END, ` + trailOf("e") + ` || u.trail
+	SELECT u.n + 1, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN u.path ELSE '/' || e.name || u.path END, ` + trailColumn("e") + ` || u.trail
 	FROM up u JOIN entries e ON e.id = u.parent
 	WHERE u.n < 200
 )
-SELECT u.id, u.path, u.trail` + content + `up u
+SELECT u.id, u.path, u.trail` + entrySelect + `up u
 JOIN entries e ON e.id = ` + start + `
 LEFT JOIN objects o ON o.id = e.object_id
 WHERE u.parent IS NULL`
 }
 
 // climb follows parents up from an entry, in one query, or two for what is deep or not there. The result is empty when there is no such entry.
-func climb(q db.Querier, start, id string) (climbed, error) {
-	var c climbed
+func climb(q db.Querier, start, id string) (ancestry, error) {
+	var c ancestry
 	var s rowScan
 	var path, trail string
 	dest := append([]any{&c.root, &path, &trail, &c.version}, s.columns()...)
-	err := q.QueryRow(ascents[start][0], id).Scan(dest...)
+	err := q.QueryRow(ancestryQueries[start][0], id).Scan(dest...)
 	if errors.Is(err, db.ErrNoRows) {
-		err = q.QueryRow(ascents[start][1], id).Scan(dest...)
+		err = q.QueryRow(ancestryQueries[start][1], id).Scan(dest...)
 	}
 	if errors.Is(err, db.ErrNoRows) {
-		return climbed{}, nil
+		return ancestry{}, nil
 	}
 	if err != nil {
-		return climbed{}, fmt.Errorf("look up entry: %w", err)
+		return ancestry{}, fmt.Errorf("look up entry: %w", err)
 	}
 	c.row, c.trail = s.done(), parseTrail(trail)
 	if path != "" {
@@ -221,12 +221,12 @@ func climb(q db.Querier, start, id string) (climbed, error) {
 	return c, nil
 }
 
-// existing returns those of some ids that entries have.
-func existing(q db.Querier, ids []string) (map[string]bool, error) {
+// existingEntries returns those of some ids that entries have.
+func existingEntries(q db.Querier, ids []string) (map[string]bool, error) {
 	there := map[string]bool{}
 	err := db.EachChunk(ids, func(args []any) error {
 		rows, err := q.Query("SELECT id FROM entries WHERE id "+db.InChunk, args...)
-		found, err := texts(rows, err)
+		found, err := scanStrings(rows, err)
 		for _, id := range found {
 			there[id] = true
 		}

@@ -8,56 +8,56 @@ import (
 	"larder/internal/vpath"
 )
 
-// matching is the files or folders below the seeds of a search that show and whose name holds its text.
-type matching struct {
+// searchQuery is the files or folders below the seeds of a search that show and whose name holds its text.
+type searchQuery struct {
 	*searcher
 	kind int
 }
 
-// begin writes the walk down over folders as sub: each with its seed, its verdict, the path and the trail of what lies between, and whether a
+// writeFolderWalk writes the walk down over folders as sub: each with its seed, its verdict, the path and the trail of what lies between, and whether a
 // password bars the actor from what is in it.
-func (m *matching) begin(s *statement) (me string) {
+func (m *searchQuery) writeFolderWalk(s *statement) (me string) {
 	at := m.dialect.At
 	me = s.arg(m.Actor.UserID)
-	unlocked := s.arg(list(",", m.unlocked()))
-	changes := "CAST(" + s.arg(list(",", m.changes)) + " AS TEXT)"
+	unlocked := s.arg(joinDelimited(",", m.unlockedIDs()))
+	changes := "CAST(" + s.arg(joinDelimited(",", m.ownCodes)) + " AS TEXT)"
 	bars := 0
-	if m.bars() {
+	if m.passwordsApply() {
 		bars = 1
 	}
 	s.WriteString("WITH RECURSIVE seeds (n, id, code, barred) AS (")
-	m.sown(s)
+	m.writeStarts(s)
 	key := "',' || e.id || '='"
 	s.WriteString(`),
 sub (seed, id, path, trail, code, barred) AS (
 	SELECT w.n, e.id, substr(e.name, 1, 0), substr(e.name, 1, 0), w.code, w.barred
 	FROM seeds w JOIN entries e ON e.id = w.id
 	UNION ALL
-	SELECT s.seed, e.id, s.path || '/' || e.name, s.trail || ` + trailOf("e") + `,
+	SELECT s.seed, e.id, s.path || '/' || e.name, s.trail || ` + trailColumn("e") + `,
 		CASE WHEN ` + at(changes, key) + ` > 0 THEN substr(` + changes + `, ` + at(changes, key) + ` + length(e.id) + 2, 2)
-			WHEN s.code = '` + nothing + `' THEN '` + closed + `' ELSE s.code END,
+			WHEN s.code = '` + codeNone + `' THEN '` + codeNoneBelow + `' ELSE s.code END,
 		CASE WHEN e.password_hash IS NULL THEN s.barred
 			WHEN e.owner_id = ` + me + ` OR ` + at(unlocked, "',' || COALESCE(e.password_id, e.id) || ','") + ` > 0 THEN 0
 			ELSE CAST(` + s.arg(bars) + ` AS INTEGER) END
 	FROM sub s CROSS JOIN entries e
-	WHERE s.code <> '` + closed + `' AND e.parent_id = s.id AND e.kind = 0
+	WHERE s.code <> '` + codeNoneBelow + `' AND e.parent_id = s.id AND e.kind = 0
 )`)
 	return me
 }
 
-// sown writes the seeds, as many as a power of four, so that there are few texts.
-func (m *matching) sown(s *statement) {
+// writeStarts writes the seeds, as many as a power of four, so that there are few texts.
+func (m *searchQuery) writeStarts(s *statement) {
 	width := 1
-	for width < len(m.seeds) {
+	for width < len(m.startFolders) {
 		width *= 4
 	}
 	s.WriteString("VALUES ")
 	for i := range width {
 		var id, code string
 		barred := 0
-		if i < len(m.seeds) {
-			id, code = m.seeds[i].id, m.seeds[i].code
-			if m.seeds[i].barred {
+		if i < len(m.startFolders) {
+			id, code = m.startFolders[i].id, m.startFolders[i].code
+			if m.startFolders[i].needsPassword {
 				barred = 1
 			}
 		}
@@ -69,7 +69,7 @@ func (m *matching) sown(s *statement) {
 }
 
 // where writes the conditions, for folders as s and entries in them as e.
-func (m *matching) where(s *statement, me string) {
+func (m *searchQuery) where(s *statement, me string) {
 	code := "substr(s.code, 1, 1)"
 	if m.kind == folderKind {
 		code = "substr(s.code, 2, 1)"
@@ -77,14 +77,14 @@ func (m *matching) where(s *statement, me string) {
 	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", m.kind, m.dialect.At("e.name_fold", s.arg(m.text)))
 	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me + ")")
 	if len(m.except) > 0 {
-		s.WriteString(" AND " + m.dialect.At(s.arg(list(",", m.except)), "',' || e.id || ','") + " = 0")
+		s.WriteString(" AND " + m.dialect.At(s.arg(joinDelimited(",", m.except)), "',' || e.id || ','") + " = 0")
 	}
 }
 
 // countRows counts what matches.
-func (m *matching) count(q db.Querier) (n int64, err error) {
+func (m *searchQuery) count(q db.Querier) (n int64, err error) {
 	var s statement
-	me := m.begin(&s)
+	me := m.writeFolderWalk(&s)
 	s.WriteString("\nSELECT COUNT(*) FROM sub s CROSS JOIN entries e WHERE ")
 	m.where(&s, me)
 	if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
@@ -95,12 +95,12 @@ func (m *matching) count(q db.Querier) (n int64, err error) {
 
 // window calls found for some of what matches, in order; with reverse those after offset are passed over. Names are found by the index alone, and
 // only the rows of what is wanted are read.
-func (m *matching) window(q db.Querier, offset, limit int64, reverse bool, found func(match)) error {
+func (m *searchQuery) window(q db.Querier, offset, limit int64, reverse bool, found func(match)) error {
 	var s statement
-	me := m.begin(&s)
+	me := m.writeFolderWalk(&s)
 	s.WriteString(",\npage (seed, folder, name) AS MATERIALIZED (SELECT s.seed, s.id, e.name FROM sub s CROSS JOIN entries e WHERE ")
 	m.where(&s, me)
-	if limit != everyRow {
+	if limit != noLimit {
 		s.WriteString(" ORDER BY " + m.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset))
 	}
 	s.WriteString(")\nSELECT s.seed, s.path, s.trail, " + listColumns + " FROM page p JOIN sub s ON s.seed = p.seed AND s.id = p.folder" +
@@ -109,7 +109,7 @@ func (m *matching) window(q db.Querier, offset, limit int64, reverse bool, found
 }
 
 // orderBy is the order of what is found: equal names in different folders, and one folder that is mounted twice, are told apart as well.
-func (m *matching) orderBy(reverse bool) string {
+func (m *searchQuery) orderBy(reverse bool) string {
 	tie := ""
 	if reverse {
 		tie = " DESC"
@@ -126,7 +126,7 @@ func eachMatch(q db.Querier, s *statement, found func(match)) error {
 	for rows.Next() {
 		var scan rowScan
 		var m match
-		if err := rows.Scan(append([]any{&m.seed, &m.path, &m.trail}, scan.columns()...)...); err != nil {
+		if err := rows.Scan(append([]any{&m.start, &m.path, &m.trail}, scan.columns()...)...); err != nil {
 			return fmt.Errorf("search: %w", err)
 		}
 		m.row = scan.done()

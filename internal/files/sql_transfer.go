@@ -8,8 +8,8 @@ import (
 	"larder/internal/object"
 )
 
-// elsewhereBelow reports whether a file in a folder, at any depth, has its content in another provider.
-func elsewhereBelow(q db.Querier, folder, provider string) (found bool, err error) {
+// anyForeignContent reports whether a file in a folder, at any depth, has its content in another provider.
+func anyForeignContent(q db.Querier, folder, provider string) (found bool, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT EXISTS (
 			SELECT 1
@@ -21,33 +21,33 @@ func elsewhereBelow(q db.Querier, folder, provider string) (found bool, err erro
 	return found, nil
 }
 
-// rank is where an entry stands among those of its kind in its folder, in the order of listings. The zero value stands before all.
-type rank struct{ fold, name string }
+// sortKey is where an entry stands among those of its kind in its folder, in the order of listings. The zero value stands before all.
+type sortKey struct{ fold, name string }
 
-// cargo is a file whose content is to be copied.
-type cargo struct {
-	id     string
-	rank   rank
-	object string
-	size   int64  // bytes, as the store must have them
-	sha256 string // "" when nobody has read it yet
+// sourceFile is a file whose content is to be copied.
+type sourceFile struct {
+	id      string
+	sortKey sortKey
+	object  string
+	size    int64  // bytes, as the store must have them
+	sha256  string // "" when nobody has read it yet
 	object.Location
 	mimeType string
 }
 
-const cargoColumns = "e.id, e.name_fold, e.name, o.id, o.size, COALESCE(o.sha256, ''), o.provider_id, o.key, e.mime_type"
+const sourceFileColumns = "e.id, e.name_fold, e.name, o.id, o.size, COALESCE(o.sha256, ''), o.provider_id, o.key, e.mime_type"
 
-func scanCargo(row interface{ Scan(dest ...any) error }) (c cargo, err error) {
+func scanSourceFile(row interface{ Scan(dest ...any) error }) (c sourceFile, err error) {
 	var key string
-	err = row.Scan(&c.id, &c.rank.fold, &c.rank.name, &c.object, &c.size, &c.sha256, &c.Provider, &key, &c.mimeType)
+	err = row.Scan(&c.id, &c.sortKey.fold, &c.sortKey.name, &c.object, &c.size, &c.sha256, &c.Provider, &key, &c.mimeType)
 	c.Key = keyOf(key)
 	return c, err
 }
 
-// elsewhereIn lists the next files directly in a folder whose content lies in another provider.
-func elsewhereIn(q db.Querier, folder, provider string, after rank, limit int) ([]cargo, error) {
+// foreignFilesIn lists the next files directly in a folder whose content lies in another provider.
+func foreignFilesIn(q db.Querier, folder, provider string, after sortKey, limit int) ([]sourceFile, error) {
 	rows, err := q.Query(`
-		SELECT `+cargoColumns+`
+		SELECT `+sourceFileColumns+`
 		FROM entries e JOIN objects o ON o.id = e.object_id
 		WHERE e.parent_id = $1 AND e.kind = 1 AND (e.name_fold, e.name) > ($2, $3) AND o.provider_id <> $4
 		ORDER BY e.name_fold, e.name
@@ -56,9 +56,9 @@ func elsewhereIn(q db.Querier, folder, provider string, after rank, limit int) (
 		return nil, fmt.Errorf("list what is to be copied: %w", err)
 	}
 	defer rows.Close()
-	var found []cargo
+	var found []sourceFile
 	for rows.Next() {
-		c, err := scanCargo(rows)
+		c, err := scanSourceFile(rows)
 		if err != nil {
 			return nil, fmt.Errorf("list what is to be copied: %w", err)
 		}
@@ -67,10 +67,10 @@ func elsewhereIn(q db.Querier, folder, provider string, after rank, limit int) (
 	return found, rows.Err()
 }
 
-// elsewhereItself returns a file if its content lies in another provider; nothing for a folder.
-func elsewhereItself(q db.Querier, id, provider string) ([]cargo, error) {
-	c, err := scanCargo(q.QueryRow(`
-		SELECT `+cargoColumns+`
+// foreignFile returns a file if its content lies in another provider; nothing for a folder.
+func foreignFile(q db.Querier, id, provider string) ([]sourceFile, error) {
+	c, err := scanSourceFile(q.QueryRow(`
+		SELECT `+sourceFileColumns+`
 		FROM entries e JOIN objects o ON o.id = e.object_id
 		WHERE e.id = $1 AND o.provider_id <> $2`, id, provider))
 	if errors.Is(err, db.ErrNoRows) {
@@ -79,11 +79,11 @@ func elsewhereItself(q db.Querier, id, provider string) ([]cargo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look up what is to be copied: %w", err)
 	}
-	return []cargo{c}, nil
+	return []sourceFile{c}, nil
 }
 
 // folderAfter returns the next folder in a folder, "" when there is none.
-func folderAfter(q db.Querier, parent string, after rank) (id string, at rank, err error) {
+func folderAfter(q db.Querier, parent string, after sortKey) (id string, at sortKey, err error) {
 	err = q.QueryRow(`
 		SELECT id, name_fold, name
 		FROM entries

@@ -7,9 +7,9 @@ import (
 	"larder/internal/db"
 )
 
-// referred sums by provider: for each object all that refers to it. It goes once through the objects as they lie: to group them would have them sorted or
+// sumReferenced sums by provider: for each object all that refers to it. It goes once through the objects as they lie: to group them would have them sorted or
 // looked up.
-func referred(q db.Querier, providers []string) (map[string]Amount, error) {
+func sumReferenced(q db.Querier, providers []string) (map[string]Amount, error) {
 	var sums []string
 	var args, dest []any
 	found := make([]Amount, len(providers))
@@ -28,8 +28,8 @@ func referred(q db.Querier, providers []string) (map[string]Amount, error) {
 	return by, nil
 }
 
-// awayBy sums by provider the files that are deleted or not there yet: all of them, or as many as limit.
-func awayBy(q db.Querier, limit int64) (map[string]Amount, error) {
+// sumUnreachable sums by provider the files that are deleted or not there yet: all of them, or as many as limit.
+func sumUnreachable(q db.Querier, limit int64) (map[string]Amount, error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE away (id) AS (
 			SELECT id FROM entries WHERE id IN ('graveyard', 'staging')

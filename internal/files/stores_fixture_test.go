@@ -129,7 +129,7 @@ func (w *storesFixture) newJobRunner() *job.Runner {
 	r := job.NewRunner(job.Config{DB: w.db, IDs: w.ids, Now: w.clock, Log: slog.New(slog.DiscardHandler)})
 	r.Handle(files.MoveJob, w.tree.RunMove)
 	r.Handle(files.CopyJob, w.tree.RunCopy)
-	r.Undo(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return w.tree.DropCopy(tx, run.ID) })
+	r.OnFailure(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return w.tree.DropCopy(tx, run.ID) })
 	r.Handle(object.ChecksumJob, w.tree.Objects.RunChecksum)
 	return r
 }
@@ -138,7 +138,7 @@ func (w *storesFixture) newJobRunner() *job.Runner {
 func (w *storesFixture) runJobs() {
 	w.t.Helper()
 	for r := w.newJobRunner(); ; {
-		ran, err := r.Once(w.t.Context())
+		ran, err := r.RunNext(w.t.Context())
 		w.must(err)
 		if !ran {
 			return
@@ -190,18 +190,18 @@ type uploadedFiles struct {
 // upload uploads content to where the place's provider has it.
 func (w *storesFixture) upload(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
 	w.t.Helper()
-	place, err := w.tree.Place(w.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
+	place, err := w.tree.ResolveDestination(w.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
 	if err != nil {
 		return files.Entry{}, err
 	}
 	store, err := w.reg.Store(w.t.Context(), place.ProviderID)
 	w.must(err)
-	key, _, err := w.tree.Objects.Keys.Take(w.t.Context(), place.ProviderID)
+	key, _, err := w.tree.Objects.Keys.DiscardedKey(w.t.Context(), place.ProviderID)
 	w.must(err)
 	_, err = store.Put(w.t.Context(), key, strings.NewReader(content), blob.PutOptions{Size: int64(len(content))})
 	w.must(err)
 	sum := sha256.Sum256([]byte(content))
-	return w.putEntry(a, place, files.Stored{Key: key, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:]), MimeType: "text/plain"})
+	return w.putEntry(a, place, files.StoredObject{Key: key, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:]), MimeType: "text/plain"})
 }
 
 func (w *storesFixture) mustUpload(a access.Actor, p, content string) files.Entry {

@@ -19,14 +19,14 @@ import (
 const MoveJob = "move"
 
 const (
-	// openJobs bounds the moves and copies that one account may have under way.
-	openJobs = 100
-	// rounds bounds how often a move looks for content that came into its folder meanwhile, before it goes on another time.
-	rounds = 10
+	// maxOpenJobs bounds the moves and copies that one account may have under way.
+	maxOpenJobs = 100
+	// maxRounds bounds how often a move looks for content that came into its folder meanwhile, before it goes on another time.
+	maxRounds = 10
 )
 
-// order is the payload of a move: what was asked for, and how far it is.
-type order struct {
+// payload is the payload of a move: what was asked for, and how far it is.
+type movePayload struct {
 	Entry    string // what is to be moved
 	Folder   string // where to: this folder, as long as it lies at that path
 	Target   string
@@ -41,7 +41,7 @@ type order struct {
 }
 
 // enqueue makes the job of a move that was judged. Faults: Unauthorized, Conflict (the name is taken, too many under way).
-func (m *move) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) {
+func (m *moveOperation) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) {
 	if m.actor.UserID == "" {
 		return job.Job{}, fault.New(fault.Unauthorized, "Sign in to do this.")
 	}
@@ -49,32 +49,32 @@ func (m *move) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) 
 	if err != nil {
 		return job.Job{}, err
 	}
-	if there.id != "" && !m.over {
-		return job.Job{}, lies()
+	if there.id != "" && !m.replace {
+		return job.Job{}, targetExists()
 	}
 	if err := m.mayQueue(); err != nil {
 		return job.Job{}, err
 	}
-	o := m.order(target, newName)
+	o := m.newPayload(target, newName)
 	o.Unlocked = m.actor.Unlocked
-	return m.queue(job.New{ID: m.IDs.UUID(), Type: MoveJob, Payload: o.text()})
+	return m.queue(job.Spec{ID: m.IDs.UUID(), Type: MoveJob, Payload: o.encode()})
 }
 
 // mayQueue refuses a job to whom has enough of them under way. Fault: Conflict.
-func (m *move) mayQueue() error {
+func (m *moveOperation) mayQueue() error {
 	open, err := job.CountOpen(m.tx, m.actor.UserID)
 	if err != nil {
 		return err
 	}
-	if open >= openJobs {
-		return fault.Newf(fault.Conflict, "You have %d jobs under way: wait until some of them are done.", openJobs)
+	if open >= maxOpenJobs {
+		return fault.Newf(fault.Conflict, "You have %d jobs under way: wait until some of them are done.", maxOpenJobs)
 	}
 	return nil
 }
 
-// order is what a job of the actor's has to know about what was asked for.
-func (m *move) order(target vpath.Path, newName *vpath.Name) order {
-	o := order{Entry: m.source.id, Folder: m.dest.id, Target: target.String(), Name: newName, IP: m.actor.IP.String(), Locks: m.actor.Locks, Over: m.over}
+// payload is what a job of the actor's has to know about what was asked for.
+func (m *moveOperation) newPayload(target vpath.Path, newName *vpath.Name) movePayload {
+	o := movePayload{Entry: m.source.id, Folder: m.dest.id, Target: target.String(), Name: newName, IP: m.actor.IP.String(), Locks: m.actor.Locks, Over: m.replace}
 	if m.actor.Key != nil {
 		o.Key = m.actor.Key.ID
 	}
@@ -82,8 +82,8 @@ func (m *move) order(target vpath.Path, newName *vpath.Name) order {
 }
 
 // queue inserts a job of the actor's.
-func (m *move) queue(n job.New) (job.Job, error) {
-	n.OwnerID, n.CreatedAt = m.actor.UserID, m.now()
+func (m *moveOperation) queue(n job.Spec) (job.Job, error) {
+	n.OwnerID, n.CreatedAt = m.actor.UserID, m.nowMs()
 	err := job.Insert(m.tx, n)
 	if err == nil && m.Wake != nil {
 		m.tx.AfterCommit(m.Wake)
@@ -91,7 +91,7 @@ func (m *move) queue(n job.New) (job.Job, error) {
 	return job.Job{ID: n.ID, Type: n.Type, OwnerID: n.OwnerID, Status: job.Pending, CreatedAt: n.CreatedAt}, err
 }
 
-func (o order) text() string {
+func (o movePayload) encode() string {
 	text, err := json.Marshal(o)
 	if err != nil {
 		panic(err) // strings and a bool
@@ -109,15 +109,15 @@ func (o order) text() string {
 // is passed over.
 func (t *Tree) RunMove(ctx context.Context, run *job.Run) error {
 	x := transfer{Tree: t, run: run}
-	if err := json.Unmarshal([]byte(run.Payload), &x.order); err != nil {
+	if err := json.Unmarshal([]byte(run.Payload), &x.payload); err != nil {
 		return fmt.Errorf("read the payload of a move: %w", err)
 	}
-	if !x.order.Moved {
-		if err := x.carry(ctx); err != nil {
+	if !x.payload.Moved {
+		if err := x.copyThenMove(ctx); err != nil {
 			return err
 		}
 	}
-	if err := x.gather(ctx); err != nil {
+	if err := x.copyRemaining(ctx); err != nil {
 		return err
 	}
 	crash.Point("move.cleaned")
@@ -127,14 +127,14 @@ func (t *Tree) RunMove(ctx context.Context, run *job.Run) error {
 // transfer is one call of RunMove.
 type transfer struct {
 	*Tree
-	run   *job.Run
-	order order
+	run     *job.Run
+	payload movePayload
 }
 
-// carry copies what lies in the entry and then re-parents it.
-func (x *transfer) carry(ctx context.Context) error {
-	err := x.judged(ctx, false, func(m *move) error {
-		x.order.Provider = m.dest.mount.ProviderID
+// copyThenMove copies what lies in the entry and then re-parents it.
+func (x *transfer) copyThenMove(ctx context.Context) error {
+	err := x.inJudgedTx(ctx, false, func(m *moveOperation) error {
+		x.payload.Provider = m.dest.mount.ProviderID
 		return nil
 	})
 	if err != nil {
@@ -143,44 +143,44 @@ func (x *transfer) carry(ctx context.Context) error {
 	if err := x.copyAll(ctx); err != nil {
 		return err
 	}
-	done := x.order
+	done := x.payload
 	done.Moved = true
-	err = x.judged(ctx, true, func(m *move) error {
-		if m.dest.mount.ProviderID != x.order.Provider {
+	err = x.inJudgedTx(ctx, true, func(m *moveOperation) error {
+		if m.dest.mount.ProviderID != x.payload.Provider {
 			return errors.New("the target's provider is another one by now") // the next attempt goes there
 		}
-		if done.Entry = m.source.id; m.fills() { // what has the content then
-			done.Entry = m.there.id
+		if done.Entry = m.source.id; m.replacesContent() { // what has the content then
+			done.Entry = m.existing.id
 		}
-		if err := m.settle(); err != nil {
+		if err := m.apply(); err != nil {
 			return err
 		}
-		return x.run.Save(m.tx, done.text())
+		return x.run.SavePayload(m.tx, done.encode())
 	})
 	if err != nil {
-		return moved(err)
+		return translateNameTaken(err)
 	}
-	x.order = done
+	x.payload = done
 	crash.Point("move.reparented")
 	return nil
 }
 
-// gather copies what came into the entry after its folder was gone through. It ends where the entry has been deleted, or moved to yet another
+// copyRemaining copies what came into the entry after its folder was gone through. It ends where the entry has been deleted, or moved to yet another
 // provider, whose job does the same.
-func (x *transfer) gather(ctx context.Context) error {
-	for range rounds {
-		n, _, err := x.lookUp(ctx, x.order.Entry)
+func (x *transfer) copyRemaining(ctx context.Context) error {
+	for range maxRounds {
+		n, _, err := x.lookUp(ctx, x.payload.Entry)
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return nil
 		case err != nil:
 			return err
-		case n.mount.ProviderID != x.order.Provider:
+		case n.mount.ProviderID != x.payload.Provider:
 			return nil
 		}
-		left := n.provider != x.order.Provider
+		left := n.provider != x.payload.Provider
 		if n.folder {
-			if left, err = elsewhereBelow(x.DB.Read(ctx), n.id, x.order.Provider); err != nil {
+			if left, err = anyForeignContent(x.DB.Read(ctx), n.id, x.payload.Provider); err != nil {
 				return err
 			}
 		}
@@ -194,9 +194,9 @@ func (x *transfer) gather(ctx context.Context) error {
 	return errors.New("content comes into the folder faster than it can be copied")
 }
 
-// judged runs fn inside a transaction in which the move has been judged by what holds now.
-func (x *transfer) judged(ctx context.Context, alone bool, fn func(m *move) error) error {
-	target, err := vpath.Parse(x.order.Target)
+// inJudgedTx runs fn inside a transaction in which the move has been judged by what holds now.
+func (x *transfer) inJudgedTx(ctx context.Context, alone bool, fn func(m *moveOperation) error) error {
+	target, err := vpath.Parse(x.payload.Target)
 	if err != nil {
 		return err
 	}
@@ -204,12 +204,12 @@ func (x *transfer) judged(ctx context.Context, alone bool, fn func(m *move) erro
 	if err != nil {
 		return err
 	}
-	return x.write(ctx, alone, func(tx *db.Tx) error {
-		m := move{Tree: x.Tree, tx: tx, actor: actor, over: x.order.Over}
-		if err := m.find(x.order.Entry, target, x.order.Name); err != nil {
+	return x.writeLocked(ctx, alone, func(tx *db.Tx) error {
+		m := moveOperation{Tree: x.Tree, tx: tx, actor: actor, replace: x.payload.Over}
+		if err := m.find(x.payload.Entry, target, x.payload.Name); err != nil {
 			return err
 		}
-		if m.view.version != version {
+		if m.rules.version != version {
 			return &db.Again{Prepare: func(ctx context.Context) (err error) {
 				actor, version, err = x.actor(ctx)
 				return err
@@ -218,7 +218,7 @@ func (x *transfer) judged(ctx context.Context, alone bool, fn func(m *move) erro
 		if err := m.judge(target); err != nil {
 			return err
 		}
-		if m.dest.id != x.order.Folder {
+		if m.dest.id != x.payload.Folder {
 			return fault.New(fault.Conflict, "The target folder has been moved or replaced meanwhile.")
 		}
 		return fn(&m)
@@ -238,14 +238,14 @@ func (x *transfer) actor(ctx context.Context) (a access.Actor, version int64, er
 	if !active {
 		return access.Actor{}, 0, fault.New(fault.Forbidden, "The account that asked for this is not active any more.")
 	}
-	if a.IP, err = netip.ParseAddr(x.order.IP); err != nil {
+	if a.IP, err = netip.ParseAddr(x.payload.IP); err != nil {
 		a.IP = netip.Addr{} // lies in no prefix
 	}
-	a.Unlocked, a.Locks = x.order.Unlocked, x.order.Locks
-	if x.order.Key == "" {
+	a.Unlocked, a.Locks = x.payload.Unlocked, x.payload.Locks
+	if x.payload.Key == "" {
 		return a, version, nil
 	}
-	key, usable, err := x.Key(ctx, version, x.order.Key, a.IP)
+	key, usable, err := x.Key(ctx, version, x.payload.Key, a.IP)
 	if err != nil {
 		return access.Actor{}, 0, err
 	}

@@ -233,7 +233,7 @@ func TestServerCopyStopsWithService(t *testing.T) {
 				<-ctx.Done()
 			}
 		}
-		_, err := w.newJobRunner().Once(ctx)
+		_, err := w.newJobRunner().RunNext(ctx)
 		w.must(err)
 		if at := w.job(j.ID); at.Status != "pending" || at.Progress <= 0 && w.countObjects("vault") != 3 {
 			t.Errorf("job %+v, %d objects were switched over", at, w.countObjects("vault"))

@@ -162,7 +162,7 @@ func TestMoveResumesAfterStop(t *testing.T) {
 					}
 					return errors.New(op + " failed")
 				})
-				_, err := w.newJobRunner().Once(ctx)
+				_, err := w.newJobRunner().RunNext(ctx)
 				w.must(err)
 				last := w.job(j.ID).Status == "completed" // a stop after the last operation of a store may come too late
 				if last && (how != "stop" || stopped < operations-1) {
@@ -266,7 +266,7 @@ func TestChecksumJobFillsInSHA256(t *testing.T) {
 		w.fixture.mustUpload(w.ann, "/home/ann/f", "abc")
 		gone := w.fixture.mustUpload(w.ann, "/home/ann/gone", "gone")
 		w.write(func(tx *db.Tx) error {
-			return job.Insert(tx, job.New{ID: "of nothing", Type: object.ChecksumJob, Payload: "absent"})
+			return job.Insert(tx, job.Spec{ID: "of nothing", Type: object.ChecksumJob, Payload: "absent"})
 		})
 		w.setHook(func(n int, op, _ string) error { // the first attempt meets a store that is away, and one of the files is deleted meanwhile
 			if n == 1 {
@@ -486,7 +486,7 @@ func TestMoveCopiesLateFiles(t *testing.T) {
 			}
 			return nil
 		})
-		_, err := w.newJobRunner().Once(ctx)
+		_, err := w.newJobRunner().RunNext(ctx)
 		w.must(err)
 		if got := w.job(j.ID); got.Status != "pending" {
 			t.Errorf("parked as %+v", got)
@@ -692,7 +692,7 @@ func TestTwoReplicasHoldingOneMoveJob(t *testing.T) {
 			}
 			return nil
 		})
-		_, err := w.newJobRunner().Once(t.Context())
+		_, err := w.newJobRunner().RunNext(t.Context())
 		w.must(err)
 		w.setHook(nil)
 		w.checkJobEnded(j.ID, "")
@@ -722,7 +722,7 @@ func TestConcurrentMovesBetweenProviders(t *testing.T) {
 			for range 2 {
 				all.Go(func() {
 					for r := w.newJobRunner(); ; {
-						ran, err := r.Once(t.Context())
+						ran, err := r.RunNext(t.Context())
 						if err != nil {
 							t.Error(err)
 						}

@@ -50,7 +50,7 @@ type Config struct {
 	// Active reports whether there is an active account of that id; whatever makes entries asks, inside its transaction. Nil for always.
 	Active func(q db.Querier, userID string) (bool, error)
 	// Heir returns to whom the entries of an account that was deleted are still being handed over, nobody for any other. Nil for nobody.
-	Heir func(q db.Querier, userID string) (Heir, error)
+	Successor func(q db.Querier, userID string) (Successor, error)
 	// Wake is called when a job has been inserted; nil for nobody.
 	Wake func()
 }
@@ -58,39 +58,39 @@ type Config struct {
 // Tree is the tree of all mounts. All methods are safe for concurrent use.
 type Tree struct {
 	Config
-	last atomic.Pointer[view]
+	lastRules atomic.Pointer[ruleset]
 
-	batch   int // how many entries one transaction copies at most
-	counted counted
-	sample  int64 // how many deleted files Usage looks at
+	copyBatchSize int // how many entries one transaction copies at most
+	usageCache    usageCache
+	sampleSize    int64 // how many deleted files Usage looks at
 }
 
-// New returns the Tree in cfg.DB.
+// Spec returns the Tree in cfg.DB.
 func New(cfg Config) *Tree {
-	t := &Tree{Config: cfg, batch: piece, sample: sample}
-	t.counted.counting = make(chan struct{}, 1)
+	t := &Tree{Config: cfg, copyBatchSize: entriesPerPiece, sampleSize: sampleSize}
+	t.usageCache.counting = make(chan struct{}, 1)
 	return t
 }
 
-// view is what a question is decided by: the rules and mounts of one config version.
-type view struct {
+// ruleset is what a question is decided by: the rules and mounts of one config version.
+type ruleset struct {
 	version int64
 	policy  *access.Policy
 	mounts  *mount.Table
 }
 
-// refresh reads the present config version and returns its view. Never call it inside a transaction.
-func (t *Tree) refresh(ctx context.Context) (*view, error) {
+// currentRules reads the present config version and returns its view. Never call it inside a transaction.
+func (t *Tree) currentRules(ctx context.Context) (*ruleset, error) {
 	version, err := db.ConfigVersion(t.DB.Read(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("read the config version: %w", err)
 	}
-	return t.at(ctx, version)
+	return t.rulesAt(ctx, version)
 }
 
-// at returns the view of a version that was read outside of any transaction.
-func (t *Tree) at(ctx context.Context, version int64) (*view, error) {
-	if v := t.last.Load(); v != nil && v.version == version {
+// rulesAt returns the view of a version that was read outside of any transaction.
+func (t *Tree) rulesAt(ctx context.Context, version int64) (*ruleset, error) {
+	if v := t.lastRules.Load(); v != nil && v.version == version {
 		return v, nil
 	}
 	policy, err := t.Policies.Policy(ctx, version)
@@ -101,22 +101,22 @@ func (t *Tree) at(ctx context.Context, version int64) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{version: version, policy: policy.On(places{mounts}), mounts: mounts}
-	t.last.Store(v)
+	v := &ruleset{version: version, policy: policy.On(mountLookup{mounts}), mounts: mounts}
+	t.lastRules.Store(v)
 	return v, nil
 }
 
-// places shows the mounts to the policy.
-type places struct{ table *mount.Table }
+// mountLookup shows the mounts to the policy.
+type mountLookup struct{ table *mount.Table }
 
 // Covering implements access.Mounts.
-func (p places) Covering(path vpath.Path) string {
+func (p mountLookup) Covering(path vpath.Path) string {
 	m, _ := p.table.Resolve(path)
 	return m.ID
 }
 
 // Below implements access.Mounts.
-func (p places) Below(path vpath.Path) map[string]vpath.Path {
+func (p mountLookup) Below(path vpath.Path) map[string]vpath.Path {
 	below := map[string]vpath.Path{}
 	for _, m := range p.table.Within(path) {
 		below[m.ID] = m.Path
@@ -124,15 +124,15 @@ func (p places) Below(path vpath.Path) map[string]vpath.Path {
 	return below
 }
 
-// asking is a question to the database under a view; it returns the config version that the answer was read with.
-type asking func(v *view) (version int64, err error)
+// versionedRead is a question to the database under a view; it returns the config version that the answer was read with.
+type versionedRead func(v *ruleset) (version int64, err error)
 
-// ask asks outside of a transaction, until the answer is of the version that it was asked under, and returns that view.
-func (t *Tree) ask(ctx context.Context, question asking) (*view, error) {
-	v := t.last.Load()
+// readConsistent asks outside of a transaction, until the answer is of the version that it was asked under, and returns that view.
+func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*ruleset, error) {
+	v := t.lastRules.Load()
 	if v == nil {
 		var err error
-		if v, err = t.refresh(ctx); err != nil {
+		if v, err = t.currentRules(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -144,20 +144,20 @@ func (t *Tree) ask(ctx context.Context, question asking) (*view, error) {
 		if version == v.version {
 			return v, nil
 		}
-		if v, err = t.at(ctx, version); err != nil {
+		if v, err = t.rulesAt(ctx, version); err != nil {
 			return nil, err
 		}
 	}
 	return nil, errors.New("the configuration changes too often to decide anything by it")
 }
 
-// askInside asks inside a transaction. What it lacks it has loaded outside, by way of db.Again.
-func (t *Tree) askInside(question asking) (*view, error) {
+// readConsistentTx asks inside a transaction. What it lacks it has loaded outside, by way of db.Again.
+func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
 	again := &db.Again{Prepare: func(ctx context.Context) error {
-		_, err := t.refresh(ctx)
+		_, err := t.currentRules(ctx)
 		return err
 	}}
-	v := t.last.Load()
+	v := t.lastRules.Load()
 	if v == nil {
 		return nil, again
 	}
@@ -171,11 +171,11 @@ func (t *Tree) askInside(question asking) (*view, error) {
 	return v, nil
 }
 
-// now is the time in milliseconds.
-func (t *Tree) now() int64 { return t.Now().UnixMilli() }
+// nowMs is the time in milliseconds.
+func (t *Tree) nowMs() int64 { return t.Now().UnixMilli() }
 
-// write runs fn in a transaction that holds the tree's lock, alone when a folder changes its place.
-func (t *Tree) write(ctx context.Context, alone bool, fn func(tx *db.Tx) error) error {
+// writeLocked runs fn in a transaction that holds the tree's lock, alone when a folder changes its place.
+func (t *Tree) writeLocked(ctx context.Context, alone bool, fn func(tx *db.Tx) error) error {
 	return t.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(alone); err != nil {
 			return fmt.Errorf("lock the tree: %w", err)
@@ -185,7 +185,7 @@ func (t *Tree) write(ctx context.Context, alone bool, fn func(tx *db.Tx) error) 
 }
 
 // allow asks for one permission. Faults: Forbidden, PasswordRequired.
-func (v *view) allow(a access.Actor, target access.Target, p access.Permission) error {
+func (v *ruleset) allow(a access.Actor, target access.Target, p access.Permission) error {
 	switch v.policy.Decide(a, target, p).Outcome {
 	case access.Allowed:
 		return nil

@@ -26,7 +26,7 @@ func (h *fixture) setStorageQuota(user string, bytes int64) {
 func (h *fixture) replaceTimes(p string, times int) (keys []blob.Key) {
 	h.t.Helper()
 	for i := range times {
-		place, err := h.tree.Place(h.t.Context(), h.ann, mustParsePath(p).Parent(), mustParsePath(p).Base(), files.Replace)
+		place, err := h.tree.ResolveDestination(h.t.Context(), h.ann, mustParsePath(p).Parent(), mustParsePath(p).Base(), files.Replace)
 		h.must(err)
 		s := h.storeContent(fmt.Sprintf("%019d", i))
 		_, err = h.putEntry(h.ann, place, s)

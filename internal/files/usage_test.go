@@ -91,7 +91,7 @@ func TestUsageCachesSlowCounts(t *testing.T) {
 			w.mustUpload(w.ann, p, "12")
 		}
 		w.checkUsageReport("counted", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 1, Bytes: 2}})
-		w.tree.KeepUsage(w.clock().Add(time.Second))
+		w.tree.CacheUsage(w.clock().Add(time.Second))
 		for _, p := range []string{"/vault/e", "/vault/f", "/vault/g", "/vault/h"} {
 			w.mustUpload(w.ann, p, "12")
 		}
@@ -99,7 +99,7 @@ func TestUsageCachesSlowCounts(t *testing.T) {
 		w.checkUsageReport("soon after", files.Amount{Files: 8, Bytes: 16}, by{"local": {Files: 6, Bytes: 12}, "vault": {Files: 2, Bytes: 4}})
 		w.advance(time.Millisecond)
 		w.checkUsageReport("later", files.Amount{Files: 8, Bytes: 16}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 5, Bytes: 10}})
-		w.tree.KeepUsage(w.clock().Add(time.Hour))
+		w.tree.CacheUsage(w.clock().Add(time.Hour))
 		w.mustUpload(w.ann, "/twin/t", "1")
 		w.checkUsageReport("with a third", files.Amount{Files: 9, Bytes: 17}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 5, Bytes: 10}, "twin": {Files: 1, Bytes: 1}})
 	})
@@ -113,7 +113,7 @@ func TestUsageWhileAnotherCountRuns(t *testing.T) {
 		w.mustUpload(w.ann, "/home/ann/a", "12")
 		both := by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 1, Bytes: 2}}
 
-		release := w.tree.HoldUsage()
+		release := w.tree.BlockUsage()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if _, _, err := w.tree.Usage(ctx, []string{"local", "vault"}); !errors.Is(err, context.DeadlineExceeded) {
@@ -132,10 +132,10 @@ func TestUsageWhileAnotherCountRuns(t *testing.T) {
 			t.Errorf("somebody who waited: %v", got)
 		}
 
-		w.tree.KeepUsage(w.clock())
+		w.tree.CacheUsage(w.clock())
 		w.mustUpload(w.ann, "/vault/y", "12")
 		w.mustUpload(w.ann, "/vault/z", "12")
-		release = w.tree.HoldUsage()
+		release = w.tree.BlockUsage()
 		w.checkUsageReport("what was counted last, in proportion", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 2, Bytes: 4}, "vault": {Files: 2, Bytes: 4}})
 		release()
 		w.checkUsageReport("counted anew", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 3, Bytes: 6}})
@@ -153,7 +153,7 @@ func TestUsageSamplesDeletedFiles(t *testing.T) {
 		_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/home/ann/box"))
 		w.must(err)
 		for _, n := range []int64{1, 3, 4, 5} {
-			w.tree.SetSample(n)
+			w.tree.SetSampleSize(n)
 			w.checkUsageReport("deleted", files.Amount{Files: 2, Bytes: 4}, by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 1, Bytes: 2}})
 		}
 	})

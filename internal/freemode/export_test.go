@@ -2,10 +2,12 @@ package freemode
 
 import "context"
 
-// Gate returns how transfers enter a new gate.
-func Gate() func(session, address string) (leave func(), err error) { return transfers().enter }
+// TransferLimit returns how transfers enter a new gate.
+func TransferLimit() func(session, address string) (leave func(), err error) {
+	return newTransferLimit().tryAcquire
+}
 
-// Calls returns how other calls enter a new gate.
-func Calls() func(ctx context.Context, session, address string) (leave func(), err error) {
-	return calls().await
+// CallLimit returns how other calls enter a new gate.
+func CallLimit() func(ctx context.Context, session, address string) (leave func(), err error) {
+	return newCallLimit().acquire
 }

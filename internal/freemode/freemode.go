@@ -32,23 +32,23 @@ const (
 	MaxHours  = 8       // of a session
 	MaxUpload = 1 << 30 // bytes
 
-	sessionsEach  = 10 // of an address, those that are being tested among them
-	sessionsInAll = 1000
+	sessionsPerAddress = 10 // of an address, those that are being tested among them
+	maxSessions        = 1000
 
-	sessionsNetwork = 50 // of an IPv6 /48
+	sessionsPerNetwork = 50 // of an IPv6 /48
 
 	tokenLength = 43 // characters of base62: 256 bits
 	csrfLength  = 32
 
-	testTime = 5 * time.Second // of a connection test; one that finds no S3 server takes just as long
-	holdTime = time.Minute     // how long a session that is being tested, or waits for that, counts, should the process end meanwhile
+	testTimeout     = 5 * time.Second // of a connection test; one that finds no S3 server takes just as long
+	reservationTime = time.Minute     // how long a session that is being tested, or waits for that, counts, should the process end meanwhile
 
 	// clockSlack is how far the clocks of replicas may differ. A session with longer to live than the longest was made by a clock that has gone back.
 	clockSlack = time.Hour
 )
 
-// Place is a bucket and who uses it.
-type Place struct {
+// Connection is a bucket and who uses it.
+type Connection struct {
 	Type                     string // store_a, store_b: path style; store_c: the bucket in front of the host name
 	Endpoint, Region, Bucket string
 	AccessKeyID, SecretKey   secret.Text
@@ -58,7 +58,7 @@ type Place struct {
 type Session struct {
 	Username             string // fm_ and 10 characters; their id, too
 	CSRFToken            string // 32 characters
-	Place                Place
+	Connection           Connection
 	Address              string // that began it: an IPv4 address or an IPv6 /64
 	CreatedAt, ExpiresAt int64
 
@@ -88,14 +88,14 @@ type Config struct {
 // Service is free mode. All methods are safe for concurrent use.
 type Service struct {
 	Config
-	buckets   *s3.Buckets
-	transfers *gate
-	calls     *gate // of a store, other than transfers
+	buckets       *s3.Buckets
+	transferLimit *operationLimit
+	callLimit     *operationLimit // of a store, other than transfers
 }
 
 // New returns the service.
 func New(cfg Config) *Service {
-	return &Service{Config: cfg, buckets: s3.NewBuckets(cfg.Egress), transfers: transfers(), calls: calls()}
+	return &Service{Config: cfg, buckets: s3.NewBuckets(cfg.Egress), transferLimit: newTransferLimit(), callLimit: newCallLimit()}
 }
 
 // Close gives up connections that are idle.
@@ -104,31 +104,31 @@ func (s *Service) Close() { s.buckets.Close() }
 // Begin tests the connection to a place and makes a session of 1 to MaxHours hours for whoever asks from an address (an IPv4 address, or an IPv6 /64). The
 // token is what the visitor's cookie holds. Faults: Invalid for a malformed place or an endpoint that may not be reached, RateLimited,
 // ConnectionRefused.
-func (s *Service) Begin(ctx context.Context, place Place, hours int64, address string) (session Session, token secret.Text, err error) {
-	if err := s.check(ctx, &place); err != nil {
+func (s *Service) Begin(ctx context.Context, conn Connection, hours int64, address string) (session Session, token secret.Text, err error) {
+	if err := s.checkConnection(ctx, &conn); err != nil {
 		return Session{}, "", err
 	}
 	plain := s.IDs.Base62(tokenLength)
-	session = Session{Username: "fm_" + s.IDs.Base62(10), CSRFToken: s.IDs.Base62(csrfLength), Place: place, hash: hash(plain), Address: address}
-	if err := s.hold(ctx, session, address); err != nil {
+	session = Session{Username: "fm_" + s.IDs.Base62(10), CSRFToken: s.IDs.Base62(csrfLength), Connection: conn, hash: hash(plain), Address: address}
+	if err := s.reserve(ctx, session, address); err != nil {
 		return Session{}, "", err
 	}
 	if err := s.connect(ctx, session); err != nil {
-		return Session{}, "", errors.Join(err, s.forget(context.WithoutCancel(ctx), session.hash))
+		return Session{}, "", errors.Join(err, s.deleteSession(context.WithoutCancel(ctx), session.hash))
 	}
 	session.CreatedAt = s.Now().UnixMilli()
 	session.ExpiresAt = session.CreatedAt + hours*time.Hour.Milliseconds()
-	if err := s.confirm(ctx, session); err != nil {
-		return Session{}, "", errors.Join(err, s.forget(context.WithoutCancel(ctx), session.hash))
+	if err := s.activate(ctx, session); err != nil {
+		return Session{}, "", errors.Join(err, s.deleteSession(context.WithoutCancel(ctx), session.hash))
 	}
 	return session, secret.Text(plain), nil
 }
 
-// check holds a place against what a provider may have, brings it into the form that is stored, and judges its endpoint by the policy of free mode.
+// checkConnection holds a place against what a provider may have, brings it into the form that is stored, and judges its endpoint by the policy of free mode.
 // Fault: Invalid.
-func (s *Service) check(ctx context.Context, place *Place) error {
+func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 	as := provider.Provider{
-		Name: "free mode", Type: place.Type, Endpoint: place.Endpoint, Region: place.Region, Bucket: place.Bucket, AccessKeyID: place.AccessKeyID, SecretKey: place.SecretKey,
+		Name: "free mode", Type: conn.Type, Endpoint: conn.Endpoint, Region: conn.Region, Bucket: conn.Bucket, AccessKeyID: conn.AccessKeyID, SecretKey: conn.SecretKey,
 	}
 	if as.Type == provider.BuiltIn { // nothing that a visitor sends reaches the built-in store
 		as.Type = provider.PathStyle
@@ -136,8 +136,8 @@ func (s *Service) check(ctx context.Context, place *Place) error {
 	if err := as.Check(); err != nil {
 		return err
 	}
-	place.Endpoint, place.Region = as.Endpoint, as.Region
-	endpoint, err := egress.Endpoint(place.Endpoint)
+	conn.Endpoint, conn.Region = as.Endpoint, as.Region
+	endpoint, err := egress.Endpoint(conn.Endpoint)
 	if err != nil {
 		return err
 	}
@@ -149,50 +149,50 @@ func (s *Service) check(ctx context.Context, place *Place) error {
 
 // connect tests a place. What is no S3 server is told alike, in words and in time, whatever it is (abuse case C65). Faults: ConnectionRefused, RateLimited.
 func (s *Service) connect(ctx context.Context, session Session) error {
-	bucket, leave, err := s.call(ctx, session)
+	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, testTime)
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	err = bucket.Check(ctx)
 	var refusal s3.Refusal
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &refusal) && refused[refusal.Code]:
+	case errors.As(err, &refusal) && credentialErrors[refusal.Code]:
 		return fault.New(fault.ConnectionRefused, "The store refused the keys or the bucket.")
 	}
 	<-ctx.Done()
 	return fault.New(fault.ConnectionRefused, "No S3-compatible store answered at the endpoint within 5 seconds.")
 }
 
-// refused are the errors of S3 that say what is wrong with keys, bucket or region.
-var refused = map[string]bool{
+// credentialErrors are the errors of S3 that say what is wrong with keys, bucket or region.
+var credentialErrors = map[string]bool{
 	"AccessDenied": true, "AllAccessDisabled": true, "AccountProblem": true, "InvalidAccessKeyId": true, "SignatureDoesNotMatch": true, "NoSuchBucket": true,
 	"InvalidBucketName": true, "AuthorizationHeaderMalformed": true, "RequestTimeTooSkewed": true, "PermanentRedirect": true, "InvalidRegion": true,
 	"IllegalLocationConstraintException": true, "ExpiredToken": true, "NotSignedUp": true,
 	"XAdminUserNotFound": true, // versitygw, of a key that it does not know
 }
 
-func (s *Service) bucket(place Place) (*s3.Bucket, error) {
+func (s *Service) bucket(conn Connection) (*s3.Bucket, error) {
 	bucket, err := s.buckets.Open(s3.Options{
-		Endpoint: place.Endpoint, Region: place.Region, Bucket: place.Bucket, AccessKey: place.AccessKeyID.Reveal(), SecretKey: place.SecretKey.Reveal(),
-		PathStyle: place.Type != provider.VirtualHost, IDs: s.IDs,
+		Endpoint: conn.Endpoint, Region: conn.Region, Bucket: conn.Bucket, AccessKey: conn.AccessKeyID.Reveal(), SecretKey: conn.SecretKey.Reveal(),
+		PathStyle: conn.Type != provider.VirtualHost, IDs: s.IDs,
 	})
 	if err != nil {
-		return nil, fault.New(fault.Unavailable, unavailable)
+		return nil, fault.New(fault.Unavailable, unavailableMessage)
 	}
 	return bucket, nil
 }
 
-// call waits for its turn to ask a session's store for something. Faults: RateLimited, Unavailable.
-func (s *Service) call(ctx context.Context, session Session) (bucket *s3.Bucket, leave func(), err error) {
-	if bucket, err = s.bucket(session.Place); err != nil {
+// acquireBucket waits for its turn to ask a session's store for something. Faults: RateLimited, Unavailable.
+func (s *Service) acquireBucket(ctx context.Context, session Session) (bucket *s3.Bucket, leave func(), err error) {
+	if bucket, err = s.bucket(session.Connection); err != nil {
 		return nil, nil, err
 	}
-	if leave, err = s.calls.await(ctx, session.hash, session.Address); err != nil {
+	if leave, err = s.callLimit.acquire(ctx, session.hash, session.Address); err != nil {
 		return nil, nil, err
 	}
 	return bucket, leave, nil
@@ -208,37 +208,39 @@ func (s *Service) Authenticate(ctx context.Context, token string) (Session, erro
 	if err != nil {
 		return Session{}, fmt.Errorf("look up a free-mode session: %w", err)
 	}
-	if session.Place, err = s.unseal(session.hash, sealed); err != nil {
+	if session.Connection, err = s.unseal(session.hash, sealed); err != nil {
 		return Session{}, fmt.Errorf("open a free-mode session: %w", err)
 	}
 	return session, nil
 }
 
 // End ends a session.
-func (s *Service) End(ctx context.Context, session Session) error { return s.forget(ctx, session.hash) }
+func (s *Service) End(ctx context.Context, session Session) error {
+	return s.deleteSession(ctx, session.hash)
+}
 
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
 
-// sealed is what places are sealed for: they open in the row of their session only.
-const sealed = "free-mode"
+// sealPurpose is what places are sealed for: they open in the row of their session only.
+const sealPurpose = "free-mode"
 
 // seal writes a place down. None of its fields holds a line's end.
-func (s *Service) seal(hash string, p Place) (string, error) {
+func (s *Service) seal(hash string, p Connection) (string, error) {
 	lines := []string{p.Type, p.Endpoint, p.Region, p.Bucket, p.AccessKeyID.Reveal(), p.SecretKey.Reveal()}
-	return s.Secrets.Seal(sealed, hash, []byte(strings.Join(lines, "\n")))
+	return s.Secrets.Seal(sealPurpose, hash, []byte(strings.Join(lines, "\n")))
 }
 
-func (s *Service) unseal(hash, text string) (Place, error) {
-	plain, err := s.Secrets.Open(sealed, hash, text)
+func (s *Service) unseal(hash, text string) (Connection, error) {
+	plain, err := s.Secrets.Open(sealPurpose, hash, text)
 	if err != nil {
-		return Place{}, err
+		return Connection{}, err
 	}
 	lines := strings.Split(string(plain), "\n")
 	if len(lines) != 6 {
-		return Place{}, errors.New("the place has another form")
+		return Connection{}, errors.New("the place has another form")
 	}
-	return Place{lines[0], lines[1], lines[2], lines[3], secret.Text(lines[4]), secret.Text(lines[5])}, nil
+	return Connection{lines[0], lines[1], lines[2], lines[3], secret.Text(lines[4]), secret.Text(lines[5])}, nil
 }

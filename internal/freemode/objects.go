@@ -15,8 +15,8 @@ import (
 const PageSize = 1000
 
 const (
-	unavailable = "The store of this session does not answer as it should. Please try again."
-	denied      = "The store of this session refuses it: its keys may not do that, or are not valid any more."
+	unavailableMessage = "The store of this session does not answer as it should. Please try again."
+	deniedMessage      = "The store of this session refuses it: its keys may not do that, or are not valid any more."
 )
 
 // Item is an object or folder in a listing.
@@ -29,28 +29,28 @@ type Item struct {
 
 // Page is a page of a listing.
 type Page struct {
-	Items  []Item
-	Hidden int    // of what else the store listed: keys that ParseKey refuses
-	Cursor string // of the next page, "" after the last one
+	Items   []Item
+	Skipped int    // of what else the store listed: keys that ParseKey refuses
+	Cursor  string // of the next page, "" after the last one
 }
 
 // List lists a folder, one level deep; one that does not exist is empty, as stores have no folders. Faults: Forbidden when the store denies it,
 // Unavailable, RateLimited.
 func (s *Service) List(ctx context.Context, session Session, dir Dir, cursor string) (Page, error) {
-	bucket, leave, err := s.call(ctx, session)
+	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
 		return Page{}, err
 	}
 	defer leave()
 	listing, err := bucket.List(ctx, string(dir), cursor, PageSize)
 	if err != nil {
-		return Page{}, told(err)
+		return Page{}, visitorFault(err)
 	}
 	page := Page{Cursor: listing.Cursor}
 	for _, i := range listing.Items {
 		key, err := ParseKey(i.Key)
 		if err != nil {
-			page.Hidden++
+			page.Skipped++
 			continue
 		}
 		page.Items = append(page.Items, Item{key, i.Folder, i.Size, i.ETag})
@@ -64,19 +64,19 @@ func (s *Service) Put(ctx context.Context, session Session, key Key, body io.Rea
 	if size > MaxUpload {
 		return 0, TooLarge()
 	}
-	leave, err := s.transfers.enter(session.hash, session.Address)
+	leave, err := s.transferLimit.tryAcquire(session.hash, session.Address)
 	if err != nil {
 		return 0, err
 	}
 	defer leave()
-	bucket, err := s.bucket(session.Place)
+	bucket, err := s.bucket(session.Connection)
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := s.lasting(ctx, session)
+	ctx, cancel := s.untilExpiry(ctx, session)
 	defer cancel()
 	stored, err = bucket.Put(ctx, string(key), body, blob.PutOptions{Size: size, Max: MaxUpload, MimeType: mimeType})
-	return stored, told(err)
+	return stored, visitorFault(err)
 }
 
 // TooLarge is the fault of an upload over MaxUpload.
@@ -87,45 +87,45 @@ func TooLarge() error {
 // Open opens an object for reading; reads go on under ctx, and are counted by Transfer. Faults: NotFound, Forbidden when the store denies it, Unavailable,
 // RateLimited.
 func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.ForeignObject, error) {
-	bucket, leave, err := s.call(ctx, session)
+	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	object, err := bucket.Open(ctx, string(key))
 	if err != nil {
-		return nil, told(err)
+		return nil, visitorFault(err)
 	}
 	return object, nil
 }
 
 // Transfer counts a download among the transfers of a session until leave is called; its context ends with the session. Fault: RateLimited.
-func (s *Service) Transfer(ctx context.Context, session Session) (lasting context.Context, leave func(), err error) {
-	out, err := s.transfers.enter(session.hash, session.Address)
+func (s *Service) Transfer(ctx context.Context, session Session) (transferCtx context.Context, leave func(), err error) {
+	release, err := s.transferLimit.tryAcquire(session.hash, session.Address)
 	if err != nil {
 		return nil, nil, err
 	}
-	lasting, cancel := s.lasting(ctx, session)
-	return lasting, func() { cancel(); out() }, nil
+	transferCtx, cancel := s.untilExpiry(ctx, session)
+	return transferCtx, func() { cancel(); release() }, nil
 }
 
-// lasting is ctx, until the session is over.
-func (s *Service) lasting(ctx context.Context, session Session) (context.Context, context.CancelFunc) {
+// untilExpiry is ctx, until the session is over.
+func (s *Service) untilExpiry(ctx context.Context, session Session) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.UnixMilli(session.ExpiresAt).Sub(s.Now()))
 }
 
 // Delete removes an object; one that is not there is success. Faults: Forbidden when the store denies it, Unavailable, RateLimited.
 func (s *Service) Delete(ctx context.Context, session Session, key Key) error {
-	bucket, leave, err := s.call(ctx, session)
+	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return told(bucket.Delete(ctx, string(key)))
+	return visitorFault(bucket.Delete(ctx, string(key)))
 }
 
-// told is what a visitor learns of an error of their store.
-func told(err error) error {
+// visitorFault is what a visitor learns of an error of their store.
+func visitorFault(err error) error {
 	var size blob.ErrSize
 	var reader blob.ErrReader
 	var refusal s3.Refusal
@@ -145,9 +145,9 @@ func told(err error) error {
 		return fault.New(fault.Invalid, "The store of this session can't have an object of that name.")
 	case errors.Is(err, s3.ErrDenied):
 		errors.As(err, &refusal)
-		return fault.New(fault.Forbidden, denied).Because(refusal)
+		return fault.New(fault.Forbidden, deniedMessage).Because(refusal)
 	case errors.Is(err, blob.ErrUnavailable):
-		return fault.New(fault.Unavailable, unavailable).Because(err)
+		return fault.New(fault.Unavailable, unavailableMessage).Because(err)
 	}
 	return err
 }

@@ -1,8 +1,8 @@
 package freemode
 
-// Port reports whether visitors may have a port reached. Servers at some can be made to take part of an HTTP request for orders of their own: those that
+// PortAllowed reports whether visitors may have a port reached. Servers at some can be made to take part of an HTTP request for orders of their own: those that
 // browsers refuse (WHATWG Fetch: Port blocking), mail and shells among them, and those of databases, caches and the like.
-func Port(port uint16) bool { return !refusedPorts[port] }
+func PortAllowed(port uint16) bool { return !refusedPorts[port] }
 
 var refusedPorts = ports(
 	// what browsers refuse

@@ -10,8 +10,8 @@ import (
 	"larder/internal/fault"
 )
 
-// hold makes the row of a session that is being tested, which opens nothing yet, so that limits hold for tests as well. Fault: RateLimited.
-func (s *Service) hold(ctx context.Context, session Session, address string) error {
+// reserve makes the row of a session that is being tested, which opens nothing yet, so that limits hold for tests as well. Fault: RateLimited.
+func (s *Service) reserve(ctx context.Context, session Session, address string) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockFreeSessions(); err != nil {
 			return fmt.Errorf("hold a free-mode session: %w", err)
@@ -22,10 +22,10 @@ func (s *Service) hold(ctx context.Context, session Session, address string) err
 			most    int
 			message string
 		}{
-			{address, sessionsEach, "At most 10 free-mode sessions are open from one address. Please end one, or wait."},
-			{"", sessionsInAll, "Too many free-mode sessions are open. Please wait."},
+			{address, sessionsPerAddress, "At most 10 free-mode sessions are open from one address. Please end one, or wait."},
+			{"", maxSessions, "Too many free-mode sessions are open. Please wait."},
 		} {
-			count, ends, err := open(tx, limit.address, now.UnixMilli())
+			count, ends, err := countOpen(tx, limit.address, now.UnixMilli())
 			if err != nil {
 				return err
 			}
@@ -33,13 +33,13 @@ func (s *Service) hold(ctx context.Context, session Session, address string) err
 				return &fault.Error{Kind: fault.RateLimited, Message: limit.message, RetryAfter: time.UnixMilli(ends).Sub(now)}
 			}
 		}
-		if err := roomInNetwork(tx, address, now); err != nil {
+		if err := checkNetworkLimit(tx, address, now); err != nil {
 			return err
 		}
 		_, err := tx.Exec(`
 			INSERT INTO free_sessions (hash, username, csrf_token, place, address, created_at, expires_at)
 			VALUES ($1, $2, $3, '', $4, $5, $6)`,
-			session.hash, session.Username, session.CSRFToken, address, now.UnixMilli(), now.Add(holdTime).UnixMilli())
+			session.hash, session.Username, session.CSRFToken, address, now.UnixMilli(), now.Add(reservationTime).UnixMilli())
 		if err != nil {
 			return fmt.Errorf("hold a free-mode session: %w", err)
 		}
@@ -47,8 +47,8 @@ func (s *Service) hold(ctx context.Context, session Session, address string) err
 	})
 }
 
-// roomInNetwork counts the sessions of an IPv6 address's /48, which is what one customer may have: all its addresses would fill free mode. Fault: RateLimited.
-func roomInNetwork(tx *db.Tx, address string, now time.Time) error {
+// checkNetworkLimit counts the sessions of an IPv6 address's /48, which is what one customer may have: all its addresses would fill free mode. Fault: RateLimited.
+func checkNetworkLimit(tx *db.Tx, address string, now time.Time) error {
 	network, ok := networkOf(address)
 	if !ok {
 		return nil
@@ -74,7 +74,7 @@ func roomInNetwork(tx *db.Tx, address string, now time.Time) error {
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("count free-mode sessions of a network: %w", err)
 	}
-	if count >= sessionsNetwork {
+	if count >= sessionsPerNetwork {
 		return &fault.Error{Kind: fault.RateLimited, Message: "At most 50 free-mode sessions are open from one network.", RetryAfter: time.UnixMilli(first).Sub(now)}
 	}
 	return nil
@@ -90,8 +90,8 @@ func networkOf(address string) (netip.Prefix, bool) {
 	return network, err == nil
 }
 
-// open counts the sessions of an address, of all for "", and tells when (ms) the first of them ends.
-func open(tx *db.Tx, address string, now int64) (count int, ends int64, err error) {
+// countOpen counts the sessions of an address, of all for "", and tells when (ms) the first of them ends.
+func countOpen(tx *db.Tx, address string, now int64) (count int, ends int64, err error) {
 	err = tx.QueryRow(`
 		SELECT COUNT(*), COALESCE(MIN(expires_at), 0)
 		FROM free_sessions
@@ -102,9 +102,9 @@ func open(tx *db.Tx, address string, now int64) (count int, ends int64, err erro
 	return count, ends, nil
 }
 
-// confirm has the session that was held begin.
-func (s *Service) confirm(ctx context.Context, session Session) error {
-	place, err := s.seal(session.hash, session.Place)
+// activate has the session that was held begin.
+func (s *Service) activate(ctx context.Context, session Session) error {
+	sealed, err := s.seal(session.hash, session.Connection)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Service) confirm(ctx context.Context, session Session) error {
 		n, err := tx.Exec(`
 			UPDATE free_sessions
 			SET place = $1, created_at = $2, expires_at = $3
-			WHERE hash = $4`, place, session.CreatedAt, session.ExpiresAt, session.hash)
+			WHERE hash = $4`, sealed, session.CreatedAt, session.ExpiresAt, session.hash)
 		if err == nil && n != 1 {
 			err = fmt.Errorf("%d rows", n)
 		}
@@ -124,17 +124,17 @@ func (s *Service) confirm(ctx context.Context, session Session) error {
 }
 
 // find looks a session up that has begun, is not over by now, and ends at latest.
-func find(q db.Querier, hash string, now, latest int64) (session Session, place string, err error) {
+func find(q db.Querier, hash string, now, latest int64) (session Session, sealed string, err error) {
 	session.hash = hash
 	err = q.QueryRow(`
 		SELECT username, csrf_token, place, address, created_at, expires_at
 		FROM free_sessions
 		WHERE hash = $1 AND place <> '' AND expires_at > $2 AND expires_at <= $3`, hash, now, latest).
-		Scan(&session.Username, &session.CSRFToken, &place, &session.Address, &session.CreatedAt, &session.ExpiresAt)
-	return session, place, err
+		Scan(&session.Username, &session.CSRFToken, &sealed, &session.Address, &session.CreatedAt, &session.ExpiresAt)
+	return session, sealed, err
 }
 
-func (s *Service) forget(ctx context.Context, hash string) error {
+func (s *Service) deleteSession(ctx context.Context, hash string) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM free_sessions WHERE hash = $1`, hash); err != nil {
 			return fmt.Errorf("end a free-mode session: %w", err)

@@ -155,7 +155,7 @@ func (c *check) references() error {
 			var mend func() error
 			if c.Mend.Refs {
 				mend = func() error {
-					return c.DB.Write(c.ctx, func(tx *db.Tx) error { return object.Spare(tx, d.provider, d.key) })
+					return c.DB.Write(c.ctx, func(tx *db.Tx) error { return object.UndiscardReferenced(tx, d.provider, d.key) })
 				}
 			}
 			if err := c.found(Doomed, mend, "object %s (%s at provider %s): files refer to it, and it is on the list of what is to be deleted", d.id, d.key, d.provider); err != nil {

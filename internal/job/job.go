@@ -40,8 +40,8 @@ type Job struct {
 // its sentence; other errors, and the faults Unavailable and Internal, are tried again later.
 type Handler func(ctx context.Context, run *Run) error
 
-// Undo gives back what a job that fails for good has left, in the transaction that says that it has failed.
+// OnFailure gives back what a job that fails for good has left, in the transaction that says that it has failed.
 type Undo func(tx *db.Tx, run *Run) error
 
-// ErrLost tells a handler that somebody else has its job by now.
-var ErrLost = errors.New("the lease of the job is lost")
+// ErrLeaseLost tells a handler that somebody else has its job by now.
+var ErrLeaseLost = errors.New("the lease of the job is lost")

@@ -13,35 +13,35 @@ type Run struct {
 
 	holder string // names this claim
 
-	mu       sync.Mutex
-	attempts int   // without progress, this one included
-	base     int64 // bytes that were recorded before
-	moved    int64 // bytes that went by in this attempt
-	total    int64 // bytes, as far as is known
-	told     int   // percent that the row shows
-	lease    int64 // until when it is held, ms
+	mu            sync.Mutex
+	attempts      int   // without progress, this one included
+	recordedBytes int64 // bytes that were recorded before
+	attemptBytes  int64 // bytes that went by in this attempt
+	totalBytes    int64 // bytes, as far as is known
+	shownPercent  int   // percent that the row shows
+	leaseUntil    int64 // until when it is held, ms
 }
 
-// Plan says how many bytes are left to do. It may be called again when more turn up.
-func (r *Run) Plan(left int64) {
+// SetRemaining says how many bytes are left to do. It may be called again when more turn up.
+func (r *Run) SetRemaining(left int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.total = r.base + r.moved + left
+	r.totalBytes = r.recordedBytes + r.attemptBytes + left
 }
 
-// Moved counts bytes that have gone by, for the progress that is shown. It is written about once a second.
-func (r *Run) Moved(n int64) {
+// AddProgress counts bytes that have gone by, for the progress that is shown. It is written about once a second.
+func (r *Run) AddProgress(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.moved += n
+	r.attemptBytes += n
 }
 
-// Record notes, in the transaction that makes them last, bytes that need not be done again. Error: ErrLost, which must undo the transaction.
-func (r *Run) Record(tx *db.Tx, bytes int64) error {
+// RecordBytes notes, in the transaction that makes them last, bytes that need not be done again. Error: ErrLeaseLost, which must undo the transaction.
+func (r *Run) RecordBytes(tx *db.Tx, bytes int64) error {
 	r.mu.Lock()
-	total := r.total
+	total := r.totalBytes
 	r.mu.Unlock()
-	if err := record(tx, r, bytes, total); err != nil {
+	if err := updateProgress(tx, r, bytes, total); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() {
@@ -52,21 +52,21 @@ func (r *Run) Record(tx *db.Tx, bytes int64) error {
 	return nil
 }
 
-// Save replaces the payload, in the transaction of the step that it speaks of. Error: ErrLost, which must undo the transaction.
-func (r *Run) Save(tx *db.Tx, payload string) error { return savePayload(tx, r, payload) }
+// SavePayload replaces the payload, in the transaction of the step that it speaks of. Error: ErrLeaseLost, which must undo the transaction.
+func (r *Run) SavePayload(tx *db.Tx, payload string) error { return updatePayload(tx, r, payload) }
 
 // percent is what can be shown: the last percent comes with the end.
 func (r *Run) percent() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.total <= 0 {
-		return r.told
+	if r.totalBytes <= 0 {
+		return r.shownPercent
 	}
-	return max(r.told, int(min(100*float64(r.base+r.moved)/float64(r.total), 99)))
+	return max(r.shownPercent, int(min(100*float64(r.recordedBytes+r.attemptBytes)/float64(r.totalBytes), 99)))
 }
 
-// tries returns how often the job was begun without progress.
-func (r *Run) tries() int {
+// attemptCount returns how often the job was begun without progress.
+func (r *Run) attemptCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.attempts

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// lease is how long a job stays with a holder that gives no sign of life.
-	lease = 8 * time.Second
-	// atOnce is how many jobs one Runner does at a time.
-	atOnce = 4
-	// poll is how often it looks for jobs that nobody woke it for: another replica's, and those whose time has come.
-	poll = 2 * time.Second
-	// beat is how often progress is written, and the lease looked after.
-	beat = time.Second
+	// leaseUntil is how long a job stays with a holder that gives no sign of life.
+	leaseTime = 8 * time.Second
+	// maxRunning is how many jobs one Runner does at a time.
+	maxRunning = 4
+	// pollInterval is how often it looks for jobs that nobody woke it for: another replica's, and those whose time has come.
+	pollInterval = 2 * time.Second
+	// heartbeat is how often progress is written, and the lease looked after.
+	heartbeat = time.Second
 	// maxAttempts without progress, and a job has failed; firstPause and maxPause bound the time between two of them: about an hour in all.
 	maxAttempts = 12
 	firstPause  = 5 * time.Second
 	maxPause    = 10 * time.Minute
-	// stopTime bounds what a stop waits for handlers, and settleTime what it waits for the database.
-	stopTime   = 5 * time.Second
-	settleTime = 5 * time.Second
-	// keepEnded is how long the row of a job that ended stays.
-	keepEnded = 30 * 24 * time.Hour
-	sweepEach = time.Hour
+	// stopTimeout bounds what a stop waits for handlers, and writeTimeout what it waits for the database.
+	stopTimeout  = 5 * time.Second
+	writeTimeout = 5 * time.Second
+	// keepEndedFor is how long the row of a job that ended stays.
+	keepEndedFor  = 30 * 24 * time.Hour
+	sweepInterval = time.Hour
 )
 
 // Config is what a Runner needs.
@@ -46,23 +46,23 @@ type Config struct {
 type Runner struct {
 	Config
 	handlers map[string]Handler
-	undo     map[string]Undo
+	undoers  map[string]Undo
 	wake     chan struct{}
 
-	mu    sync.Mutex
-	swept time.Time
+	mu      sync.Mutex
+	sweptAt time.Time
 }
 
 // NewRunner returns a Runner that knows no type of job yet.
 func NewRunner(cfg Config) *Runner {
-	return &Runner{Config: cfg, handlers: map[string]Handler{}, undo: map[string]Undo{}, wake: make(chan struct{}, 1)}
+	return &Runner{Config: cfg, handlers: map[string]Handler{}, undoers: map[string]Undo{}, wake: make(chan struct{}, 1)}
 }
 
 // Handle says who does jobs of a type. Call it before Run. Jobs of other types are left alone: a newer replica may know them.
 func (r *Runner) Handle(jobType string, h Handler) { r.handlers[jobType] = h }
 
-// Undo says what has to be given back when a job of a type fails for good. Call it before Run.
-func (r *Runner) Undo(jobType string, undo Undo) { r.undo[jobType] = undo }
+// OnFailure says what has to be given back when a job of a type fails for good. Call it before Run.
+func (r *Runner) OnFailure(jobType string, undo Undo) { r.undoers[jobType] = undo }
 
 // Wake has the Runner look for jobs now. It is for whoever has just inserted one: tx.AfterCommit(runner.Wake).
 func (r *Runner) Wake() {
@@ -72,10 +72,10 @@ func (r *Runner) Wake() {
 	}
 }
 
-// Orphan puts aside every job that runs, to be resumed at once: for the only process that a database can have, before its Run. What it finds running
+// RequeueRunning puts aside every job that runs, to be resumed at once: for the only process that a database can have, before its Run. What it finds running
 // was the work of a process that is gone.
-func (r *Runner) Orphan(ctx context.Context) error {
-	if err := r.DB.Write(ctx, func(tx *db.Tx) error { return orphan(tx, r.ms()) }); err != nil {
+func (r *Runner) RequeueRunning(ctx context.Context) error {
+	if err := r.DB.Write(ctx, func(tx *db.Tx) error { return requeueAll(tx, r.nowMs()) }); err != nil {
 		return fmt.Errorf("take jobs from a process that is gone: %w", err)
 	}
 	return nil
@@ -85,7 +85,7 @@ func (r *Runner) Orphan(ctx context.Context) error {
 // seconds at most, even when a handler doesn't stop.
 func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, maxRunning)
 	for ctx.Err() == nil {
 		select {
 		case slots <- struct{}{}:
@@ -98,40 +98,40 @@ func (r *Runner) Run(ctx context.Context) {
 		}
 		if run == nil {
 			<-slots
-			r.rest(ctx)
+			r.waitForWork(ctx)
 			continue
 		}
 		running.Go(func() {
 			defer func() { <-slots }()
-			r.do(ctx, run)
+			r.execute(ctx, run)
 		})
 	}
 	running.Wait()
 }
 
-// rest waits until there may be work.
-func (r *Runner) rest(ctx context.Context) {
+// waitForWork waits until there may be work.
+func (r *Runner) waitForWork(ctx context.Context) {
 	select {
 	case <-r.wake:
-	case <-time.After(poll):
+	case <-time.After(pollInterval):
 	case <-ctx.Done():
 	}
 }
 
-// Once does the next job that is due, and reports whether there was one. When ctx ends meanwhile, the job is put aside.
-func (r *Runner) Once(ctx context.Context) (ran bool, err error) {
+// RunNext does the next job that is due, and reports whether there was one. When ctx ends meanwhile, the job is put aside.
+func (r *Runner) RunNext(ctx context.Context) (ran bool, err error) {
 	run, err := r.claim(ctx)
 	if run == nil || err != nil {
 		return false, err
 	}
-	r.do(ctx, run)
+	r.execute(ctx, run)
 	return true, nil
 }
 
 // claim takes the next job that is due, nil for none. Where another Runner was faster there may be a further one.
 func (r *Runner) claim(ctx context.Context) (*Run, error) {
-	for range atOnce {
-		due, err := anyDue(r.DB.Read(ctx), r.types(), r.ms())
+	for range maxRunning {
+		due, err := anyDue(r.DB.Read(ctx), r.types(), r.nowMs())
 		if err != nil || !due {
 			return nil, err
 		}
@@ -147,7 +147,7 @@ func (r *Runner) claimOne(ctx context.Context) (*Run, error) {
 	var found bool
 	err := r.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		now := r.Now()
-		run.lease = now.Add(lease).UnixMilli()
+		run.leaseUntil = now.Add(leaseTime).UnixMilli()
 		found, err = claimNext(tx, run, r.types(), now.UnixMilli())
 		return err
 	})
@@ -165,38 +165,38 @@ func (r *Runner) types() []string {
 	return types
 }
 
-// do runs a handler while its lease is looked after, and writes down what came of it.
-func (r *Runner) do(ctx context.Context, run *Run) {
-	held, give := context.WithCancelCause(ctx)
-	defer give(nil)
+// execute runs a handler while its lease is looked after, and writes down what came of it.
+func (r *Runner) execute(ctx context.Context, run *Run) {
+	held, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	done := make(chan error, 1)
 	go func() { done <- r.handle(held, run) }()
-	tick := time.NewTicker(beat)
+	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
-	var late <-chan time.Time
+	var stopTimer <-chan time.Time
 	stopping := ctx.Done()
 	for {
 		select {
 		case err := <-done:
-			r.settle(ctx, run, errors.Join(err, lost(held)))
+			r.writeOutcome(ctx, run, errors.Join(err, leaseLost(held)))
 			return
 		case <-tick.C:
-			if err := r.keep(held, run); err != nil {
-				give(err)
+			if err := r.renewLease(held, run); err != nil {
+				cancel(err)
 			}
 		case <-stopping:
-			stopping, late = nil, time.After(stopTime)
-		case <-late: // it hangs in something that knows no context; whatever it does later, it does without its lease
+			stopping, stopTimer = nil, time.After(stopTimeout)
+		case <-stopTimer: // it hangs in something that knows no context; whatever it does later, it does without its lease
 			r.Log.Warn("a job does not stop", "job", run.ID, "type", run.Type)
-			r.settle(ctx, run, context.Cause(ctx))
+			r.writeOutcome(ctx, run, context.Cause(ctx))
 			return
 		}
 	}
 }
 
-// lost returns ErrLost when that is why ctx ended.
-func lost(ctx context.Context) error {
-	if cause := context.Cause(ctx); errors.Is(cause, ErrLost) {
+// leaseLost returns ErrLeaseLost when that is why ctx ended.
+func leaseLost(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrLeaseLost) {
 		return cause
 	}
 	return nil
@@ -211,90 +211,90 @@ func (r *Runner) handle(ctx context.Context, run *Run) (err error) {
 	return r.handlers[run.Type](ctx, run)
 }
 
-// keep renews the lease when a third of it is over, and writes progress that can be seen. Error: ErrLost.
-func (r *Runner) keep(ctx context.Context, run *Run) error {
+// renewLease renews the lease when a third of it is over, and writes progress that can be seen. Error: ErrLeaseLost.
+func (r *Runner) renewLease(ctx context.Context, run *Run) error {
 	now, percent := r.Now(), run.percent()
-	fresh := time.Duration(run.lease-now.UnixMilli())*time.Millisecond > 2*lease/3
-	if fresh && percent == run.told {
+	fresh := time.Duration(run.leaseUntil-now.UnixMilli())*time.Millisecond > 2*leaseTime/3
+	if fresh && percent == run.shownPercent {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	until := now.Add(lease).UnixMilli()
+	until := now.Add(leaseTime).UnixMilli()
 	err := r.DB.Write(ctx, func(tx *db.Tx) error { return renew(tx, run, until, percent) })
 	switch {
 	case err == nil:
 		run.mu.Lock()
-		run.lease, run.told = until, percent
+		run.leaseUntil, run.shownPercent = until, percent
 		run.mu.Unlock()
-	case errors.Is(err, ErrLost) || r.ms() >= run.lease:
-		return fmt.Errorf("keep a job: %w", errors.Join(ErrLost, err))
+	case errors.Is(err, ErrLeaseLost) || r.nowMs() >= run.leaseUntil:
+		return fmt.Errorf("keep a job: %w", errors.Join(ErrLeaseLost, err))
 	case ctx.Err() == nil:
 		r.Log.Warn("renew the lease of a job", "job", run.ID, "error", err)
 	}
 	return nil
 }
 
-// settle writes down how an attempt ended. When that fails the lease runs out, and the job is taken up again.
-func (r *Runner) settle(ctx context.Context, run *Run, err error) {
+// writeOutcome writes down how an attempt ended. When that fails the lease runs out, and the job is taken up again.
+func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	stopped := ctx.Err() != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	log, attempts := r.Log.With("job", run.ID, "type", run.Type), run.tries()
-	var end func(tx *db.Tx) error
-	var told *fault.Error
+	log, attempts := r.Log.With("job", run.ID, "type", run.Type), run.attemptCount()
+	var write func(tx *db.Tx) error
+	var refused *fault.Error
 	switch kind := fault.KindOf(err); {
-	case errors.Is(err, ErrLost):
+	case errors.Is(err, ErrLeaseLost):
 		log.Info("a job went to another holder", "cause", err)
 		return
 	case err == nil:
-		end = func(tx *db.Tx) error { return complete(tx, run, r.ms()) }
-	case errors.As(err, &told) && kind != fault.Internal && kind != fault.Unavailable && kind != fault.RateLimited:
+		write = func(tx *db.Tx) error { return complete(tx, run, r.nowMs()) }
+	case errors.As(err, &refused) && kind != fault.Internal && kind != fault.Unavailable && kind != fault.RateLimited:
 		log.Info("a job failed", "error", err)
-		end = func(tx *db.Tx) error { return r.fail(tx, run, told.Message) }
+		write = func(tx *db.Tx) error { return r.fail(tx, run, refused.Message) }
 	case stopped:
-		end = func(tx *db.Tx) error { return release(tx, run, r.ms(), max(attempts-1, 0)) }
+		write = func(tx *db.Tx) error { return requeue(tx, run, r.nowMs(), max(attempts-1, 0)) }
 	case attempts >= maxAttempts:
 		log.Error("a job is given up", "attempts", attempts, "error", err)
 		message := "This could not be finished, although it was tried several times."
-		if told != nil && kind == fault.Unavailable {
-			message = told.Message
+		if refused != nil && kind == fault.Unavailable {
+			message = refused.Message
 		}
-		end = func(tx *db.Tx) error { return r.fail(tx, run, message) }
+		write = func(tx *db.Tx) error { return r.fail(tx, run, message) }
 	default:
 		pause := min(firstPause<<(attempts-1), maxPause)
 		due := r.Now().Add(pause).UnixMilli() // from now on, not from when the database has let it in
 		log.Warn("a job is tried again later", "attempts", attempts, "pause", pause, "error", err)
-		end = func(tx *db.Tx) error { return release(tx, run, due, attempts) }
+		write = func(tx *db.Tx) error { return requeue(tx, run, due, attempts) }
 	}
-	if err := r.DB.Write(ctx, end); err != nil && !errors.Is(err, ErrLost) {
+	if err := r.DB.Write(ctx, write); err != nil && !errors.Is(err, ErrLeaseLost) {
 		log.Warn("write down how a job ended", "error", err)
 	}
 }
 
 // fail ends a job for good. What it gives back comes first, since that may lock what others hold while they ask about a job.
 func (r *Runner) fail(tx *db.Tx, run *Run, message string) error {
-	if undo := r.undo[run.Type]; undo != nil {
+	if undo := r.undoers[run.Type]; undo != nil {
 		if err := undo(tx, run); err != nil {
 			return fmt.Errorf("undo a job: %w", err)
 		}
 	}
-	return fail(tx, run, message, r.ms())
+	return fail(tx, run, message, r.nowMs())
 }
 
 // Sweep deletes the rows of jobs that ended a month ago.
 func (r *Runner) Sweep(ctx context.Context) error {
 	now := r.Now()
 	r.mu.Lock()
-	age := now.Sub(r.swept)
-	due := age >= sweepEach || age < 0
+	age := now.Sub(r.sweptAt)
+	due := age >= sweepInterval || age < 0
 	if due {
-		r.swept = now
+		r.sweptAt = now
 	}
 	r.mu.Unlock()
 	for due {
 		err := r.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			due, err = forget(tx, now.Add(-keepEnded).UnixMilli())
+			due, err = deleteOld(tx, now.Add(-keepEndedFor).UnixMilli())
 			return err
 		})
 		if err != nil {
@@ -304,4 +304,4 @@ func (r *Runner) Sweep(ctx context.Context) error {
 	return nil
 }
 
-func (r *Runner) ms() int64 { return r.Now().UnixMilli() }
+func (r *Runner) nowMs() int64 { return r.Now().UnixMilli() }

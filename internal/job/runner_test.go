@@ -19,52 +19,52 @@ import (
 	"larder/internal/job"
 )
 
-// floor is where jobs are run: one database, any number of runners, a clock that the test moves.
-type floor struct {
+// fixture is where jobs are run: one database, any number of runners, a clock that the test moves.
+type fixture struct {
 	t   *testing.T
 	db  *db.DB
 	now atomic.Int64 // ms
 }
 
-func each(t *testing.T, test func(t *testing.T, f *floor)) {
+func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		f := &floor{t: t, db: d}
+		f := &fixture{t: t, db: d}
 		f.now.Store(1_800_000_000_000)
 		test(t, f)
 	})
 }
 
-func (f *floor) clock() time.Time     { return time.UnixMilli(f.now.Load()) }
-func (f *floor) pass(d time.Duration) { f.now.Add(d.Milliseconds()) }
+func (f *fixture) clock() time.Time        { return time.UnixMilli(f.now.Load()) }
+func (f *fixture) advance(d time.Duration) { f.now.Add(d.Milliseconds()) }
 
-func (f *floor) runner(h job.Handler) *job.Runner {
+func (f *fixture) runner(h job.Handler) *job.Runner {
 	r := job.NewRunner(job.Config{DB: f.db, IDs: ident.New(rand.Reader), Now: f.clock, Log: slog.New(slog.DiscardHandler)})
 	r.Handle("move", h)
 	return r
 }
 
-func (f *floor) write(fn func(tx *db.Tx) error) {
+func (f *fixture) write(fn func(tx *db.Tx) error) {
 	f.t.Helper()
 	if err := f.db.Write(f.t.Context(), fn); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func (f *floor) insert(id string) {
+func (f *fixture) insert(id string) {
 	f.t.Helper()
 	f.write(func(tx *db.Tx) error {
-		return job.Insert(tx, job.New{ID: id, Type: "move", OwnerID: "ann", Payload: "of " + id, CreatedAt: f.now.Load()})
+		return job.Insert(tx, job.Spec{ID: id, Type: "move", OwnerID: "ann", Payload: "of " + id, CreatedAt: f.now.Load()})
 	})
 }
 
-func (f *floor) change(statement string, args ...any) {
+func (f *fixture) exec(statement string, args ...any) {
 	f.t.Helper()
 	f.write(func(tx *db.Tx) error { _, err := tx.Exec(statement, args...); return err })
 }
 
-func (f *floor) job(id string) job.Job {
+func (f *fixture) job(id string) job.Job {
 	f.t.Helper()
 	j, err := job.ByID(f.db.Read(f.t.Context()), "ann", id)
 	if err != nil {
@@ -73,10 +73,10 @@ func (f *floor) job(id string) job.Job {
 	return j
 }
 
-// once does what is due and checks whether that was anything.
-func (f *floor) once(r *job.Runner, want bool) {
+// runNext does what is due and checks whether that was anything.
+func (f *fixture) runNext(r *job.Runner, want bool) {
 	f.t.Helper()
-	if ran, err := r.Once(f.t.Context()); err != nil || ran != want {
+	if ran, err := r.RunNext(f.t.Context()); err != nil || ran != want {
 		f.t.Fatalf("a job was run: %v, %v; want %v", ran, err, want)
 	}
 }
@@ -94,14 +94,14 @@ func until(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// renewed passes time until the lease of the one job that runs has been renewed, and its progress written along with it.
-func (f *floor) renewed() {
+// waitForRenewal passes time until the lease of the one job that runs has been renewed, and its progress written along with it.
+func (f *fixture) waitForRenewal() {
 	f.t.Helper()
-	f.pass(20 * time.Second)
-	until(f.t, "the lease is renewed", func() bool { return f.number("SELECT due FROM jobs") == f.now.Load()+8_000 })
+	f.advance(20 * time.Second)
+	until(f.t, "the lease is renewed", func() bool { return f.queryInt("SELECT due FROM jobs") == f.now.Load()+8_000 })
 }
 
-func (f *floor) number(query string) (n int64) {
+func (f *fixture) queryInt(query string) (n int64) {
 	f.t.Helper()
 	if err := f.db.Read(f.t.Context()).QueryRow(query).Scan(&n); err != nil {
 		f.t.Fatal(err)
@@ -110,7 +110,7 @@ func (f *floor) number(query string) (n int64) {
 }
 
 func TestJobIsDone(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
 		if j := f.job("j"); j.Status != "pending" || j.Progress != 0 || j.CompletedAt != nil {
 			t.Errorf("before: %+v", j)
@@ -119,40 +119,40 @@ func TestJobIsDone(t *testing.T) {
 			if run.ID != "j" || run.OwnerID != "ann" || run.Payload != "of j" || f.job("j").Status != "running" {
 				t.Errorf("run %+v, row %+v", run, f.job("j"))
 			}
-			f.pass(time.Second)
+			f.advance(time.Second)
 			return nil
 		})
-		f.once(r, true)
+		f.runNext(r, true)
 		if j := f.job("j"); j.Status != "completed" || j.Progress != 100 || j.ErrorMessage != nil || *j.CompletedAt != j.CreatedAt+1000 {
 			t.Errorf("after: %+v", j)
 		}
-		f.once(r, false)
+		f.runNext(r, false)
 	})
 }
 
 func TestFaultEndsAJob(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
 		r := f.runner(func(context.Context, *job.Run) error {
 			return fmt.Errorf("move: %w", fault.New(fault.Forbidden, "You may not.").Because(errors.New("secret")))
 		})
-		f.once(r, true)
+		f.runNext(r, true)
 		if j := f.job("j"); j.Status != "failed" || j.ErrorMessage == nil || *j.ErrorMessage != "You may not." || j.CompletedAt == nil {
 			t.Errorf("job %+v", j)
 		}
-		f.pass(24 * time.Hour)
-		f.once(r, false)
+		f.advance(24 * time.Hour)
+		f.runNext(r, false)
 	})
 }
 
 // What a job holds is given back in the transaction that says that it has failed for good, and in no other: not when it is tried again, not when it
 // is done. Where that cannot be done, the job has not failed.
-func TestWhatAFailedJobHoldsIsGivenBack(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+func TestFailedJobIsUndoneOnce(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
 		var outcome, trouble error
 		undone := 0
 		r := f.runner(func(context.Context, *job.Run) error { return outcome })
-		r.Undo("move", func(tx *db.Tx, run *job.Run) error {
+		r.OnFailure("move", func(tx *db.Tx, run *job.Run) error {
 			if run.ID == "" || run.OwnerID != "ann" {
 				t.Errorf("asked to undo %+v", run)
 			}
@@ -174,27 +174,27 @@ func TestWhatAFailedJobHoldsIsGivenBack(t *testing.T) {
 		} {
 			f.insert(c.id)
 			outcome, undone = c.outcome, 0
-			f.once(r, true)
+			f.runNext(r, true)
 			if got := f.job(c.id); got.Status != c.status || undone != c.undo {
 				t.Errorf("%s: %s, and undone %d times; want %s and %d", c.id, got.Status, undone, c.status, c.undo)
 			}
 		}
 		for f.job("broken").Status == job.Pending {
-			f.pass(time.Hour)
-			f.once(r, true)
+			f.advance(time.Hour)
+			f.runNext(r, true)
 			if gone := f.job("broken").Status == job.Failed; gone != (undone == 1) {
 				t.Errorf("given up: %v, and undone %d times", gone, undone)
 			}
 		}
 		f.insert("late")
 		outcome, trouble = fault.New(fault.Forbidden, "You may not."), broken
-		f.once(r, true)
+		f.runNext(r, true)
 		if got := f.job("late"); got.Status == job.Failed {
 			t.Error("failed without giving anything back")
 		}
 		trouble, undone = nil, 0
-		f.pass(time.Minute)
-		f.once(r, true)
+		f.advance(time.Minute)
+		f.runNext(r, true)
 		if got := f.job("late"); got.Status != job.Failed || undone != 1 {
 			t.Errorf("%s, and undone %d times", got.Status, undone)
 		}
@@ -202,8 +202,8 @@ func TestWhatAFailedJobHoldsIsGivenBack(t *testing.T) {
 }
 
 // What fails as a store or a database does is tried again, later each time, and not for ever. A panic is such a failure.
-func TestFailuresAreTriedAgain(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+func TestFailuresAreRetried(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
 		for message, failure := range map[string]func() error{
 			"This could not be finished, although it was tried several times.": func() error { return errors.New("path /secret") },
 			"The store is away.": func() error { return fault.New(fault.Unavailable, "The store is away.") },
@@ -212,18 +212,18 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 			f.insert(message)
 			tries := 0
 			r := f.runner(func(context.Context, *job.Run) error { tries++; return failure() })
-			f.once(r, true)
-			f.once(r, false)
-			f.pass(4999 * time.Millisecond)
-			f.once(r, false)
-			f.pass(time.Millisecond)
-			f.once(r, true)
+			f.runNext(r, true)
+			f.runNext(r, false)
+			f.advance(4999 * time.Millisecond)
+			f.runNext(r, false)
+			f.advance(time.Millisecond)
+			f.runNext(r, true)
 			if j := f.job(message); j.Status != "pending" || j.ErrorMessage != nil || tries != 2 {
 				t.Errorf("%q: %+v after %d tries", message, j, tries)
 			}
 			for range 10 {
-				f.pass(10 * time.Minute)
-				f.once(r, true)
+				f.advance(10 * time.Minute)
+				f.runNext(r, true)
 			}
 			want := message
 			if message == "panic" {
@@ -232,27 +232,27 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 			if j := f.job(message); j.Status != "failed" || *j.ErrorMessage != want || tries != 12 {
 				t.Errorf("%q: %+v after %d tries", message, j, tries)
 			}
-			f.pass(time.Hour)
-			f.once(r, false)
+			f.advance(time.Hour)
+			f.runNext(r, false)
 		}
 	})
 }
 
 // Attempts are bounded as long as nothing comes of them.
 func TestProgressGivesNewAttempts(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
 		r := f.runner(func(ctx context.Context, run *job.Run) error {
-			run.Plan(100)
-			run.Moved(1)
-			if err := f.db.Write(ctx, func(tx *db.Tx) error { return run.Record(tx, 1) }); err != nil {
+			run.SetRemaining(100)
+			run.AddProgress(1)
+			if err := f.db.Write(ctx, func(tx *db.Tx) error { return run.RecordBytes(tx, 1) }); err != nil {
 				t.Error(err)
 			}
 			return errors.New("no more for now")
 		})
 		for range 20 {
-			f.once(r, true)
-			f.pass(5 * time.Second)
+			f.runNext(r, true)
+			f.advance(5 * time.Second)
 		}
 		if j := f.job("j"); j.Status != "pending" {
 			t.Errorf("job %+v", j)
@@ -262,11 +262,11 @@ func TestProgressGivesNewAttempts(t *testing.T) {
 
 // The lease of a holder that crashed runs out, and another goes on from what was saved. What the first still had in mind comes to nothing.
 func TestLapsedLeaseIsTakenOver(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
 		began, lost := make(chan struct{}), make(chan error, 2)
 		first := f.runner(func(ctx context.Context, run *job.Run) error {
-			if err := f.db.Write(ctx, func(tx *db.Tx) error { return run.Save(tx, "half") }); err != nil {
+			if err := f.db.Write(ctx, func(tx *db.Tx) error { return run.SavePayload(tx, "half") }); err != nil {
 				t.Error(err)
 			}
 			close(began)
@@ -276,7 +276,7 @@ func TestLapsedLeaseIsTakenOver(t *testing.T) {
 				if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('too late', 1)"); err != nil {
 					return err
 				}
-				return run.Record(tx, 5)
+				return run.RecordBytes(tx, 5)
 			})
 			return fault.New(fault.Conflict, "the first one's")
 		})
@@ -287,16 +287,16 @@ func TestLapsedLeaseIsTakenOver(t *testing.T) {
 			return nil
 		})
 		var wg sync.WaitGroup
-		wg.Go(func() { f.once(first, true) })
+		wg.Go(func() { f.runNext(first, true) })
 		<-began
-		f.once(second, false)
-		f.change("UPDATE jobs SET due = due - 30000") // as if the first had not been able to renew it
-		f.once(second, true)
-		f.pass(10 * time.Second) // and now it looks
-		if err := <-lost; !errors.Is(err, job.ErrLost) {
+		f.runNext(second, false)
+		f.exec("UPDATE jobs SET due = due - 30000") // as if the first had not been able to renew it
+		f.runNext(second, true)
+		f.advance(10 * time.Second) // and now it looks
+		if err := <-lost; !errors.Is(err, job.ErrLeaseLost) {
 			t.Errorf("the first was ended by %v", err)
 		}
-		if err := <-lost; !errors.Is(err, job.ErrLost) {
+		if err := <-lost; !errors.Is(err, job.ErrLeaseLost) {
 			t.Errorf("the first recorded: %v", err)
 		}
 		wg.Wait()
@@ -311,14 +311,14 @@ func TestLapsedLeaseIsTakenOver(t *testing.T) {
 }
 
 // Of one account two jobs run at once; those of others and the service's own don't wait behind its rest.
-func TestNobodyTakesAllSlots(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+func TestJobsOfOneAccountAreLimited(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
 		for _, id := range []string{"a1", "a2", "a3"} {
 			f.insert(id)
 		}
 		f.write(func(tx *db.Tx) error {
-			return errors.Join(job.Insert(tx, job.New{ID: "b1", Type: "move", OwnerID: "ben", CreatedAt: f.now.Load()}),
-				job.Insert(tx, job.New{ID: "c1", Type: "move", CreatedAt: f.now.Load()}))
+			return errors.Join(job.Insert(tx, job.Spec{ID: "b1", Type: "move", OwnerID: "ben", CreatedAt: f.now.Load()}),
+				job.Insert(tx, job.Spec{ID: "c1", Type: "move", CreatedAt: f.now.Load()}))
 		})
 		began, end := make(chan string, 10), make(chan struct{})
 		r := f.runner(func(_ context.Context, run *job.Run) error {
@@ -330,21 +330,21 @@ func TestNobodyTakesAllSlots(t *testing.T) {
 		})
 		var running sync.WaitGroup
 		for _, want := range []string{"a1", "a2"} {
-			running.Go(func() { f.once(r, true) })
+			running.Go(func() { f.runNext(r, true) })
 			if got := <-began; got != want {
 				t.Errorf("%s runs, want %s", got, want)
 			}
 		}
 		for _, want := range []string{"b1", "c1"} {
-			f.once(r, true)
+			f.runNext(r, true)
 			if got := <-began; got != want {
 				t.Errorf("%s runs, want %s", got, want)
 			}
 		}
-		f.once(r, false)
+		f.runNext(r, false)
 		close(end)
 		running.Wait()
-		f.once(r, true)
+		f.runNext(r, true)
 		if got := <-began; got != "a3" {
 			t.Errorf("%s runs in the end", got)
 		}
@@ -352,15 +352,15 @@ func TestNobodyTakesAllSlots(t *testing.T) {
 }
 
 // Where no other process can be, a dead holder is not waited for.
-func TestJobsOfAFormerProcessGoOnAtOnce(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+func TestRequeuedJobsRunAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
-		f.change("UPDATE jobs SET status = 'running', holder = 'dead', attempts = 1, due = $1", f.now.Load()+8_000)
+		f.exec("UPDATE jobs SET status = 'running', holder = 'dead', attempts = 1, due = $1", f.now.Load()+8_000)
 		r := f.runner(func(context.Context, *job.Run) error { return nil })
-		if err := r.Orphan(t.Context()); err != nil {
+		if err := r.RequeueRunning(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		f.once(r, true)
+		f.runNext(r, true)
 		if j := f.job("j"); j.Status != "completed" {
 			t.Errorf("job %+v", j)
 		}
@@ -369,31 +369,31 @@ func TestJobsOfAFormerProcessGoOnAtOnce(t *testing.T) {
 
 // A holder that died without a word is waited for until its lease has ended.
 func TestDeadHolderIsWaitedFor(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
-		f.change("UPDATE jobs SET status = 'running', holder = 'dead', attempts = 1, due = $1", f.now.Load()+8_000)
+		f.exec("UPDATE jobs SET status = 'running', holder = 'dead', attempts = 1, due = $1", f.now.Load()+8_000)
 		r := f.runner(func(context.Context, *job.Run) error { return nil })
-		f.once(r, false)
-		f.pass(7_999 * time.Millisecond)
-		f.once(r, false)
-		f.pass(time.Millisecond)
-		f.once(r, true)
+		f.runNext(r, false)
+		f.advance(7_999 * time.Millisecond)
+		f.runNext(r, false)
+		f.advance(time.Millisecond)
+		f.runNext(r, true)
 	})
 }
 
 // A lease is renewed for as long as its holder lives.
 func TestLeaseIsRenewed(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
 		done, began := make(chan struct{}), make(chan struct{})
 		first := f.runner(func(context.Context, *job.Run) error { close(began); <-done; return nil })
 		second := f.runner(func(context.Context, *job.Run) error { t.Error("was taken over"); return nil })
 		var wg sync.WaitGroup
-		wg.Go(func() { f.once(first, true) })
+		wg.Go(func() { f.runNext(first, true) })
 		<-began
 		for range 3 {
-			f.renewed()
-			f.once(second, false)
+			f.waitForRenewal()
+			f.runNext(second, false)
 		}
 		close(done)
 		wg.Wait()
@@ -401,7 +401,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 }
 
 func TestProgressIsShownByBytes(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
 		step := make(chan func(run *job.Run))
 		r := f.runner(func(ctx context.Context, run *job.Run) error {
@@ -415,30 +415,30 @@ func TestProgressIsShownByBytes(t *testing.T) {
 			until(t, fmt.Sprintf("%d percent are shown", want), func() bool { return f.job("j").Progress == want })
 		}
 		var wg sync.WaitGroup
-		wg.Go(func() { f.once(r, true) })
-		step <- func(run *job.Run) { run.Plan(1000); run.Moved(250) }
+		wg.Go(func() { f.runNext(r, true) })
+		step <- func(run *job.Run) { run.SetRemaining(1000); run.AddProgress(250) }
 		shows(25)
 		step <- func(run *job.Run) {
-			run.Moved(250)
-			f.write(func(tx *db.Tx) error { return run.Record(tx, 400) })
+			run.AddProgress(250)
+			f.write(func(tx *db.Tx) error { return run.RecordBytes(tx, 400) })
 		}
 		shows(50)
-		step <- func(run *job.Run) { run.Plan(3500) } // more has turned up: it never goes back
-		f.renewed()
+		step <- func(run *job.Run) { run.SetRemaining(3500) } // more has turned up: it never goes back
+		f.waitForRenewal()
 		shows(50)
-		step <- func(run *job.Run) { run.Moved(2000) }
+		step <- func(run *job.Run) { run.AddProgress(2000) }
 		shows(62) // 2500 of 4000
-		step <- func(run *job.Run) { run.Moved(9999) }
+		step <- func(run *job.Run) { run.AddProgress(9999) }
 		shows(99)
 		close(step)
 		wg.Wait()
 
 		// The next attempt goes on from what was recorded, and shows no less than before.
-		f.pass(5 * time.Second)
+		f.advance(5 * time.Second)
 		step = make(chan func(run *job.Run))
-		wg.Go(func() { f.once(r, true) })
-		step <- func(run *job.Run) { run.Plan(3600) }
-		f.renewed()
+		wg.Go(func() { f.runNext(r, true) })
+		step <- func(run *job.Run) { run.SetRemaining(3600) }
+		f.waitForRenewal()
 		shows(99)
 		close(step)
 		wg.Wait()
@@ -446,8 +446,8 @@ func TestProgressIsShownByBytes(t *testing.T) {
 }
 
 // Abuse case C131: a stop puts running jobs aside within seconds, and the next start resumes them at once. That costs no attempt.
-func TestStopParksJobs(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+func TestStopRequeuesJobs(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
 		f.insert("heeds")
 		f.insert("hangs")
 		hang := make(chan struct{})
@@ -463,7 +463,7 @@ func TestStopParksJobs(t *testing.T) {
 			}
 			return fmt.Errorf("copy: %w", ctx.Err())
 		})
-		f.change("DELETE FROM jobs WHERE id = 'hangs'")
+		f.exec("DELETE FROM jobs WHERE id = 'hangs'")
 		for range 3 {
 			ctx, stop := context.WithCancel(t.Context())
 			before := began.Load()
@@ -475,11 +475,11 @@ func TestStopParksJobs(t *testing.T) {
 			if j := f.job("heeds"); j.Status != "pending" || j.ErrorMessage != nil {
 				t.Fatalf("parked as %+v", j)
 			}
-			if n := f.number("SELECT attempts FROM jobs"); n != 0 {
+			if n := f.queryInt("SELECT attempts FROM jobs"); n != 0 {
 				t.Fatalf("%d attempts are counted", n)
 			}
 		}
-		f.change("DELETE FROM jobs")
+		f.exec("DELETE FROM jobs")
 		f.insert("hangs")
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -490,23 +490,23 @@ func TestStopParksJobs(t *testing.T) {
 		if j := f.job("hangs"); j.Status != "pending" {
 			t.Errorf("parked as %+v", j)
 		}
-		f.once(f.runner(func(context.Context, *job.Run) error { return nil }), true)
+		f.runNext(f.runner(func(context.Context, *job.Run) error { return nil }), true)
 		close(hang)
 		hung.Wait()
 	})
 }
 
-func TestFewJobsAtATime(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+func TestRunningJobsAreLimited(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
 		for i := range 7 {
 			f.insert(fmt.Sprint("j", i))
 		}
-		f.change("UPDATE jobs SET owner_id = id") // everybody's own
+		f.exec("UPDATE jobs SET owner_id = id") // everybody's own
 		free := make(chan struct{})
 		var now, most, done atomic.Int32
 		r := f.runner(func(_ context.Context, run *job.Run) error {
-			run.Plan(2)
-			run.Moved(1)
+			run.SetRemaining(2)
+			run.AddProgress(1)
 			most.Store(max(most.Load(), now.Add(1)))
 			<-free
 			now.Add(-1)
@@ -517,7 +517,7 @@ func TestFewJobsAtATime(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { r.Run(ctx) })
 		until(t, "four run", func() bool { return now.Load() >= 4 })
-		until(t, "a second has gone by, in which more might have begun", func() bool { return f.number("SELECT COUNT(*) FROM jobs WHERE progress = 50") >= 4 })
+		until(t, "a second has gone by, in which more might have begun", func() bool { return f.queryInt("SELECT COUNT(*) FROM jobs WHERE progress = 50") >= 4 })
 		close(free)
 		until(t, "all are done", func() bool { return done.Load() == 7 })
 		stop()
@@ -528,8 +528,8 @@ func TestFewJobsAtATime(t *testing.T) {
 	})
 }
 
-func TestOfSeveralRunnersOneHasAJob(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+func TestJobIsRunByOneRunner(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
 		const jobs = 30
 		var mu sync.Mutex
 		times := map[string]int{}
@@ -546,7 +546,7 @@ func TestOfSeveralRunnersOneHasAJob(t *testing.T) {
 			})
 			wg.Go(func() {
 				for {
-					ran, err := r.Once(t.Context())
+					ran, err := r.RunNext(t.Context())
 					if err != nil {
 						t.Error(err)
 					}
@@ -569,8 +569,8 @@ func TestOfSeveralRunnersOneHasAJob(t *testing.T) {
 }
 
 // What a newer replica knows is left to it; chores leave no row, done or given up, and others leave theirs for a month.
-func TestRowsOfJobs(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+func TestRowsAreDeletedInTime(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
 		r := f.runner(func(_ context.Context, run *job.Run) error {
 			if run.ID == "bad" {
 				return fault.New(fault.Conflict, "No.")
@@ -584,17 +584,17 @@ func TestRowsOfJobs(t *testing.T) {
 			return nil
 		})
 		f.write(func(tx *db.Tx) error {
-			if err := job.Insert(tx, job.New{ID: "new", Type: "unheard-of", OwnerID: "ann"}); err != nil {
+			if err := job.Insert(tx, job.Spec{ID: "new", Type: "unheard-of", OwnerID: "ann"}); err != nil {
 				return err
 			}
-			return errors.Join(job.Insert(tx, job.New{ID: "chore", Type: "checksum"}), job.Insert(tx, job.New{ID: "bad chore", Type: "checksum"}))
+			return errors.Join(job.Insert(tx, job.Spec{ID: "chore", Type: "checksum"}), job.Insert(tx, job.Spec{ID: "bad chore", Type: "checksum"}))
 		})
 		f.insert("good")
 		f.insert("bad")
 		for range 4 {
-			f.once(r, true)
+			f.runNext(r, true)
 		}
-		f.once(r, false)
+		f.runNext(r, false)
 		rows := func() (n int) {
 			t.Helper()
 			if err := f.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM jobs").Scan(&n); err != nil {
@@ -609,7 +609,7 @@ func TestRowsOfJobs(t *testing.T) {
 			pass time.Duration
 			rows int
 		}{{0, 3}, {30 * 24 * time.Hour, 3}, {2 * time.Hour, 1}} {
-			f.pass(after.pass)
+			f.advance(after.pass)
 			if err := r.Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -625,13 +625,13 @@ func TestRowsOfJobs(t *testing.T) {
 
 // One sweep takes all that ended a month ago, however many they are, and none that has not ended.
 func TestSweepTakesAllOldJobs(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+	each(t, func(t *testing.T, f *fixture) {
 		for _, status := range []string{"pending", "running", "completed", "failed"} {
 			ended := "NULL"
 			if status == "completed" || status == "failed" {
 				ended = "1"
 			}
-			f.change(`
+			f.exec(`
 				INSERT INTO jobs (id, type, owner_id, status, progress, created_at, completed_at)
 				WITH RECURSIVE numbers (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < 1500)
 				SELECT '` + status + `' || i, 'move', 'ann', '` + status + `', 0, 1, ` + ended + ` FROM numbers`)
@@ -649,14 +649,14 @@ func TestSweepTakesAllOldJobs(t *testing.T) {
 	})
 }
 
-func TestListIsTheOwnersNewest(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+func TestListReturnsNewestJobsOfTheOwner(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
 		for _, id := range []string{"a", "b", "c"} {
 			f.insert(id)
-			f.pass(time.Second)
+			f.advance(time.Second)
 		}
-		f.change("UPDATE jobs SET status = 'failed' WHERE id = 'b'")
-		f.change("INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ('z', 'move', 'bob', 'failed', 0, 1)")
+		f.exec("UPDATE jobs SET status = 'failed' WHERE id = 'b'")
+		f.exec("INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ('z', 'move', 'bob', 'failed', 0, 1)")
 		for _, c := range []struct {
 			status string
 			limit  int
@@ -681,27 +681,27 @@ func TestListIsTheOwnersNewest(t *testing.T) {
 }
 
 // Of open jobs with one type and payload the one that was made first is the first; another type or payload is another matter.
-func TestEarlier(t *testing.T) {
-	each(t, func(t *testing.T, f *floor) {
+func TestHasEarlier(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
 		for i, c := range []struct{ id, jobType, payload string }{{"b", "move", "x"}, {"c", "move", "x"}, {"a", "move", "x"}, {"d", "move", "y"}, {"e", "copy", "x"}} {
 			f.write(func(tx *db.Tx) error {
-				return job.Insert(tx, job.New{ID: c.id, Type: c.jobType, Payload: c.payload, CreatedAt: int64(min(i, 1))}) // c, a, d and e at once
+				return job.Insert(tx, job.Spec{ID: c.id, Type: c.jobType, Payload: c.payload, CreatedAt: int64(min(i, 1))}) // c, a, d and e at once
 			})
 		}
 		want := func(when string, later ...string) {
 			t.Helper()
 			for _, id := range []string{"a", "b", "c", "d", "e"} {
-				got, err := job.Earlier(f.db.Read(t.Context()), &job.Run{ID: id})
+				got, err := job.HasEarlier(f.db.Read(t.Context()), &job.Run{ID: id})
 				if err != nil || got != slices.Contains(later, id) {
 					t.Errorf("%s, %s: %v, %v", when, id, got, err)
 				}
 			}
 		}
 		want("all wait", "a", "c")
-		f.change("UPDATE jobs SET status = 'running' WHERE id = 'b'")
+		f.exec("UPDATE jobs SET status = 'running' WHERE id = 'b'")
 		want("the first runs", "a", "c")
 		for _, status := range []string{"failed", "completed"} {
-			f.change("UPDATE jobs SET status = $1 WHERE id = 'b'", status)
+			f.exec("UPDATE jobs SET status = $1 WHERE id = 'b'", status)
 			want("the first is "+status, "c")
 		}
 	})

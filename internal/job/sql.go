@@ -22,8 +22,8 @@ func InsertCompleted(tx *db.Tx, j Job) error {
 	return nil
 }
 
-// New is a job to be done.
-type New struct {
+// Spec is a job to be done.
+type Spec struct {
 	ID, Type, OwnerID string
 	Payload           string // for whoever runs jobs of this type
 	TotalBytes        int64  // how much there is to do, as far as is known
@@ -31,7 +31,7 @@ type New struct {
 }
 
 // Insert records a job that is to be run as soon as tx is committed.
-func Insert(tx *db.Tx, n New) error {
+func Insert(tx *db.Tx, n Spec) error {
 	_, err := tx.Exec(`
 		INSERT INTO jobs (id, type, owner_id, status, progress, error_message, created_at, payload, total_bytes, due)
 		VALUES ($1, $2, $3, 'pending', 0, NULL, $4, $5, $6, $7)`,
@@ -84,11 +84,11 @@ func List(q db.Querier, ownerID, status string, limit int) ([]Job, error) {
 	return jobs, rows.Err()
 }
 
-// perOwner is how many jobs of one account run at once, so that others have their turn; chores of the service are nobody's.
-const perOwner = "2"
+// maxRunningPerOwner is how many jobs of one account run at once, so that others have their turn; chores of the service are nobody's.
+const maxRunningPerOwner = "2"
 
-// isDue is the condition for what can be claimed at the time $1, of the types in args; it is asked outside and inside the claim alike.
-func isDue(types []string, now int64) (condition string, args []any) {
+// dueCondition is the condition for what can be claimed at the time $1, of the types in args; it is asked outside and inside the claim alike.
+func dueCondition(types []string, now int64) (condition string, args []any) {
 	args = []any{now}
 	marks := make([]string, len(types))
 	for i, name := range types {
@@ -96,7 +96,7 @@ func isDue(types []string, now int64) (condition string, args []any) {
 		args = append(args, name)
 	}
 	return `status IN ('pending', 'running') AND due <= $1 AND type IN (` + strings.Join(marks, ", ") + `) AND (
-		owner_id = '' OR (SELECT COUNT(*) FROM jobs r WHERE r.owner_id = jobs.owner_id AND r.status = 'running' AND r.due > $1) < ` + perOwner + ")", args
+		owner_id = '' OR (SELECT COUNT(*) FROM jobs r WHERE r.owner_id = jobs.owner_id AND r.status = 'running' AND r.due > $1) < ` + maxRunningPerOwner + ")", args
 }
 
 // anyDue looks whether a claim is worth a transaction.
@@ -104,7 +104,7 @@ func anyDue(q db.Querier, types []string, now int64) (due bool, err error) {
 	if len(types) == 0 {
 		return false, nil
 	}
-	condition, args := isDue(types, now)
+	condition, args := dueCondition(types, now)
 	if err := q.QueryRow("SELECT EXISTS (SELECT 1 FROM jobs WHERE "+condition+")", args...).Scan(&due); err != nil {
 		return false, fmt.Errorf("look for jobs: %w", err)
 	}
@@ -114,14 +114,14 @@ func anyDue(q db.Querier, types []string, now int64) (due bool, err error) {
 // claimNext gives the next job that is due to run, until run.lease. Of two claims of one job the second waits for the first, finds that the job
 // is not due any more, and comes back empty.
 func claimNext(tx *db.Tx, run *Run, types []string, now int64) (found bool, err error) {
-	condition, args := isDue(types, now)
+	condition, args := dueCondition(types, now)
 	holder, until := fmt.Sprintf("$%d", len(args)+1), fmt.Sprintf("$%d", len(args)+2)
 	err = tx.QueryRow(`
 		UPDATE jobs
 		SET status = 'running', holder = `+holder+`, due = `+until+`, attempts = attempts + 1
 		WHERE id = (SELECT id FROM jobs WHERE `+condition+` ORDER BY due, id LIMIT 1) AND `+condition+`
-		RETURNING id, type, owner_id, payload, attempts, done_bytes, total_bytes, progress`, append(args, run.holder, run.lease)...).
-		Scan(&run.ID, &run.Type, &run.OwnerID, &run.Payload, &run.attempts, &run.base, &run.total, &run.told)
+		RETURNING id, type, owner_id, payload, attempts, done_bytes, total_bytes, progress`, append(args, run.holder, run.leaseUntil)...).
+		Scan(&run.ID, &run.Type, &run.OwnerID, &run.Payload, &run.attempts, &run.recordedBytes, &run.totalBytes, &run.shownPercent)
 	if errors.Is(err, db.ErrNoRows) {
 		return false, nil
 	}
@@ -131,50 +131,50 @@ func claimNext(tx *db.Tx, run *Run, types []string, now int64) (found bool, err 
 	return true, nil
 }
 
-// held runs a statement about a job that is still run's. Error: ErrLost.
-func held(tx *db.Tx, run *Run, doing, set string, args ...any) error {
+// updateHeld runs a statement about a job that is still run's. Error: ErrLeaseLost.
+func updateHeld(tx *db.Tx, run *Run, doing, set string, args ...any) error {
 	n, err := tx.Exec("UPDATE jobs SET "+set+" WHERE id = $1 AND holder = $2 AND status = 'running'", append([]any{run.ID, run.holder}, args...)...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	if n == 0 {
-		return fmt.Errorf("%s: %w", doing, ErrLost)
+		return fmt.Errorf("%s: %w", doing, ErrLeaseLost)
 	}
 	return nil
 }
 
 func renew(tx *db.Tx, run *Run, until int64, percent int) error {
-	return held(tx, run, "renew the lease of a job", "due = $3, progress = $4", until, percent)
+	return updateHeld(tx, run, "renew the lease of a job", "due = $3, progress = $4", until, percent)
 }
 
-func record(tx *db.Tx, run *Run, bytes, total int64) error {
-	return held(tx, run, "record the progress of a job", "done_bytes = done_bytes + $3, total_bytes = $4, attempts = 1", bytes, total)
+func updateProgress(tx *db.Tx, run *Run, bytes, total int64) error {
+	return updateHeld(tx, run, "record the progress of a job", "done_bytes = done_bytes + $3, total_bytes = $4, attempts = 1", bytes, total)
 }
 
-func savePayload(tx *db.Tx, run *Run, payload string) error {
-	return held(tx, run, "record a step of a job", "payload = $3", payload)
+func updatePayload(tx *db.Tx, run *Run, payload string) error {
+	return updateHeld(tx, run, "record a step of a job", "payload = $3", payload)
 }
 
-// release gives a job back, to be claimed by anybody from due on.
-func release(tx *db.Tx, run *Run, due int64, attempts int) error {
-	return held(tx, run, "give a job back", "status = 'pending', holder = NULL, due = $3, attempts = $4", due, attempts)
+// requeue gives a job back, to be claimed by anybody from due on.
+func requeue(tx *db.Tx, run *Run, due int64, attempts int) error {
+	return updateHeld(tx, run, "give a job back", "status = 'pending', holder = NULL, due = $3, attempts = $4", due, attempts)
 }
 
-// orphan takes every job from its holder.
-func orphan(tx *db.Tx, now int64) error {
+// requeueAll takes every job from its holder.
+func requeueAll(tx *db.Tx, now int64) error {
 	_, err := tx.Exec("UPDATE jobs SET status = 'pending', holder = NULL, due = $1 WHERE status = 'running'", now)
 	return err
 }
 
 func complete(tx *db.Tx, run *Run, now int64) error {
-	if err := held(tx, run, "complete a job", "status = 'completed', holder = NULL, progress = 100, completed_at = $3", now); err != nil {
+	if err := updateHeld(tx, run, "complete a job", "status = 'completed', holder = NULL, progress = 100, completed_at = $3", now); err != nil {
 		return err
 	}
 	return dropChore(tx, run)
 }
 
 func fail(tx *db.Tx, run *Run, message string, now int64) error {
-	if err := held(tx, run, "fail a job", "status = 'failed', holder = NULL, error_message = $3, completed_at = $4", message, now); err != nil {
+	if err := updateHeld(tx, run, "fail a job", "status = 'failed', holder = NULL, error_message = $3, completed_at = $4", message, now); err != nil {
 		return err
 	}
 	return dropChore(tx, run)
@@ -192,8 +192,8 @@ func dropChore(tx *db.Tx, run *Run) error {
 	return nil
 }
 
-// forget deletes a piece of the jobs that ended before a time, and reports whether there may be more.
-func forget(tx *db.Tx, before int64) (more bool, err error) {
+// deleteOld deletes a piece of the jobs that ended before a time, and reports whether there may be more.
+func deleteOld(tx *db.Tx, before int64) (more bool, err error) {
 	const piece = 1000
 	n, err := tx.Exec("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE status IN ('completed', 'failed') AND completed_at < $1 LIMIT $2)", before, piece)
 	return n == piece, err
@@ -223,8 +223,8 @@ func Count(q db.Querier, most int64) (c Counts, err error) {
 	return c, nil
 }
 
-// CountOpenOf counts the jobs of a type that have not ended, as far as most.
-func CountOpenOf(q db.Querier, jobType string, most int) (n int, err error) {
+// CountOpenOfType counts the jobs of a type that have not ended, as far as most.
+func CountOpenOfType(q db.Querier, jobType string, most int) (n int, err error) {
 	err = q.QueryRow(`
 		SELECT COUNT(*)
 		FROM (SELECT 1 FROM jobs WHERE type = $1 AND status IN ('pending', 'running') LIMIT $2) open`, jobType, most).Scan(&n)
@@ -234,8 +234,8 @@ func CountOpenOf(q db.Querier, jobType string, most int) (n int, err error) {
 	return n, nil
 }
 
-// Open reports whether a job of that type and with that payload has not ended yet.
-func Open(q db.Querier, jobType, payload string) (open bool, err error) {
+// HasOpen reports whether a job of that type and with that payload has not ended yet.
+func HasOpen(q db.Querier, jobType, payload string) (open bool, err error) {
 	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM jobs WHERE status IN ('pending', 'running') AND type = $1 AND payload = $2)", jobType, payload).Scan(&open)
 	if err != nil {
 		return false, fmt.Errorf("look for a job: %w", err)
@@ -243,8 +243,8 @@ func Open(q db.Querier, jobType, payload string) (open bool, err error) {
 	return open, nil
 }
 
-// Earlier reports whether another job of the type and with the payload of run was made before it and has not ended yet.
-func Earlier(q db.Querier, run *Run) (there bool, err error) {
+// HasEarlier reports whether another job of the type and with the payload of run was made before it and has not ended yet.
+func HasEarlier(q db.Querier, run *Run) (there bool, err error) {
 	err = q.QueryRow(`
 		SELECT EXISTS (
 			SELECT 1
@@ -256,15 +256,15 @@ func Earlier(q db.Querier, run *Run) (there bool, err error) {
 	return there, nil
 }
 
-// Restored puts aside, in a database that comes from a backup, every job that ran when it was made: whoever had it works on the original. Jobs of
+// AfterRestore puts aside, in a database that comes from a backup, every job that ran when it was made: whoever had it works on the original. Jobs of
 // the types in once go, ended or not: the original has done them, and they must not be done twice.
-func Restored(tx *db.Tx, now int64, once []string) error {
+func AfterRestore(tx *db.Tx, now int64, once []string) error {
 	for _, jobType := range once {
 		if _, err := tx.Exec("DELETE FROM jobs WHERE type = $1", jobType); err != nil {
 			return fmt.Errorf("drop jobs: %w", err)
 		}
 	}
-	if err := orphan(tx, now); err != nil {
+	if err := requeueAll(tx, now); err != nil {
 		return fmt.Errorf("put jobs aside: %w", err)
 	}
 	return nil

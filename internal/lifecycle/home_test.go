@@ -15,8 +15,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// boss is the administrator of the first start.
-func (r *replica) boss() access.Actor {
+// firstAdmin is the administrator of the first start.
+func (r *replica) firstAdmin() access.Actor {
 	r.t.Helper()
 	admin, err := r.accounts.ByName(r.db.Read(ctx), "root_1")
 	if err != nil {
@@ -25,21 +25,21 @@ func (r *replica) boss() access.Actor {
 	return access.Actor{UserID: admin.ID, Role: access.Admin}
 }
 
-// open has the administrator give an account a default path, and returns the account.
-func (r *replica) open(a access.Actor, at string) account.User {
+// setDefaultPath has the administrator give an account a default path, and returns the account.
+func (r *replica) setDefaultPath(a access.Actor, at string) account.User {
 	r.t.Helper()
 	p := path(r.t, at)
-	changed, err := r.life.UpdateUser(ctx, r.boss().UserID, a.UserID, lifecycle.Alteration{DefaultPath: &p})
+	changed, err := r.life.UpdateUser(ctx, r.firstAdmin().UserID, a.UserID, lifecycle.UserUpdate{DefaultPath: &p})
 	if err != nil || changed.DefaultPath != at {
 		r.t.Fatalf("%s: %+v, %v", at, changed.User, err)
 	}
 	return changed.User
 }
 
-// inRoot has the administrator make a folder in /.
-func (r *replica) inRoot(name vpath.Name) files.Entry {
+// makeRootFolder has the administrator make a folder in /.
+func (r *replica) makeRootFolder(name vpath.Name) files.Entry {
 	r.t.Helper()
-	made, err := r.tree.CreateFolder(ctx, r.boss(), vpath.Root, name)
+	made, err := r.tree.CreateFolder(ctx, r.firstAdmin(), vpath.Root, name)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -49,15 +49,15 @@ func (r *replica) inRoot(name vpath.Name) files.Entry {
 // rename has the administrator give a folder in / another name.
 func (r *replica) rename(id string, name vpath.Name) {
 	r.t.Helper()
-	if _, err := r.tree.Move(ctx, r.boss(), id, vpath.Root, &name); err != nil {
+	if _, err := r.tree.Move(ctx, r.firstAdmin(), id, vpath.Root, &name); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-// at returns the id of a folder in /.
-func (r *replica) at(name string) string {
+// rootFolderID returns the id of a folder in /.
+func (r *replica) rootFolderID(name string) string {
 	r.t.Helper()
-	listing, err := r.tree.List(ctx, r.boss(), files.ListQuery{Path: vpath.Root.Child(vpath.Name(name)), Page: 1, Limit: 1})
+	listing, err := r.tree.List(ctx, r.firstAdmin(), files.ListQuery{Path: vpath.Root.Child(vpath.Name(name)), Page: 1, Limit: 1})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -65,18 +65,18 @@ func (r *replica) at(name string) string {
 }
 
 // The root is nobody's home, nor is the folder where homes are made: not even before anybody else has one there (CVE-2026-62685).
-func TestWhatIsNoHome(t *testing.T) {
+func TestFoldersThatNeverBecomeAHome(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		ann := r.person("ann", access.User)
+		ann := r.makeUser("ann", access.User)
 		for _, at := range []string{"/", "/home", "/home/ann"} { // the second holds none but ann's
-			if changed := r.open(ann, at); changed.HomeID != ann.HomeID {
+			if changed := r.setDefaultPath(ann, at); changed.HomeID != ann.HomeID {
 				t.Errorf("%s became the home", at)
 			}
 		}
-		r.open(ann, "/home")
-		bob := r.person("bob", access.User)
+		r.setDefaultPath(ann, "/home")
+		bob := r.makeUser("bob", access.User)
 		if _, err := r.put(bob, "/home/bob", "private", 1, files.RenameNew); err != nil {
 			t.Fatal(err)
 		}
@@ -90,40 +90,40 @@ func TestWhatIsNoHome(t *testing.T) {
 			t.Errorf("ann writes over bob's file: %v", err)
 		}
 		// below it, where no account is
-		if changed := r.open(ann, "/home/carl"); changed.HomeID == ann.HomeID {
+		if changed := r.setDefaultPath(ann, "/home/carl"); changed.HomeID == ann.HomeID {
 			t.Error("/home/carl did not become the home")
 		}
-		if carl, err := r.life.CreateUser(ctx, user("carl")); err != nil || carl.DefaultPath != "/home/carl-2" {
+		if carl, err := r.life.CreateUser(ctx, newUser("carl")); err != nil || carl.DefaultPath != "/home/carl-2" {
 			t.Errorf("carl: %+v, %v", carl, err)
 		}
 	})
 }
 
 // No account is given a home in somebody's, wherever folders and mounts were put since that became one.
-func TestNoHomeInAHome(t *testing.T) {
+func TestHomesAreNotNested(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		ann := r.person("ann", access.User)
+		ann := r.makeUser("ann", access.User)
 		homeless := func(name string) {
 			t.Helper()
-			made, err := r.life.CreateUser(ctx, user(name))
+			made, err := r.life.CreateUser(ctx, newUser(name))
 			if err != nil || made.HomeID != "" || made.DefaultPath != "/" {
 				t.Errorf("%s: %+v, %v", name, made, err)
 			}
-			if names := r.list(r.boss(), "/home"); slices.Contains(names, name) {
+			if names := r.list(r.firstAdmin(), "/home"); slices.Contains(names, name) {
 				t.Errorf("a folder was made for %s: %q", name, names)
 			}
 		}
 		// her folder becomes the one where homes are made
-		r.inRoot("team")
-		r.open(ann, "/team")
-		r.rename(r.at("home"), "former")
-		r.rename(r.at("team"), "home")
+		r.makeRootFolder("team")
+		r.setDefaultPath(ann, "/team")
+		r.rename(r.rootFolderID("home"), "former")
+		r.rename(r.rootFolderID("team"), "home")
 		homeless("bob")
-		r.rename(r.at("home"), "team")
-		r.rename(r.at("former"), "home")
-		if carl, err := r.life.CreateUser(ctx, user("carl")); err != nil || carl.DefaultPath != "/home/carl" {
+		r.rename(r.rootFolderID("home"), "team")
+		r.rename(r.rootFolderID("former"), "home")
+		if carl, err := r.life.CreateUser(ctx, newUser("carl")); err != nil || carl.DefaultPath != "/home/carl" {
 			t.Errorf("carl: %+v, %v", carl, err)
 		}
 		// and so does her mount
@@ -131,11 +131,11 @@ func TestNoHomeInAHome(t *testing.T) {
 		if err := d.Read(ctx).QueryRow("SELECT id FROM providers").Scan(&m.ProviderID); err != nil {
 			t.Fatal(err)
 		}
-		made, err := r.life.CreateMount(ctx, r.boss().UserID, m)
+		made, err := r.life.CreateMount(ctx, r.firstAdmin().UserID, m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.open(ann, "/vault")
+		r.setDefaultPath(ann, "/vault")
 		if _, err := r.life.UpdateMount(ctx, made.ID, func(m *mount.Mount) error { m.Path = path(t, "/home"); return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -145,12 +145,12 @@ func TestNoHomeInAHome(t *testing.T) {
 
 // A default path that comes back as it was is nobody's will: users choose it themselves, and a form that sends the whole record must not
 // make a home of their choice.
-func TestDefaultPathSentBack(t *testing.T) {
+func TestUnchangedDefaultPathMakesNoHome(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		r.inRoot("projects")
-		ann := r.person("ann", access.User)
+		r.makeRootFolder("projects")
+		ann := r.makeUser("ann", access.User)
 		wish := func(at string) {
 			t.Helper()
 			if err := d.Write(ctx, func(tx *db.Tx) error { return r.accounts.SetDefaultPath(tx, ann.UserID, at) }); err != nil {
@@ -159,25 +159,25 @@ func TestDefaultPathSentBack(t *testing.T) {
 		}
 		for _, at := range []string{"/projects", "/no/such/folder"} {
 			wish(at)
-			if changed := r.open(ann, at); changed.HomeID != ann.HomeID {
+			if changed := r.setDefaultPath(ann, at); changed.HomeID != ann.HomeID {
 				t.Errorf("%s became the home", at)
 			}
 		}
-		if names := r.list(r.boss(), "/"); slices.Contains(names, "no") {
+		if names := r.list(r.firstAdmin(), "/"); slices.Contains(names, "no") {
 			t.Errorf("a folder was made: %q", names)
 		}
-		if changed := r.open(ann, "/projects"); changed.HomeID != r.at("projects") { // another one than now
+		if changed := r.setDefaultPath(ann, "/projects"); changed.HomeID != r.rootFolderID("projects") { // another one than now
 			t.Error("/projects did not become the home")
 		}
 	})
 }
 
 // Only what belonged to an account alone gets another name with its end: not what is somebody else's, nor what rules and all accounts know by its name.
-func TestSharedFoldersKeepTheirNames(t *testing.T) {
+func TestDeletingRenamesOnlyTheOwnHome(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		r.inRoot("projects")
+		r.makeRootFolder("projects")
 		for i, c := range []struct {
 			at   string
 			mine func(a access.Actor) // before it becomes the home
@@ -188,34 +188,34 @@ func TestSharedFoldersKeepTheirNames(t *testing.T) {
 			{at: "/uploads", kept: true},
 			{at: "/team"},        // made for the account
 			{at: "/team/public"}, // a name like one of the first start's, elsewhere
-			{at: "/public", kept: true, mine: func(access.Actor) { r.rename(r.at("public"), "former public") }},
-			{at: "/uploads", kept: true, mine: func(access.Actor) { r.rename(r.at("uploads"), "former uploads") }},
+			{at: "/public", kept: true, mine: func(access.Actor) { r.rename(r.rootFolderID("public"), "former public") }},
+			{at: "/uploads", kept: true, mine: func(access.Actor) { r.rename(r.rootFolderID("uploads"), "former uploads") }},
 		} {
-			a := r.person([]string{"ann", "bob", "carl", "dora", "emil", "fay", "gus"}[i], access.User)
+			a := r.makeUser([]string{"ann", "bob", "carl", "dora", "emil", "fay", "gus"}[i], access.User)
 			if c.mine != nil {
 				c.mine(a)
 			}
-			home := r.open(a, c.at).HomeID
+			home := r.setDefaultPath(a, c.at).HomeID
 			if home == a.HomeID {
 				t.Fatalf("%s did not become the home", c.at)
 			}
-			if err := r.life.DeleteUser(ctx, r.boss().UserID, a.UserID); err != nil {
+			if err := r.life.DeleteUser(ctx, r.firstAdmin().UserID, a.UserID); err != nil {
 				t.Fatal(err)
 			}
-			entry, _, err := r.tree.Details(ctx, r.boss(), home)
-			if err != nil || (entry.Name == string(path(t, c.at).Base())) != c.kept || entry.OwnerID != r.boss().UserID {
+			entry, _, err := r.tree.Details(ctx, r.firstAdmin(), home)
+			if err != nil || (entry.Name == string(path(t, c.at).Base())) != c.kept || entry.OwnerID != r.firstAdmin().UserID {
 				t.Errorf("%s: %+v, %v", c.at, entry, err)
 			}
 		}
 		// a home that was put where homes are made
-		ann := r.person("gwen", access.User)
-		r.open(ann, "/hers")
-		r.rename(r.at("home"), "former home")
-		r.rename(r.at("hers"), "home")
-		if err := r.life.DeleteUser(ctx, r.boss().UserID, ann.UserID); err != nil {
+		ann := r.makeUser("gwen", access.User)
+		r.setDefaultPath(ann, "/hers")
+		r.rename(r.rootFolderID("home"), "former home")
+		r.rename(r.rootFolderID("hers"), "home")
+		if err := r.life.DeleteUser(ctx, r.firstAdmin().UserID, ann.UserID); err != nil {
 			t.Fatal(err)
 		}
-		if names := r.list(r.boss(), "/"); !slices.Contains(names, "home") {
+		if names := r.list(r.firstAdmin(), "/"); !slices.Contains(names, "home") {
 			t.Errorf("/home is gone: %q", names)
 		}
 	})

@@ -27,20 +27,20 @@ import (
 
 // Config is what a Service works with.
 type Config struct {
-	DB        *db.DB
-	Accounts  *account.Service
-	Policies  *access.Store
-	Providers *provider.Registry
-	Mounts    *mount.Store
-	Tree      *files.Tree
-	Objects   *object.Registry
-	Site      *site.Store
-	Keys      *apikey.Service
-	Uploads   *upload.Service
-	IDs       *ident.Source
-	Now       func() time.Time
-	Wake      func() // called when a job has been inserted; nil for nobody
-	Piece     int    // how many entries of a deleted account change hands in one transaction, 0 for 250
+	DB            *db.DB
+	Accounts      *account.Service
+	Policies      *access.Store
+	Providers     *provider.Registry
+	Mounts        *mount.Store
+	Tree          *files.Tree
+	Objects       *object.Registry
+	Site          *site.Store
+	Keys          *apikey.Service
+	Uploads       *upload.Service
+	IDs           *ident.Source
+	Now           func() time.Time
+	Wake          func() // called when a job has been inserted; nil for nobody
+	HandoverPiece int    // how many entries of a deleted account change hands in one transaction, 0 for 250
 
 	MaxStorage, MaxFiles int64 // quota of a new user: bytes and files, -1 for unlimited
 }
@@ -48,9 +48,9 @@ type Config struct {
 // Service makes accounts and first starts. All methods are safe for concurrent use.
 type Service struct{ cfg Config }
 
-// New returns a Service.
+// Spec returns a Service.
 func New(cfg Config) *Service {
-	cfg.Piece = cmp.Or(cfg.Piece, legacyPiece)
+	cfg.HandoverPiece = cmp.Or(cfg.HandoverPiece, defaultHandoverPiece)
 	return &Service{cfg: cfg}
 }
 
@@ -103,7 +103,7 @@ func (s *Service) insertUser(ctx context.Context, tx *db.Tx, n NewUser, password
 	if err := quota.Create(tx, made.ID, maxStorage, maxFiles); err != nil {
 		return account.User{}, err
 	}
-	home, path, err := s.cfg.Tree.InsertHome(ctx, tx, made.Username, made.ID, func(folders []string) (bool, error) { return inOthersHome(tx, made.ID, folders) })
+	home, path, err := s.cfg.Tree.InsertHome(ctx, tx, made.Username, made.ID, func(folders []string) (bool, error) { return inOtherHome(tx, made.ID, folders) })
 	switch {
 	case fault.Is(err, fault.NotFound): // no mount covers /home, or it is in a home: no home then, but accounts there must be
 	case err != nil:

@@ -72,7 +72,7 @@ func newReplica(t *testing.T, d *db.DB, objects string) *replica {
 	mounts := mount.New(d)
 	stored := object.New(object.Config{DB: d, Providers: r.provider, IDs: ids, Now: now, Grace: time.Hour, Log: log})
 	r.tree = files.New(files.Config{DB: d, Policies: r.policies, Mounts: mounts, Providers: r.provider, Objects: stored, IDs: ids, Now: now, Log: log,
-		Active: r.accounts.Active, Heir: func(q db.Querier, userID string) (files.Heir, error) { return r.life.Heir(q, userID) },
+		Active: r.accounts.Active, Successor: func(q db.Querier, userID string) (files.Successor, error) { return r.life.Successor(q, userID) },
 		Owner: func(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
 			u, err := r.accounts.Cached(ctx, version, userID)
 			if fault.Is(err, fault.NotFound) {
@@ -84,7 +84,7 @@ func newReplica(t *testing.T, d *db.DB, objects string) *replica {
 	r.uploads = upload.New(upload.Config{DB: d, Tree: r.tree, Objects: stored, Providers: r.provider, IDs: ids, Now: now, Log: log})
 	r.life = lifecycle.New(lifecycle.Config{
 		DB: d, Accounts: r.accounts, Policies: r.policies, Providers: r.provider, Mounts: mounts, Tree: r.tree, Objects: stored, Site: r.site, IDs: ids, Now: now,
-		Keys: apikey.New(d, ids, now), Uploads: r.uploads, Piece: 2,
+		Keys: apikey.New(d, ids, now), Uploads: r.uploads, HandoverPiece: 2,
 		MaxStorage: 1000, MaxFiles: 10,
 	})
 	return r
@@ -96,21 +96,21 @@ func each(t *testing.T, test func(t *testing.T, d *db.DB, objects string)) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, d, filepath.Join(t.TempDir(), "objects")) })
 }
 
-func first() lifecycle.First {
+func firstStart() lifecycle.FirstStart {
 	settings := site.Defaults()
 	settings.AllowRegistration = true
-	return lifecycle.First{Username: "root_1", Email: "admin@localhost", Password: "correct horse", Settings: settings}
+	return lifecycle.FirstStart{Username: "root_1", Email: "admin@localhost", Password: "correct horse", Settings: settings}
 }
 
 func (r *replica) seed() {
 	r.t.Helper()
-	if made, err := r.life.Seed(ctx, first()); err != nil || !made {
+	if made, err := r.life.Seed(ctx, firstStart()); err != nil || !made {
 		r.t.Fatalf("seed: %v, %v", made, err)
 	}
 }
 
-// storeReady holds the seeded provider's store to being there.
-func (r *replica) storeReady(ctx context.Context) {
+// wantStoreReady holds the seeded provider's store to being there.
+func (r *replica) wantStoreReady(ctx context.Context) {
 	r.t.Helper()
 	if all, err := r.provider.Standings(ctx, provider.LookTime); err != nil || len(all) != 1 || all[0].Err != nil {
 		r.t.Errorf("the store is not ready: %+v, %v", all, err)
@@ -125,7 +125,7 @@ func (r *replica) count(query string, args ...any) (n int) {
 	return n
 }
 
-func user(name string) lifecycle.NewUser {
+func newUser(name string) lifecycle.NewUser {
 	return lifecycle.NewUser{NewUser: account.NewUser{
 		Username: name, Email: strings.ToLower(name) + "@example.org", Password: "correct horse", Role: access.User, Locale: "en-US",
 	}}
@@ -148,7 +148,7 @@ func (r *replica) list(a access.Actor, dir string) []string {
 	return names
 }
 
-func TestFirstStartMakesAllOfIt(t *testing.T) {
+func TestFirstStartMakesEverything(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		if done, err := r.life.Seeded(ctx); err != nil || done {
@@ -179,7 +179,7 @@ func TestFirstStartMakesAllOfIt(t *testing.T) {
 				t.Errorf("%s: %d, want %d", query, got, want)
 			}
 		}
-		r.storeReady(ctx)
+		r.wantStoreReady(ctx)
 		version, err := db.ConfigVersion(d.Read(ctx))
 		if err != nil {
 			t.Fatal(err)
@@ -207,7 +207,7 @@ func TestFirstStartMakesAllOfIt(t *testing.T) {
 func TestFirstStartHasNoDefaultPassword(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
-		without := first()
+		without := firstStart()
 		without.Password = ""
 		if _, err := r.life.Seed(ctx, without); !fault.Is(err, fault.Invalid) {
 			t.Errorf("an empty password: %v", err)
@@ -237,7 +237,7 @@ func TestSecondStartChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := first()
+		again := firstStart()
 		again.Username, again.Email = "other", "other@example.org"
 		if made, err := newReplica(t, d, filepath.Join(t.TempDir(), "elsewhere")).life.Seed(ctx, again); err != nil || made {
 			t.Errorf("second start: %v, %v", made, err)
@@ -258,7 +258,7 @@ func TestReplicasThatStartAtOnce(t *testing.T) {
 		for range 5 {
 			r := newReplica(t, d, objects)
 			wg.Go(func() {
-				did, err := r.life.Seed(ctx, first())
+				did, err := r.life.Seed(ctx, firstStart())
 				if err != nil {
 					t.Error(err)
 				}
@@ -272,7 +272,7 @@ func TestReplicasThatStartAtOnce(t *testing.T) {
 		if users := r.count("SELECT count(*) FROM users"); made.Load() != 1 || users != 1 {
 			t.Errorf("%d made it, %d users", made.Load(), users)
 		}
-		r.storeReady(ctx)
+		r.wantStoreReady(ctx)
 	})
 }
 
@@ -287,7 +287,7 @@ func TestFirstStartThatBrokeOffIsRepeated(t *testing.T) {
 			}
 		}
 		exec("ALTER TABLE settings RENAME TO gone")
-		if _, err := r.life.Seed(ctx, first()); err == nil {
+		if _, err := r.life.Seed(ctx, firstStart()); err == nil {
 			t.Fatal("the first start succeeded without its tables")
 		}
 		if _, err := os.Stat(filepath.Join(objects, "default")); err != nil {
@@ -299,7 +299,7 @@ func TestFirstStartThatBrokeOffIsRepeated(t *testing.T) {
 		exec("ALTER TABLE gone RENAME TO settings")
 		r = newReplica(t, d, objects)
 		r.seed()
-		r.storeReady(ctx)
+		r.wantStoreReady(ctx)
 	})
 }
 
@@ -307,7 +307,7 @@ func TestUserComesWithHomeAndQuota(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		ann, err := r.life.CreateUser(ctx, user("Ann"))
+		ann, err := r.life.CreateUser(ctx, newUser("Ann"))
 		if err != nil || ann.DefaultPath != "/home/Ann" || ann.HomeID == "" {
 			t.Fatalf("got %+v, %v", ann, err)
 		}
@@ -318,7 +318,7 @@ func TestUserComesWithHomeAndQuota(t *testing.T) {
 		if got := strings.Join(r.list(a, "/home"), " "); got != "Ann" {
 			t.Errorf("in /home: %q", got)
 		}
-		n := user("boss")
+		n := newUser("boss")
 		storage, count := int64(-1), int64(0)
 		n.Role, n.MaxStorage, n.MaxFiles = access.Admin, &storage, &count
 		boss, err := r.life.CreateUser(ctx, n)
@@ -347,7 +347,7 @@ func TestHomeIsNeverAnExistingFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ann, err := r.life.CreateUser(ctx, user("ann"))
+		ann, err := r.life.CreateUser(ctx, newUser("ann"))
 		if err != nil || ann.DefaultPath != "/home/ann-2" || ann.HomeID == taken.ID {
 			t.Errorf("got %+v, %v", ann, err)
 		}
@@ -358,7 +358,7 @@ func TestUserThatCannotBeMadeLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		if _, err := r.life.CreateUser(ctx, user("ann")); err != nil {
+		if _, err := r.life.CreateUser(ctx, newUser("ann")); err != nil {
 			t.Fatal(err)
 		}
 		count := func() [3]int {
@@ -378,7 +378,7 @@ func TestUserThatCannotBeMadeLeavesNothing(t *testing.T) {
 			"password of a megabyte":      {func(n *lifecycle.NewUser) { n.Password = secret.Text(strings.Repeat("x", 1<<20)) }, fault.Invalid}, // abuse case C107
 			"quota below -1":              {func(n *lifecycle.NewUser) { n.MaxStorage = &below }, fault.Invalid},
 		} {
-			n := user("bob")
+			n := newUser("bob")
 			change.change(&n)
 			if _, err := r.life.CreateUser(ctx, n); !fault.Is(err, change.want) {
 				t.Errorf("%s: %v", name, err)
@@ -398,7 +398,7 @@ func TestParallelUsersOfOneName(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 6 {
 			wg.Go(func() {
-				switch _, err := r.life.CreateUser(ctx, user("ann")); {
+				switch _, err := r.life.CreateUser(ctx, newUser("ann")); {
 				case err == nil:
 					won.Add(1)
 				case !fault.Is(err, fault.AlreadyExists):
@@ -417,7 +417,7 @@ func TestResetPasswordEndsSessions(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		ann, err := r.life.CreateUser(ctx, user("ann"))
+		ann, err := r.life.CreateUser(ctx, newUser("ann"))
 		if err != nil {
 			t.Fatal(err)
 		}

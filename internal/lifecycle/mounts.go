@@ -22,11 +22,11 @@ func (s *Service) AllMounts(ctx context.Context) ([]Mount, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.named(ctx, table, table.All())
+	return s.describeMounts(ctx, table, table.All())
 }
 
-// named adds to mounts what a person needs to read them.
-func (s *Service) named(ctx context.Context, table *mount.Table, mounts []mount.Mount) ([]Mount, error) {
+// describeMounts adds to mounts what a person needs to read them.
+func (s *Service) describeMounts(ctx context.Context, table *mount.Table, mounts []mount.Mount) ([]Mount, error) {
 	providers, err := s.cfg.Providers.All(ctx)
 	if err != nil {
 		return nil, err
@@ -42,12 +42,12 @@ func (s *Service) named(ctx context.Context, table *mount.Table, mounts []mount.
 	return list, nil
 }
 
-func (s *Service) name(ctx context.Context, m mount.Mount) (Mount, error) {
+func (s *Service) describeMount(ctx context.Context, m mount.Mount) (Mount, error) {
 	table, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
 	if err != nil {
 		return Mount{}, err
 	}
-	list, err := s.named(ctx, table, []mount.Mount{m})
+	list, err := s.describeMounts(ctx, table, []mount.Mount{m})
 	if err != nil {
 		return Mount{}, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 	}
 	m.ID, m.CreatedAt = s.cfg.IDs.UUID(), s.cfg.Now().UnixMilli()
 	m.UpdatedAt = m.CreatedAt
-	err := s.rearrange(ctx, func(tx *db.Tx) (err error) {
+	err := s.inMountTx(ctx, func(tx *db.Tx) (err error) {
 		active, err := s.cfg.Accounts.Active(tx, ownerID)
 		if err == nil && !active {
 			err = fault.New(fault.Forbidden, "The account that asked for this is not active any more.")
@@ -70,7 +70,7 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 		if err != nil {
 			return err
 		}
-		if err := s.onProvider(tx, m); err != nil {
+		if err := s.checkProvider(tx, m); err != nil {
 			return err
 		}
 		if m.RootID, err = s.cfg.Tree.InsertRoot(tx, ownerID, m.Name); err != nil {
@@ -81,22 +81,22 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 	if err != nil {
 		return Mount{}, fmt.Errorf("create mount: %w", err)
 	}
-	return s.name(ctx, m)
+	return s.describeMount(ctx, m)
 }
 
-// rearrange is alone for what changes mounts: no password may be lost on the way. Which folder lies above a mount, and so whether a password
+// inMountTx is alone for what changes mounts: no password may be lost on the way. Which folder lies above a mount, and so whether a password
 // covers it, depends on where all the mounts are: one that is moved, deleted or laid over such a folder would open what lies below without
 // anybody having meant to. Fault: Conflict.
-func (s *Service) rearrange(ctx context.Context, fn func(tx *db.Tx) error) error {
-	return s.alone(ctx, func(tx *db.Tx) error {
-		before, err := s.cfg.Tree.Guards(tx)
+func (s *Service) inMountTx(ctx context.Context, fn func(tx *db.Tx) error) error {
+	return s.inExclusiveTx(ctx, func(tx *db.Tx) error {
+		before, err := s.cfg.Tree.MountPasswords(tx)
 		if err != nil {
 			return err
 		}
 		if err := fn(tx); err != nil {
 			return err
 		}
-		after, err := s.cfg.Tree.Guards(tx)
+		after, err := s.cfg.Tree.MountPasswords(tx)
 		if err != nil {
 			return err
 		}
@@ -110,8 +110,8 @@ func (s *Service) rearrange(ctx context.Context, fn func(tx *db.Tx) error) error
 	})
 }
 
-// alone runs fn in a transaction beside which nothing puts content into the tree or notes a key for it, and no mount or provider changes.
-func (s *Service) alone(ctx context.Context, fn func(tx *db.Tx) error) error {
+// inExclusiveTx runs fn in a transaction beside which nothing puts content into the tree or notes a key for it, and no mount or provider changes.
+func (s *Service) inExclusiveTx(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(true); err != nil {
 			return fmt.Errorf("lock the tree: %w", err)
@@ -120,8 +120,8 @@ func (s *Service) alone(ctx context.Context, fn func(tx *db.Tx) error) error {
 	})
 }
 
-// onProvider refuses a mount on a provider that does not exist. Fault: Invalid.
-func (s *Service) onProvider(tx *db.Tx, m mount.Mount) error {
+// checkProvider refuses a mount on a provider that does not exist. Fault: Invalid.
+func (s *Service) checkProvider(tx *db.Tx, m mount.Mount) error {
 	_, err := s.cfg.Providers.ByIDIn(tx, m.ProviderID)
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Invalid, "providerId names no provider.")
@@ -133,7 +133,7 @@ func (s *Service) onProvider(tx *db.Tx, m mount.Mount) error {
 // and stays where it is stored with another provider. Faults: Invalid, NotFound, Conflict.
 func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mount.Mount) error) (Mount, error) {
 	var m mount.Mount
-	err := s.rearrange(ctx, func(tx *db.Tx) error {
+	err := s.inMountTx(ctx, func(tx *db.Tx) error {
 		before, err := s.cfg.Mounts.Lock(tx, id)
 		if err != nil {
 			return err
@@ -146,12 +146,12 @@ func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mou
 			return err
 		}
 		if m.ProviderID != before.ProviderID {
-			if err := s.onProvider(tx, m); err != nil {
+			if err := s.checkProvider(tx, m); err != nil {
 				return err
 			}
 		}
 		if m.Path.Depth() > before.Path.Depth() {
-			if err := s.cfg.Tree.FitsAt(tx, m.RootID, m.Path); err != nil {
+			if err := s.cfg.Tree.CheckDepthAt(tx, m.RootID, m.Path); err != nil {
 				return err
 			}
 		}
@@ -161,17 +161,17 @@ func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mou
 	if err != nil {
 		return Mount{}, fmt.Errorf("update mount: %w", err)
 	}
-	return s.name(ctx, m)
+	return s.describeMount(ctx, m)
 }
 
 // DeleteMount removes a mount in which there are no files, with its folders and the rules that are for it alone. Faults: NotFound, Conflict.
 func (s *Service) DeleteMount(ctx context.Context, id string) error {
-	err := s.rearrange(ctx, func(tx *db.Tx) error {
+	err := s.inMountTx(ctx, func(tx *db.Tx) error {
 		m, err := s.cfg.Mounts.Lock(tx, id)
 		if err != nil {
 			return err
 		}
-		if err := s.cfg.Tree.BuryRoot(tx, m.RootID); err != nil {
+		if err := s.cfg.Tree.RemoveRoot(tx, m.RootID); err != nil {
 			return err
 		}
 		if err := s.cfg.Policies.DeleteOfMount(tx, id); err != nil {

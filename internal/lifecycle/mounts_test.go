@@ -16,10 +16,10 @@ func TestMountsBelongToActiveAccounts(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		boss, gone, banned := r.person("boss", access.Admin), r.person("gone", access.Admin), r.person("banned", access.Admin)
+		boss, gone, banned := r.makeUser("boss", access.Admin), r.makeUser("gone", access.Admin), r.makeUser("banned", access.Admin)
 		r.delete(boss, gone)
 		status := account.Banned
-		r.alter(boss, banned, lifecycle.Alteration{Status: &status})
+		r.update(boss, banned, lifecycle.UserUpdate{Status: &status})
 		all, err := r.life.AllMounts(ctx)
 		if err != nil {
 			t.Fatal(err)

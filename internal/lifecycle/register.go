@@ -19,7 +19,7 @@ type Registration struct {
 	Source   account.Source                  // who registers, for the turns at hashing
 	Invite   string                          // code, "" for none
 	Settings site.Settings                   // as they are now
-	Human    func(ctx context.Context) error // asked, once nothing else stands in the way, before anything costly is done
+	BotCheck func(ctx context.Context) error // asked, once nothing else stands in the way, before anything costly is done
 }
 
 // Register makes an account with home and quota for whoever may have one, counts the use of their invite and has a verification link mailed where
@@ -33,7 +33,7 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 	if err := n.Check(); err != nil {
 		return account.User{}, err
 	}
-	invited, err := s.admits(ctx, r)
+	invited, err := s.checkAdmission(ctx, r)
 	if err != nil {
 		return account.User{}, err
 	}
@@ -41,7 +41,7 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 	if verify && !r.Settings.SendsMail() {
 		return account.User{}, fault.New(fault.MailFailed, "Registering takes a verified e-mail address, but this site can't send mails at present.")
 	}
-	if err := r.Human(ctx); err != nil {
+	if err := r.BotCheck(ctx); err != nil {
 		return account.User{}, err
 	}
 	hash, err := s.cfg.Accounts.HashPassword(ctx, r.Source, n.Password)
@@ -59,7 +59,7 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 				return err
 			}
 			if !used { // by somebody who was faster, or ended meanwhile
-				return r.uninvited()
+				return r.inviteFault()
 			}
 		}
 		if user, err = s.insertUser(ctx, tx, n, hash); err != nil || !verify {
@@ -74,23 +74,23 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 	return user, nil
 }
 
-// admits decides whether somebody may register, and whether by an invite, whose use is then to be counted. Faults: Forbidden, Invalid.
-func (s *Service) admits(ctx context.Context, r Registration) (invited bool, err error) {
+// checkAdmission decides whether somebody may register, and whether by an invite, whose use is then to be counted. Faults: Forbidden, Invalid.
+func (s *Service) checkAdmission(ctx context.Context, r Registration) (invited bool, err error) {
 	if r.Settings.AllowRegistration && !r.Settings.RequireInviteCode {
 		return false, nil
 	}
 	if r.Invite == "" {
-		return false, r.uninvited()
+		return false, r.inviteFault()
 	}
 	holds, err := s.cfg.Accounts.InviteHolds(ctx, r.Invite)
 	if err == nil && !holds {
-		err = r.uninvited()
+		err = r.inviteFault()
 	}
 	return true, err
 }
 
-// uninvited refuses somebody without an invite that counts; why theirs doesn't is not told. Faults: Invalid where one is required, else Forbidden.
-func (r Registration) uninvited() error {
+// inviteFault refuses somebody without an invite that counts; why theirs doesn't is not told. Faults: Invalid where one is required, else Forbidden.
+func (r Registration) inviteFault() error {
 	if r.Settings.RequireInviteCode {
 		return fault.New(fault.Invalid, "A valid invite code is needed to register here.")
 	}

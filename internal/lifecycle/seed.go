@@ -23,10 +23,10 @@ import (
 const firstBucket = "default"
 
 // firstFolders are made by a first start. Rules and new accounts know them by their paths.
-var firstFolders = []vpath.Path{files.Homes, vpath.Root.Child("public"), vpath.Root.Child("uploads")}
+var firstFolders = []vpath.Path{files.HomesPath, vpath.Root.Child("public"), vpath.Root.Child("uploads")}
 
-// First is what a first start is given.
-type First struct {
+// FirstStart is what a first start is given.
+type FirstStart struct {
 	Username, Email string
 	Password        secret.Text
 	Settings        site.Settings
@@ -53,7 +53,7 @@ func (s *Service) CheckKey(ctx context.Context, fingerprint string) error {
 		return fmt.Errorf("read the key's fingerprint: %w", err)
 	}
 	return s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
-		noted, err := firstKey(tx, int64(given))
+		noted, err := recordKeyFingerprint(tx, int64(given))
 		if err != nil {
 			return fmt.Errorf("look up the key's fingerprint: %w", err)
 		}
@@ -68,7 +68,7 @@ func (s *Service) CheckKey(ctx context.Context, fingerprint string) error {
 // administrator (no limits, no home), the provider local with its store, the mount / on it, the folders home, public and uploads, the rules
 // that come with them, and the settings. Everything of it is plain rows that an administrator may change or delete later; a second call
 // brings nothing back. made tells whether this call made it. Fault: Invalid for the administrator's name, address or password.
-func (s *Service) Seed(ctx context.Context, first First) (made bool, err error) {
+func (s *Service) Seed(ctx context.Context, first FirstStart) (made bool, err error) {
 	if done, err := s.Seeded(ctx); err != nil || done {
 		return false, err
 	}
@@ -83,7 +83,7 @@ func (s *Service) Seed(ctx context.Context, first First) (made bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	marker, err := s.marker(ctx)
+	marker, err := s.firstStoreMarker(ctx)
 	if err != nil {
 		return false, fmt.Errorf("name the first store: %w", err)
 	}
@@ -122,13 +122,13 @@ func (s *Service) Seed(ctx context.Context, first First) (made bool, err error) 
 	return made, nil
 }
 
-// marker returns the id of the first store. It is committed before the store is made, so that a first start that breaks off between the two
+// firstStoreMarker returns the id of the first store. It is committed before the store is made, so that a first start that breaks off between the two
 // can be repeated: it finds the store that it made, and nobody else's.
-func (s *Service) marker(ctx context.Context) (string, error) {
+func (s *Service) firstStoreMarker(ctx context.Context) (string, error) {
 	drawn := int64(binary.BigEndian.Uint64(s.cfg.IDs.Bytes(8)) >> 1)
 	var number int64
 	err := s.cfg.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		number, err = firstStore(tx, drawn)
+		number, err = recordFirstStore(tx, drawn)
 		return err
 	})
 	return markerOf(number, firstBucket), err

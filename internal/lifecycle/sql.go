@@ -21,8 +21,8 @@ func seeded(q db.Querier) (bool, error) {
 	return err == nil, err
 }
 
-// firstStore notes the number of the first store, unless one is noted already, and returns what is noted.
-func firstStore(tx *db.Tx, drawn int64) (int64, error) {
+// recordFirstStore notes the number of the first store, unless one is noted already, and returns what is noted.
+func recordFirstStore(tx *db.Tx, drawn int64) (int64, error) {
 	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('first store', $1) ON CONFLICT (name) DO NOTHING", drawn); err != nil {
 		return 0, err
 	}
@@ -31,14 +31,14 @@ func firstStore(tx *db.Tx, drawn int64) (int64, error) {
 	return number, err
 }
 
-// storeNumber is what firstStore has noted.
+// storeNumber is what recordFirstStore has noted.
 func storeNumber(q db.Querier) (number int64, err error) {
 	err = q.QueryRow("SELECT value FROM versions WHERE name = 'first store'").Scan(&number)
 	return number, err
 }
 
-// firstKey notes the master key's fingerprint, unless one is noted already, and returns what is noted.
-func firstKey(tx *db.Tx, fingerprint int64) (int64, error) {
+// recordKeyFingerprint notes the master key's fingerprint, unless one is noted already, and returns what is noted.
+func recordKeyFingerprint(tx *db.Tx, fingerprint int64) (int64, error) {
 	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('key', $1) ON CONFLICT (name) DO NOTHING", fingerprint); err != nil {
 		return 0, err
 	}

@@ -36,12 +36,12 @@ func (s *Service) StorageProviders(ctx context.Context) ([]StorageProvider, erro
 	}
 	list := make([]StorageProvider, len(all))
 	for i, standing := range all {
-		list[i] = shown(standing, mounts)
+		list[i] = withMounts(standing, mounts)
 	}
 	return list, nil
 }
 
-func shown(standing provider.Standing, mounts *mount.Table) StorageProvider {
+func withMounts(standing provider.Standing, mounts *mount.Table) StorageProvider {
 	shown := StorageProvider{Provider: standing.Provider, Available: standing.Err == nil}
 	for _, m := range mounts.All() {
 		if m.ProviderID == standing.Provider.ID {
@@ -56,12 +56,12 @@ func (s *Service) TestProvider(ctx context.Context, id, origin string) (provider
 	return s.cfg.Providers.Probe(ctx, id, origin)
 }
 
-func (s *Service) show(ctx context.Context, p provider.Provider) (StorageProvider, error) {
+func (s *Service) describeProvider(ctx context.Context, p provider.Provider) (StorageProvider, error) {
 	mounts, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
 	if err != nil {
 		return StorageProvider{}, err
 	}
-	return shown(provider.Standing{Provider: p, Err: s.cfg.Providers.Stand(ctx, p)}, mounts), nil
+	return withMounts(provider.Standing{Provider: p, Err: s.cfg.Providers.Stand(ctx, p)}, mounts), nil
 }
 
 // CreateProvider makes a provider, whose id, marker and times are not looked at, with its store. Repeating it after a crash is fine.
@@ -74,7 +74,7 @@ func (s *Service) CreateProvider(ctx context.Context, p provider.Provider) (Stor
 	if err := s.cfg.Providers.CheckEndpoint(ctx, p); err != nil {
 		return StorageProvider{}, err
 	}
-	if p.Marker, err = s.prepare(ctx, p); err != nil {
+	if p.Marker, err = s.prepareStore(ctx, p); err != nil {
 		return StorageProvider{}, err
 	}
 	p.ID, p.CreatedAt = s.cfg.IDs.UUID(), s.cfg.Now().UnixMilli()
@@ -82,12 +82,12 @@ func (s *Service) CreateProvider(ctx context.Context, p provider.Provider) (Stor
 	if err := s.cfg.DB.Write(ctx, func(tx *db.Tx) error { return s.cfg.Providers.Insert(tx, p) }); err != nil {
 		return StorageProvider{}, fmt.Errorf("create provider: %w", err)
 	}
-	return s.show(ctx, p)
+	return s.describeProvider(ctx, p)
 }
 
-// prepare makes the built-in store of a bucket before a row with its marker is committed. A bucket that a provider has already is that provider's store,
+// prepareStore makes the built-in store of a bucket before a row with its marker is committed. A bucket that a provider has already is that provider's store,
 // and never made anew: its directory may be missing because a disk is.
-func (s *Service) prepare(ctx context.Context, to provider.Provider) (marker string, err error) {
+func (s *Service) prepareStore(ctx context.Context, to provider.Provider) (marker string, err error) {
 	if to.Type != provider.BuiltIn {
 		return "", nil
 	}
@@ -127,7 +127,7 @@ func (s *Service) UpdateProvider(ctx context.Context, id string, change func(p *
 	if err != nil {
 		return StorageProvider{}, err
 	}
-	after, err := altered(before, change)
+	after, err := applyChange(before, change)
 	if err != nil {
 		return StorageProvider{}, err
 	}
@@ -137,29 +137,29 @@ func (s *Service) UpdateProvider(ctx context.Context, id string, change func(p *
 		}
 	}
 	var noted []blob.Key
-	if moved(before, after) {
+	if storageChanged(before, after) {
 		if noted, err = s.cfg.Objects.UnusedKeys(ctx, id); err != nil {
 			return StorageProvider{}, err
 		}
-		if after.Marker, err = s.prepare(ctx, after); err != nil {
+		if after.Marker, err = s.prepareStore(ctx, after); err != nil {
 			return StorageProvider{}, err
 		}
 	}
-	err = s.alone(ctx, func(tx *db.Tx) error {
+	err = s.inExclusiveTx(ctx, func(tx *db.Tx) error {
 		p, err := s.cfg.Providers.ByIDIn(tx, id)
 		if err != nil {
 			return err
 		}
-		if moved(before, p) {
+		if storageChanged(before, p) {
 			return fault.New(fault.Conflict, "Somebody else has just changed this provider. Look at it again.")
 		}
 		marker := after.Marker
-		if after, err = altered(p, change); err != nil {
+		if after, err = applyChange(p, change); err != nil {
 			return err
 		}
 		after.Marker, after.UpdatedAt = marker, s.cfg.Now().UnixMilli()
-		if moved(before, after) {
-			if err := s.empty(tx, id, noted); err != nil {
+		if storageChanged(before, after) {
+			if err := s.checkEmpty(tx, id, noted); err != nil {
 				return err
 			}
 		}
@@ -168,23 +168,23 @@ func (s *Service) UpdateProvider(ctx context.Context, id string, change func(p *
 	if err != nil {
 		return StorageProvider{}, fmt.Errorf("update provider: %w", err)
 	}
-	return s.show(ctx, after)
+	return s.describeProvider(ctx, after)
 }
 
-func altered(p provider.Provider, change func(p *provider.Provider) error) (provider.Provider, error) {
+func applyChange(p provider.Provider, change func(p *provider.Provider) error) (provider.Provider, error) {
 	if err := change(&p); err != nil {
 		return p, err
 	}
 	return p, p.Check()
 }
 
-// moved reports whether the keys of one are not to be found by the other.
-func moved(a, b provider.Provider) bool {
+// storageChanged reports whether the keys of one are not to be found by the other.
+func storageChanged(a, b provider.Provider) bool {
 	return a.Type != b.Type || a.Bucket != b.Bucket || a.PathPrefix != b.PathPrefix
 }
 
-// empty refuses while anything lies, or is about to lie, in the provider's store; keys that were only noted for uploads to come are let go.
-func (s *Service) empty(tx *db.Tx, id string, noted []blob.Key) error {
+// checkEmpty refuses while anything lies, or is about to lie, in the provider's store; keys that were only noted for uploads to come are let go.
+func (s *Service) checkEmpty(tx *db.Tx, id string, noted []blob.Key) error {
 	busy, err := upload.InUse(tx, id)
 	if err != nil {
 		return err
@@ -200,18 +200,18 @@ func (s *Service) DeleteProvider(ctx context.Context, id string) error {
 	if _, err := s.cfg.Providers.ByID(ctx, id); err != nil {
 		return err
 	}
-	if err := s.unmounted(s.cfg.DB.Read(ctx), id); err != nil {
+	if err := s.checkUnmounted(s.cfg.DB.Read(ctx), id); err != nil {
 		return err
 	}
 	noted, err := s.cfg.Objects.UnusedKeys(ctx, id)
 	if err != nil {
 		return err
 	}
-	err = s.alone(ctx, func(tx *db.Tx) error {
-		if err := s.unmounted(tx, id); err != nil {
+	err = s.inExclusiveTx(ctx, func(tx *db.Tx) error {
+		if err := s.checkUnmounted(tx, id); err != nil {
 			return err
 		}
-		if err := s.empty(tx, id, noted); err != nil {
+		if err := s.checkEmpty(tx, id, noted); err != nil {
 			return err
 		}
 		return s.cfg.Providers.Delete(tx, id)
@@ -222,8 +222,8 @@ func (s *Service) DeleteProvider(ctx context.Context, id string) error {
 	return nil
 }
 
-// unmounted refuses while mounts are on the provider. Fault: Conflict.
-func (s *Service) unmounted(q db.Querier, id string) error {
+// checkUnmounted refuses while mounts are on the provider. Fault: Conflict.
+func (s *Service) checkUnmounted(q db.Querier, id string) error {
 	mounts, err := s.cfg.Mounts.TableIn(q)
 	if err != nil {
 		return err

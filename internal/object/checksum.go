@@ -20,18 +20,18 @@ const ChecksumJob = "checksum"
 // RunChecksum reads an object once and records its SHA-256. An object that is gone, or known by now, is done. Fault: Unverified when its store has
 // another length of it than is recorded, or none.
 func (r *Registry) RunChecksum(ctx context.Context, run *job.Run) error {
-	o, found, err := unread(r.DB.Read(ctx), run.Payload)
+	o, found, err := unhashedObject(r.DB.Read(ctx), run.Payload)
 	if err != nil || !found {
 		return err
 	}
-	run.Plan(o.size)
+	run.SetRemaining(o.size)
 	store, err := r.Store(ctx, o.Provider)
 	if err != nil {
 		return err
 	}
 	content, err := store.Open(ctx, o.Key)
 	if errors.Is(err, blob.ErrNotFound) {
-		if now, found, err := unread(r.DB.Read(ctx), run.Payload); err != nil || !found || now != o {
+		if now, found, err := unhashedObject(r.DB.Read(ctx), run.Payload); err != nil || !found || now != o {
 			return err
 		}
 		return wrongContent(o, err)
@@ -41,7 +41,7 @@ func (r *Registry) RunChecksum(ctx context.Context, run *job.Run) error {
 	}
 	defer content.Close()
 	hash := sha256.New()
-	n, err := io.Copy(hash, &reading{ctx: ctx, from: content, run: run})
+	n, err := io.Copy(hash, &progressReader{ctx: ctx, from: content, run: run})
 	if err != nil {
 		return fmt.Errorf("read object %s: %w", o.Key, err)
 	}
@@ -53,23 +53,23 @@ func (r *Registry) RunChecksum(ctx context.Context, run *job.Run) error {
 	})
 }
 
-func wrongContent(o unhashed, cause error) error {
+func wrongContent(o unhashedRecord, cause error) error {
 	return fault.New(fault.Unverified, "The content of a file is not what was stored.").
 		Because(fmt.Errorf("read object %s of provider %s: %w", o.Key, o.Provider, cause))
 }
 
-// reading counts what is read, and ends with its context.
-type reading struct {
+// progressReader counts what is read, and ends with its context.
+type progressReader struct {
 	ctx  context.Context
 	from io.Reader
 	run  *job.Run
 }
 
-func (r *reading) Read(b []byte) (int, error) {
+func (r *progressReader) Read(b []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
 	n, err := r.from.Read(b)
-	r.run.Moved(int64(n))
+	r.run.AddProgress(int64(n))
 	return n, err
 }

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// garbagePiece is how many objects one piece deletes at most, and retry how long one that could not be deleted is left alone.
-	garbagePiece = 500
-	retry        = time.Minute
-	// enough failures in a row, and a store is taken for unavailable; one deletion that takes as long as patience suffices.
-	enough   = 3
-	patience = 15 * time.Second
-	// budget is how long one piece may take at one store. With the last deletion's patience it is well below retry, for which a claim holds.
-	budget = 20 * time.Second
-	// abreast is how many objects are deleted at a time from a store that is reached over a network.
-	abreast = 8
+	// objectsPerPiece is how many objects one piece deletes at most, and retry how long one that could not be deleted is left alone.
+	objectsPerPiece = 500
+	retryAfter      = time.Minute
+	// maxFailures failures in a row, and a store is taken for unavailable; one deletion that takes as long as patience suffices.
+	maxFailures   = 3
+	deleteTimeout = 15 * time.Second
+	// storeBudget is how long one piece may take at one store. With the last deletion's patience it is well below retry, for which a claim holds.
+	storeBudget = 20 * time.Second
+	// parallelDeletes is how many objects are deleted at a time from a store that is reached over a network.
+	parallelDeletes = 8
 )
 
 // Collect deletes the next objects whose time has come, in all stores at the same time: one that does not answer, or answers slowly, holds none of
@@ -35,10 +35,10 @@ const (
 func (r *Registry) Collect(ctx context.Context) (more bool, err error) {
 	var fresh, again []garbage
 	var until int64
-	resting := r.resting.now(r.now())
+	resting := r.paused.list(r.nowMs())
 	err = r.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		now := r.now()
-		until = now + retry.Milliseconds()
+		now := r.nowMs()
+		until = now + retryAfter.Milliseconds()
 		fresh, again, err = claim(tx, now, until, resting)
 		return err
 	})
@@ -68,10 +68,10 @@ func (r *Registry) Collect(ctx context.Context) (more bool, err error) {
 	busy.Wait()
 	// What fails is set aside for a while, and what comes behind it has its turn.
 	err = r.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
-		if err := forget(tx, deleted, r.now()); err != nil {
+		if err := removeDeleted(tx, deleted, r.nowMs()); err != nil {
 			return err
 		}
-		return handBack(tx, untried, until)
+		return requeue(tx, untried, until)
 	})
 	if err != nil {
 		return false, fmt.Errorf("collect garbage: %w", err)
@@ -79,7 +79,7 @@ func (r *Registry) Collect(ctx context.Context) (more bool, err error) {
 	if len(deleted) == 0 {
 		err = ctx.Err()
 	}
-	return len(claimed) == garbagePiece, err
+	return len(claimed) == objectsPerPiece, err
 }
 
 // shuffled brings what was claimed before into a random order, so that objects that a store refuses to delete do not come first every time.
@@ -93,9 +93,9 @@ func (r *Registry) shuffled(list []garbage) []garbage {
 // deletion that takes too long, the provider is left alone for a while, as it is after its budget is spent: some bad objects do not hold up the
 // others, nor does one store.
 func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garbage) (deleted, untried []garbage) {
-	spent, end := context.WithTimeout(ctx, r.budget)
+	spent, end := context.WithTimeout(ctx, r.storeBudget)
 	defer end()
-	remote := r.remote(ctx, provider)
+	remote := r.acceptsDirectWrites(ctx, provider)
 	var mu sync.Mutex
 	next, failures, rest := 0, 0, time.Duration(0)
 	take := func() (garbage, bool) {
@@ -105,7 +105,7 @@ func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garb
 			return garbage{}, false
 		}
 		if spent.Err() != nil {
-			rest = r.budget
+			rest = r.storeBudget
 			return garbage{}, false
 		}
 		next++
@@ -115,7 +115,7 @@ func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garb
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case err == nil || gone(err):
+		case err == nil || isProviderGone(err):
 			crash.Point("collect.deleted")
 			if !remote { // nothing comes late to a store of this process's own, or one that is gone
 				g.lateFrom.Valid = false
@@ -123,8 +123,8 @@ func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garb
 			deleted, failures = append(deleted, g), 0
 		case ctx.Err() == nil: // a stop is no failure of the store
 			r.Log.Warn("delete an object that nothing refers to", "provider", g.provider, "key", g.key, "error", err)
-			if failures++; failures >= enough || errors.Is(err, errSlow) {
-				rest = retry
+			if failures++; failures >= maxFailures || errors.Is(err, errSlow) {
+				rest = retryAfter
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garb
 	}
 	busy.Wait()
 	if rest > 0 && ctx.Err() == nil {
-		r.resting.until(provider, r.now()+min(rest, retry).Milliseconds())
+		r.paused.pause(provider, r.nowMs()+min(rest, retryAfter).Milliseconds())
 	}
 	return deleted, these[next:]
 }
@@ -146,7 +146,7 @@ func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garb
 // workers is how many objects may be deleted at a time from a store.
 func workers(remote bool) int {
 	if remote {
-		return abreast
+		return parallelDeletes
 	}
 	return 1
 }
@@ -155,7 +155,7 @@ func workers(remote bool) int {
 var errSlow = errors.New("the store does not answer in time")
 
 func (r *Registry) deleteObject(ctx context.Context, g garbage) error {
-	ctx, end := context.WithTimeoutCause(ctx, r.patience, errSlow)
+	ctx, end := context.WithTimeoutCause(ctx, r.deleteTimeout, errSlow)
 	defer end()
 	err := r.deleteNow(ctx, g)
 	if err != nil && errors.Is(context.Cause(ctx), errSlow) {
@@ -169,43 +169,43 @@ func (r *Registry) deleteNow(ctx context.Context, g garbage) error {
 	if err != nil {
 		return err
 	}
-	if g.upload.Valid { // first: what is put together at this moment has its object by then, or never
-		u := blob.Upload{Key: blob.Key(g.key), ID: g.upload.String, Size: 1, PartSize: 1} // to drop it, no store needs to know how large it is
+	if g.uploadID.Valid { // first: what is put together at this moment has its object by then, or never
+		u := blob.Upload{Key: blob.Key(g.key), ID: g.uploadID.String, Size: 1, PartSize: 1} // to drop it, no store needs to know how large it is
 		if err := store.Abort(ctx, u); err != nil {
 			return err
 		}
 	}
 	if g.collected {
-		if there, err := present(ctx, store, g); err != nil || !there {
+		if there, err := objectExists(ctx, store, g); err != nil || !there {
 			return err
 		}
 	}
 	return store.Delete(ctx, blob.Key(g.key))
 }
 
-// rests are the providers that the collector of this process leaves alone for now. Safe for concurrent use.
-type rests struct {
+// pausedProviders are the providers that the collector of this process leaves alone for now. Safe for concurrent use.
+type pausedProviders struct {
 	mu    sync.Mutex
-	ended map[string]int64 // by provider: when it is asked again, ms
+	until map[string]int64 // by provider: when it is asked again, ms
 }
 
-func (r *rests) until(provider string, ms int64) {
+func (r *pausedProviders) pause(provider string, ms int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended == nil {
-		r.ended = map[string]int64{}
+	if r.until == nil {
+		r.until = map[string]int64{}
 	}
-	r.ended[provider] = ms
+	r.until[provider] = ms
 }
 
-// now lists those that rest at that time. An end that lies too far in the future is of a clock that went back.
-func (r *rests) now(ms int64) []string {
+// list lists those that rest at that time. An end that lies too far in the future is of a clock that went back.
+func (r *pausedProviders) list(ms int64) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var resting []string
-	for provider, end := range r.ended {
-		if end <= ms || end > ms+retry.Milliseconds() {
-			delete(r.ended, provider)
+	for provider, end := range r.until {
+		if end <= ms || end > ms+retryAfter.Milliseconds() {
+			delete(r.until, provider)
 			continue
 		}
 		resting = append(resting, provider)
@@ -214,5 +214,5 @@ func (r *rests) now(ms int64) []string {
 	return resting
 }
 
-// gone reports that an object could not be deleted because its provider was, along with whatever an upload had still noted for it.
-func gone(err error) bool { return errors.Is(err, provider.ErrGone) }
+// isProviderGone reports that an object could not be deleted because its provider was, along with whatever an upload had still noted for it.
+func isProviderGone(err error) bool { return errors.Is(err, provider.ErrGone) }

@@ -82,7 +82,7 @@ func TestCollectorSkipsHangingStore(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := addFailingStore(w, 1700)
 		gone := w.store("x").Key
-		w.objects.SetPatience(500 * time.Millisecond)
+		w.objects.SetDeleteTimeout(500 * time.Millisecond)
 		hangs := func(ctx context.Context, _ int) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -106,7 +106,7 @@ func TestCollectorSkipsHangingStore(t *testing.T) {
 		if calls := s.setHook(nil); calls != 1 {
 			t.Errorf("asked %d times after the minute", calls)
 		}
-		w.objects.SetPatience(time.Minute)
+		w.objects.SetDeleteTimeout(time.Minute)
 		w.pass(time.Minute)
 		w.collect()
 		if n := w.garbageOf("vault"); n != 0 {
@@ -222,7 +222,7 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 		s := addFailingStore(w, 1000)
 		gone := w.store("x").Key
 		w.pass(grace)
-		w.objects.SetBudget(300 * time.Millisecond)
+		w.objects.SetStoreBudget(300 * time.Millisecond)
 		s.setHook(func(ctx context.Context, call int) error {
 			if call == 5 { // takes as long as there is, and succeeds
 				<-time.After(600 * time.Millisecond)
@@ -236,7 +236,7 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 		if w.stored(gone) {
 			t.Error("the other store was not tidied")
 		}
-		w.objects.SetBudget(time.Hour)
+		w.objects.SetStoreBudget(time.Hour)
 		w.pass(300*time.Millisecond - time.Millisecond)
 		w.collect()
 		if n := w.garbageOf("vault"); n != 995 {

@@ -2,8 +2,8 @@ package object
 
 import "time"
 
-// SetPatience bounds how long the deletion of an object may take.
-func (r *Registry) SetPatience(d time.Duration) { r.patience = d }
+// SetDeleteTimeout bounds how long the deletion of an object may take.
+func (r *Registry) SetDeleteTimeout(d time.Duration) { r.deleteTimeout = d }
 
-// SetBudget bounds how long a piece of deletions may take at one store.
-func (r *Registry) SetBudget(d time.Duration) { r.budget = d }
+// SetStoreBudget bounds how long a piece of deletions may take at one store.
+func (r *Registry) SetStoreBudget(d time.Duration) { r.storeBudget = d }

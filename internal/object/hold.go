@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// holdFor is how long a hold is valid unless it is renewed, and holdSlack how much of that must be left when it is: the clocks of replicas differ.
-	holdFor   = 10 * time.Minute
-	holdSlack = 5 * time.Minute
-	// holdMost bounds how far in the future a hold may end: one further away is of a clock that went back, and holds nothing.
-	holdMost = 2 * time.Hour
+	// holdFor is how long a hold is valid unless it is renewed, and holdMargin how much of that must be left when it is: the clocks of replicas differ.
+	holdFor    = 10 * time.Minute
+	holdMargin = 5 * time.Minute
+	// maxHold bounds how far in the future a hold may end: one further away is of a clock that went back, and holds nothing.
+	maxHold = 2 * time.Hour
 )
 
 // ErrHoldLost says that a hold was not renewed in time: what it should have kept may be gone.
@@ -29,12 +29,12 @@ type Hold struct {
 
 // Hold takes a hold. What the collector has begun with before is named by nothing, and never will be.
 func (r *Registry) Hold(ctx context.Context) (*Hold, error) {
-	h := &Hold{registry: r, name: holds + r.IDs.UUID()}
+	h := &Hold{registry: r, name: holdPrefix + r.IDs.UUID()}
 	err := r.DB.Write(ctx, func(tx *db.Tx) error {
-		if err := dropHolds(tx, r.now(), r.now()+holdMost.Milliseconds()); err != nil {
+		if err := dropHolds(tx, r.nowMs(), r.nowMs()+maxHold.Milliseconds()); err != nil {
 			return err
 		}
-		return insertHold(tx, h.name, r.now()+holdFor.Milliseconds())
+		return insertHold(tx, h.name, r.nowMs()+holdFor.Milliseconds())
 	})
 	if err != nil {
 		return nil, fmt.Errorf("hold the collector back: %w", err)
@@ -46,8 +46,8 @@ func (r *Registry) Hold(ctx context.Context) (*Hold, error) {
 func (h *Hold) Renew(ctx context.Context) error {
 	var renewed bool
 	err := h.registry.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		now := h.registry.now()
-		renewed, err = renewHold(tx, h.name, now+holdFor.Milliseconds(), now+holdSlack.Milliseconds())
+		now := h.registry.nowMs()
+		renewed, err = renewHold(tx, h.name, now+holdFor.Milliseconds(), now+holdMargin.Milliseconds())
 		return err
 	})
 	if err == nil && !renewed {
@@ -67,9 +67,9 @@ func (h *Hold) Release(ctx context.Context) error {
 	return nil
 }
 
-// Restored takes out of a database that comes from a backup what speaks of objects that are not in it: the garbage list, and the hold under which
+// AfterRestore takes out of a database that comes from a backup what speaks of objects that are not in it: the garbage list, and the hold under which
 // it was made.
-func Restored(tx *db.Tx) error {
+func AfterRestore(tx *db.Tx) error {
 	if err := dropGarbage(tx); err != nil {
 		return fmt.Errorf("empty the garbage list: %w", err)
 	}

@@ -14,7 +14,7 @@ func (w *world) deleted(name string) (there func() bool) {
 	w.t.Helper()
 	o := w.store("content of " + name)
 	w.write(func(tx *db.Tx) error {
-		if err := object.Keep(tx, o.Provider, o.Key); err != nil {
+		if err := object.Undiscard(tx, o.Provider, o.Key); err != nil {
 			return err
 		}
 		id, err := w.objects.Insert(tx, o)
@@ -138,7 +138,7 @@ func TestRestoredListsNoGarbage(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.hold()
 		w.deleted("a")
-		w.write(object.Restored)
+		w.write(object.AfterRestore)
 		if garbage, holds := w.count("garbage"), w.heldStill(); garbage != 0 || holds != 0 {
 			t.Errorf("%d keys on the garbage list, %d holds", garbage, holds)
 		}

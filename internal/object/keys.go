@@ -17,39 +17,39 @@ import (
 // A key is noted under the tree's lock and before its store is asked for. So whoever moves a provider to another bucket, which takes the tree
 // alone and a provider without any key, either meets the key or is done before the bytes go to the store.
 const (
-	keyBatch    = 64
-	freshFor    = 30 * time.Minute // a key is handed out this long after it was noted
-	KeyLifetime = 2 * time.Hour    // a key that nothing has been made of is collected this long after it was noted
+	keyBatch      = 64
+	keysUsableFor = 30 * time.Minute // a key is handed out this long after it was noted
+	KeyLifetime   = 2 * time.Hour    // a key that nothing has been made of is collected this long after it was noted
 )
 
-// Keyring draws object keys, for each provider from a shard of its own. Safe for concurrent use.
-type Keyring struct {
+// KeySource draws object keys, for each provider from a shard of its own. Safe for concurrent use.
+type KeySource struct {
 	registry *Registry
 
-	mu    sync.Mutex
-	rings map[string]*ring
+	mu         sync.Mutex
+	byProvider map[string]*providerKeys
 }
 
-// ring holds the keys of one provider.
-type ring struct {
-	mu     sync.Mutex
-	prefix string // of the shard's keys
-	shard  *blob.Shard
-	noted  []blob.Key
-	since  time.Time
+// keysFor holds the keys of one provider.
+type providerKeys struct {
+	mu          sync.Mutex
+	prefix      string // of the shard's keys
+	shard       *blob.Shard
+	discarded   []blob.Key
+	discardedAt time.Time
 }
 
-func (k *Keyring) ring(providerID string) *ring {
+func (k *KeySource) keysFor(providerID string) *providerKeys {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.rings[providerID] == nil {
-		k.rings[providerID] = &ring{}
+	if k.byProvider[providerID] == nil {
+		k.byProvider[providerID] = &providerKeys{}
 	}
-	return k.rings[providerID]
+	return k.byProvider[providerID]
 }
 
-// fresh returns the shard for new keys, under the prefix that the provider has now; r.mu is held.
-func (k *Keyring) fresh(ctx context.Context, r *ring, providerID string) (*blob.Shard, error) {
+// shardFor returns the shard for new keys, under the prefix that the provider has now; r.mu is held.
+func (k *KeySource) shardFor(ctx context.Context, r *providerKeys, providerID string) (*blob.Shard, error) {
 	p, err := k.registry.Providers.ByID(ctx, providerID)
 	if err != nil {
 		return nil, fmt.Errorf("find the provider of an object: %w", err)
@@ -63,26 +63,26 @@ func (k *Keyring) fresh(ctx context.Context, r *ring, providerID string) (*blob.
 	return r.shard, nil
 }
 
-// Draw returns a new key that nothing knows yet.
-func (k *Keyring) Draw(ctx context.Context, providerID string) (blob.Key, error) {
-	r := k.ring(providerID)
+// NewKey returns a new key that nothing knows yet.
+func (k *KeySource) NewKey(ctx context.Context, providerID string) (blob.Key, error) {
+	r := k.keysFor(providerID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	shard, err := k.fresh(ctx, r, providerID)
+	shard, err := k.shardFor(ctx, r, providerID)
 	if err != nil {
 		return "", err
 	}
 	return blob.NewKey(k.registry.IDs, shard, ""), nil
 }
 
-// Take returns a key that is on the garbage list, and when it is due there (ms).
-func (k *Keyring) Take(ctx context.Context, providerID string) (key blob.Key, due int64, err error) {
-	r := k.ring(providerID)
+// DiscardedKey returns a key that is on the garbage list, and when it is due there (ms).
+func (k *KeySource) DiscardedKey(ctx context.Context, providerID string) (key blob.Key, due int64, err error) {
+	r := k.keysFor(providerID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := k.registry.Now()
-	if age := now.Sub(r.since); len(r.noted) == 0 || age >= freshFor || age < 0 {
-		shard, err := k.fresh(ctx, r, providerID)
+	if age := now.Sub(r.discardedAt); len(r.discarded) == 0 || age >= keysUsableFor || age < 0 {
+		shard, err := k.shardFor(ctx, r, providerID)
 		if err != nil {
 			return "", 0, err
 		}
@@ -104,21 +104,21 @@ func (k *Keyring) Take(ctx context.Context, providerID string) (key blob.Key, du
 		if err != nil {
 			return "", 0, fmt.Errorf("note keys: %w", err)
 		}
-		r.noted, r.since = fresh, now
+		r.discarded, r.discardedAt = fresh, now
 	}
-	key = r.noted[len(r.noted)-1]
-	r.noted = r.noted[:len(r.noted)-1]
-	return key, r.since.Add(KeyLifetime).UnixMilli(), nil
+	key = r.discarded[len(r.discarded)-1]
+	r.discarded = r.discarded[:len(r.discarded)-1]
+	return key, r.discardedAt.Add(KeyLifetime).UnixMilli(), nil
 }
 
-// Drop forgets the keys at hand; what was noted is collected.
-func (k *Keyring) Drop(providerID string) {
+// ForgetKeys forgets the keys at hand; what was noted is collected.
+func (k *KeySource) ForgetKeys(providerID string) {
 	k.mu.Lock()
-	r := k.rings[providerID]
+	r := k.byProvider[providerID]
 	k.mu.Unlock()
 	if r != nil {
 		r.mu.Lock()
-		r.noted = nil
+		r.discarded = nil
 		r.mu.Unlock()
 	}
 }

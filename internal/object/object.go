@@ -40,12 +40,12 @@ type Config struct {
 // Registry is the record of all objects, in the database and in the stores. All methods are safe for concurrent use.
 type Registry struct {
 	Config
-	Keys *Keyring // of the objects to come
+	Keys *KeySource // of the objects to come
 
-	patience time.Duration // how long a deletion may take
-	budget   time.Duration // how long a piece of them may take at one store
-	resting  rests
-	watched  watched
+	deleteTimeout time.Duration // how long a deletion may take
+	storeBudget   time.Duration // how long a piece of them may take at one store
+	paused        pausedProviders
+	garbageWatch  garbageWatch
 }
 
 // New returns the Registry in cfg.DB.
@@ -53,8 +53,8 @@ func New(cfg Config) *Registry {
 	if cfg.Store == nil {
 		cfg.Store = cfg.Providers.Store
 	}
-	r := &Registry{Config: cfg, patience: patience, budget: budget}
-	r.Keys = &Keyring{registry: r, rings: map[string]*ring{}}
+	r := &Registry{Config: cfg, deleteTimeout: deleteTimeout, storeBudget: storeBudget}
+	r.Keys = &KeySource{registry: r, byProvider: map[string]*providerKeys{}}
 	return r
 }
 
@@ -72,5 +72,5 @@ type Record struct {
 	ETag   string // the store's
 }
 
-// now is the time in milliseconds.
-func (r *Registry) now() int64 { return r.Now().UnixMilli() }
+// nowMs is the time in milliseconds.
+func (r *Registry) nowMs() int64 { return r.Now().UnixMilli() }

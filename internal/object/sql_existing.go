@@ -11,13 +11,13 @@ import (
 
 const existingChunk = 500 // ids in one query
 
-// Existing tells which of some contents (Content.ID) there are, for whoever keeps something made of them.
-func (r *Registry) Existing(ctx context.Context, ids []string) (map[string]bool, error) {
+// ExistingContents tells which of some contents (Content.ID) there are, for whoever keeps something made of them.
+func (r *Registry) ExistingContents(ctx context.Context, ids []string) (map[string]bool, error) {
 	q := r.DB.Read(ctx)
 	existing := map[string]bool{}
 	missing := map[string]bool{}
 	for chunk := range slices.Chunk(ids, existingChunk) {
-		if err := existingObjects(q, chunk, existing); err != nil {
+		if err := existingUnmovedContents(q, chunk, existing); err != nil {
 			return nil, err
 		}
 		for _, id := range chunk {
@@ -29,11 +29,11 @@ func (r *Registry) Existing(ctx context.Context, ids []string) (map[string]bool,
 	if len(missing) == 0 {
 		return existing, nil
 	}
-	return existing, continuedObjects(q, missing, existing)
+	return existing, existingMovedContents(q, missing, existing)
 }
 
-// existingObjects looks for objects that lie where they came in.
-func existingObjects(q db.Querier, ids []string, existing map[string]bool) error {
+// existingUnmovedContents looks for objects that lie where they came in.
+func existingUnmovedContents(q db.Querier, ids []string, existing map[string]bool) error {
 	marks, args := make([]string, len(ids)), make([]any, len(ids))
 	for i, id := range ids {
 		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
@@ -53,9 +53,9 @@ func existingObjects(q db.Querier, ids []string, existing map[string]bool) error
 	return rows.Err()
 }
 
-// continuedObjects adds those of the missing contents that were moved to another store. There may be very many such, and they are found by where they lie
+// existingMovedContents adds those of the missing contents that were moved to another store. There may be very many such, and they are found by where they lie
 // now (index objects_continued): all are passed by once.
-func continuedObjects(q db.Querier, missing, existing map[string]bool) error {
+func existingMovedContents(q db.Querier, missing, existing map[string]bool) error {
 	rows, err := q.Query("SELECT content_id FROM objects WHERE content_id IS NOT NULL AND refs > 0")
 	if err != nil {
 		return fmt.Errorf("look for contents that were moved: %w", err)

@@ -18,7 +18,7 @@ func (r *Registry) DiscardContent(tx *db.Tx, at Location, size int64, owner stri
 		ON CONFLICT (provider_id, key) DO UPDATE
 		SET after = excluded.after, owner_id = excluded.owner_id, size = excluded.size
 		WHERE garbage.after >= 0`,
-		at.Provider, string(at.Key), r.now()+r.Grace.Milliseconds(), nullable(owner), size)
+		at.Provider, string(at.Key), r.nowMs()+r.Grace.Milliseconds(), nullable(owner), size)
 	if err != nil {
 		return fmt.Errorf("put a key on the garbage list: %w", err)
 	}
@@ -49,9 +49,9 @@ func Postpone(tx *db.Tx, providerID string, key blob.Key, after int64) (bool, er
 	return n == 1, nil
 }
 
-// ExpectParts has the collector drop the parts that the store calls uploadID along with the object, once the time after (milliseconds) has come. The
+// DiscardParts has the collector drop the parts that the store calls uploadID along with the object, once the time after (milliseconds) has come. The
 // key must be on the garbage list; false when it is not, or when the collector has begun with it. Discard and Postpone keep the parts in mind.
-func ExpectParts(tx *db.Tx, providerID string, key blob.Key, uploadID string, after int64) (bool, error) {
+func DiscardParts(tx *db.Tx, providerID string, key blob.Key, uploadID string, after int64) (bool, error) {
 	n, err := tx.Exec("UPDATE garbage SET after = $1, upload_id = $2 WHERE provider_id = $3 AND key = $4 AND after >= 0",
 		after, uploadID, providerID, string(key))
 	if err != nil {
@@ -63,9 +63,9 @@ func ExpectParts(tx *db.Tx, providerID string, key blob.Key, uploadID string, af
 // ErrCollected is the cause of Keep's fault when the collector was faster.
 var ErrCollected = errors.New("the collector has taken the key")
 
-// Keep takes a key off the garbage list. It must be there: when it is not, or not any more its own, the collector has begun with the object or
+// Undiscard takes a key off the garbage list. It must be there: when it is not, or not any more its own, the collector has begun with the object or
 // is done with it, whatever the clocks of the replicas say. Fault: Conflict, because of ErrCollected.
-func Keep(tx *db.Tx, providerID string, key blob.Key) error {
+func Undiscard(tx *db.Tx, providerID string, key blob.Key) error {
 	n, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 AND after >= 0", providerID, string(key))
 	if err != nil {
 		return fmt.Errorf("take a key off the garbage list: %w", err)
@@ -88,9 +88,9 @@ func CountGarbage(q db.Querier, most int64) (objects, bytes int64, err error) {
 	return objects, bytes, nil
 }
 
-// discarded lists keys of a provider on the garbage list whose objects have not been deleted yet,
+// discardedKeys lists keys of a provider on the garbage list whose objects have not been deleted yet,
 // at most limit, and tells whether there may be parts under one of them.
-func discarded(q db.Querier, providerID string, limit int) (keys []blob.Key, parts bool, err error) {
+func discardedKeys(q db.Querier, providerID string, limit int) (keys []blob.Key, parts bool, err error) {
 	rows, err := q.Query("SELECT key, upload_id FROM garbage WHERE provider_id = $1 AND NOT collected LIMIT $2", providerID, limit)
 	if err != nil {
 		return nil, false, fmt.Errorf("look for garbage of a provider: %w", err)
@@ -108,9 +108,9 @@ func discarded(q db.Querier, providerID string, limit int) (keys []blob.Key, par
 	return keys, parts, rows.Err()
 }
 
-// forgetLate takes the keys of a provider off the garbage list under which an object may only come
+// forgetDeletedKeys takes the keys of a provider off the garbage list under which an object may only come
 // late.
-func forgetLate(tx *db.Tx, providerID string) error {
+func forgetDeletedKeys(tx *db.Tx, providerID string) error {
 	_, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND collected", providerID)
 	return err
 }

@@ -2,16 +2,16 @@ package object
 
 import "larder/internal/db"
 
-// holds is what the names of holds in the table versions begin with; their value is until when they are valid (ms). afterHolds comes after all of
+// holds is what the names of holds in the table versions begin with; their value is until when they are valid (ms). holdPrefixEnd comes after all of
 // them.
 const (
-	holds      = "backup "
-	afterHolds = "backup!"
+	holdPrefix    = "backup "
+	holdPrefixEnd = "backup!"
 )
 
-// held is the condition that a hold is valid at the time of one parameter and ends before that of another.
-func held(now, most string) string {
-	return "EXISTS (SELECT 1 FROM versions WHERE name > '" + holds + "' AND name < '" + afterHolds + "' AND value > " + now + " AND value <= " + most + ")"
+// holdCondition is the condition that a hold is valid at the time of one parameter and ends before that of another.
+func holdCondition(now, most string) string {
+	return "EXISTS (SELECT 1 FROM versions WHERE name > '" + holdPrefix + "' AND name < '" + holdPrefixEnd + "' AND value > " + now + " AND value <= " + most + ")"
 }
 
 func insertHold(tx *db.Tx, name string, until int64) error {
@@ -32,12 +32,12 @@ func dropHold(tx *db.Tx, name string) error {
 
 // dropHolds deletes the holds of those who did not live to do so: all that are over, or that end later than any can.
 func dropHolds(tx *db.Tx, now, most int64) error {
-	_, err := tx.Exec("DELETE FROM versions WHERE name > $1 AND name < $2 AND (value < $3 OR value > $4)", holds, afterHolds, now, most)
+	_, err := tx.Exec("DELETE FROM versions WHERE name > $1 AND name < $2 AND (value < $3 OR value > $4)", holdPrefix, holdPrefixEnd, now, most)
 	return err
 }
 
 func dropAllHolds(tx *db.Tx) error {
-	_, err := tx.Exec("DELETE FROM versions WHERE name > $1 AND name < $2", holds, afterHolds)
+	_, err := tx.Exec("DELETE FROM versions WHERE name > $1 AND name < $2", holdPrefix, holdPrefixEnd)
 	return err
 }
 

@@ -12,13 +12,13 @@ import (
 	"larder/internal/db"
 )
 
-// Insert records an object with one reference to it and returns its id, which is also what the ETag of a file is made of, see ContinueContent.
+// Insert records an object with one reference to it and returns its id, which is also what the ETag of a file is made of, see InheritContentID.
 func (r *Registry) Insert(tx *db.Tx, o Record) (id string, err error) {
 	id = r.IDs.Hex(16)
 	_, err = tx.Exec(`
 		INSERT INTO objects (id, provider_id, key, size, sha256, etag, refs, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, 1, $7)`,
-		id, o.Provider, string(o.Key), o.Size, nullable(o.SHA256), o.ETag, r.now())
+		id, o.Provider, string(o.Key), o.Size, nullable(o.SHA256), o.ETag, r.nowMs())
 	if err != nil {
 		return "", fmt.Errorf("insert object: %w", err)
 	}
@@ -46,7 +46,7 @@ func (r *Registry) Release(tx *db.Tx, objectID, owner string) error {
 
 // ReleaseAll takes one reference away from each object; those that nothing refers to any more become garbage of that owner after the grace period.
 func (r *Registry) ReleaseAll(tx *db.Tx, objects []string, owner string) error {
-	after := r.now() + r.Grace.Milliseconds()
+	after := r.nowMs() + r.Grace.Milliseconds()
 	r.NoteGrowth(tx, owner, math.MaxInt64) // how much is not asked
 	return db.EachChunk(objects, func(args []any) error {
 		ids := args[:db.ChunkSize]
@@ -88,8 +88,8 @@ func AddReferences(tx *db.Tx, more map[string]int64) (all bool, err error) {
 	return true, nil
 }
 
-// Lock has whoever else changes or releases the object wait until the transaction ends, and tells where it lies and how many files have it.
-func Lock(tx *db.Tx, id string) (at Location, refs int64, err error) {
+// RequiredPassword has whoever else changes or releases the object wait until the transaction ends, and tells where it lies and how many files have it.
+func RequiredPassword(tx *db.Tx, id string) (at Location, refs int64, err error) {
 	var key string
 	err = tx.QueryRow("UPDATE objects SET refs = refs WHERE id = $1 RETURNING provider_id, key, refs", id).Scan(&at.Provider, &key, &refs)
 	if err != nil {
@@ -111,8 +111,8 @@ func Relocate(tx *db.Tx, id string, o Record) error {
 	return nil
 }
 
-// ContinueContent says that an object is the same content as the one that it was copied from.
-func ContinueContent(tx *db.Tx, id, from string) error {
+// InheritContentID says that an object is the same content as the one that it was copied from.
+func InheritContentID(tx *db.Tx, id, from string) error {
 	_, err := tx.Exec("UPDATE objects SET content_id = (SELECT COALESCE(content_id, id) FROM objects WHERE id = $1) WHERE id = $2", from, id)
 	if err != nil {
 		return fmt.Errorf("say what object %s was copied from: %w", id, err)
@@ -120,8 +120,8 @@ func ContinueContent(tx *db.Tx, id, from string) error {
 	return nil
 }
 
-// AnyIn reports whether objects lie with a provider, be it of files that are deleted already.
-func AnyIn(q db.Querier, providerID string) (has bool, err error) {
+// ExistsIn reports whether objects lie with a provider, be it of files that are deleted already.
+func ExistsIn(q db.Querier, providerID string) (has bool, err error) {
 	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE provider_id = $1)", providerID).Scan(&has)
 	if err != nil {
 		return false, fmt.Errorf("look for objects of a provider: %w", err)
@@ -142,22 +142,22 @@ func SHA256(q db.Querier, id string) (string, error) {
 	return sum.String, nil
 }
 
-// unhashed is an object whose SHA-256 is not known.
-type unhashed struct {
+// unhashedRecord is an object whose SHA-256 is not known.
+type unhashedRecord struct {
 	id   string
 	size int64 // bytes, as the store must have them
 	Location
 }
 
-// unread returns an object whose SHA-256 is not known, and whether there is one of that id.
-func unread(q db.Querier, id string) (o unhashed, found bool, err error) {
+// unhashedObject returns an object whose SHA-256 is not known, and whether there is one of that id.
+func unhashedObject(q db.Querier, id string) (o unhashedRecord, found bool, err error) {
 	var key string
 	err = q.QueryRow("SELECT size, provider_id, key FROM objects WHERE id = $1 AND sha256 IS NULL", id).Scan(&o.size, &o.Provider, &key)
 	if errors.Is(err, db.ErrNoRows) {
-		return unhashed{}, false, nil
+		return unhashedRecord{}, false, nil
 	}
 	if err != nil {
-		return unhashed{}, false, fmt.Errorf("look up object %s: %w", id, err)
+		return unhashedRecord{}, false, fmt.Errorf("look up object %s: %w", id, err)
 	}
 	o.id, o.Key = id, blob.Key(key)
 	return o, true, nil

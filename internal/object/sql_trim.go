@@ -38,10 +38,10 @@ func garbageOf(q db.Querier, owner string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// hasten makes the oldest garbage of an account due now, so much that the rest of it is excess
+// makeOldestDue makes the oldest garbage of an account due now, so much that the rest of it is excess
 // bytes less; it reports whether any was not due before. Garbage that the collector has begun with,
 // or is about to, comes first and counts along.
-func hasten(tx *db.Tx, owner string, excess, now int64) (bool, error) {
+func makeOldestDue(tx *db.Tx, owner string, excess, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE garbage
 		SET after = $1

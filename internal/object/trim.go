@@ -24,15 +24,15 @@ import (
 // noBound is the room of an account that has no bound.
 const noBound = math.MaxInt64
 
-// watched is what this process knows of the garbage of accounts. Safe for concurrent use.
-type watched struct {
+// garbageWatch is what this process knows of the garbage of accounts. Safe for concurrent use.
+type garbageWatch struct {
 	mu   sync.Mutex
 	room map[string]int64 // bytes that an account may still add before it is looked at again; absent: it was not looked at yet
 	due  map[string]bool  // to be looked at
 }
 
-// grow counts bytes that an account has added, and reports whether it is to be looked at.
-func (c *watched) grow(owner string, bytes int64) bool {
+// add counts bytes that an account has added, and reports whether it is to be looked at.
+func (c *garbageWatch) add(owner string, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	room, known := c.room[owner]
@@ -50,7 +50,7 @@ func (c *watched) grow(owner string, bytes int64) bool {
 }
 
 // takeDue returns the accounts to be looked at and forgets them.
-func (c *watched) takeDue() (owners []string) {
+func (c *garbageWatch) takeDue() (owners []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for owner := range c.due {
@@ -60,7 +60,7 @@ func (c *watched) takeDue() (owners []string) {
 	return owners
 }
 
-func (c *watched) setRoom(owner string, bytes int64) {
+func (c *garbageWatch) setRoom(owner string, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.room == nil {
@@ -71,7 +71,7 @@ func (c *watched) setRoom(owner string, bytes int64) {
 
 // forgetRoom has every account looked at again when it adds something: limits may have changed, and
 // other replicas know of other garbage.
-func (c *watched) forgetRoom() {
+func (c *garbageWatch) forgetRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.room = nil
@@ -81,7 +81,7 @@ func (c *watched) forgetRoom() {
 // garbage.
 func (r *Registry) NoteGrowth(tx *db.Tx, owner string, bytes int64) {
 	tx.AfterCommit(func() {
-		if r.watched.grow(owner, bytes) && r.TrimSoon != nil {
+		if r.garbageWatch.add(owner, bytes) && r.TrimSoon != nil {
 			r.TrimSoon()
 		}
 	})
@@ -91,7 +91,7 @@ func (r *Registry) NoteGrowth(tx *db.Tx, owner string, bytes int64) {
 // process has seen something change; it reports whether there is any. It is what Config.TrimSoon
 // asks for.
 func (r *Registry) Trim(ctx context.Context) (found bool, err error) {
-	for _, owner := range r.watched.takeDue() {
+	for _, owner := range r.garbageWatch.takeDue() {
 		some, err := r.trim(ctx, owner)
 		if err != nil {
 			return found, err
@@ -104,20 +104,20 @@ func (r *Registry) Trim(ctx context.Context) (found bool, err error) {
 // TrimAll is Trim for all accounts, to be called each time before the collector begins. It reads the
 // sums of all accounts at once, and looks closer at those that may be over the bound.
 func (r *Registry) TrimAll(ctx context.Context) error {
-	r.watched.forgetRoom()
+	r.garbageWatch.forgetRoom()
 	q := r.DB.Read(ctx)
 	garbage, err := garbageByOwner(q)
 	if err != nil {
 		return err
 	}
 	for owners := range slices.Chunk(slices.Sorted(maps.Keys(garbage)), accountsAtOnce) {
-		accounts, err := quota.Accounts(q, owners)
+		accounts, err := quota.StorageUses(q, owners)
 		if err != nil {
 			return err
 		}
 		for owner, a := range accounts {
 			// Bytes that are not reserved are those of files that are to be replaced: never more than a.Taken.
-			if !bounded(a) || 2*a.Taken+garbage[owner] <= 2*a.MaxStorage {
+			if !bounded(a) || 2*a.UsedOrReserved+garbage[owner] <= 2*a.MaxStorage {
 				continue
 			}
 			if _, err := r.trim(ctx, owner); err != nil {
@@ -132,7 +132,7 @@ func (r *Registry) TrimAll(ctx context.Context) error {
 const accountsAtOnce = 1000
 
 // bounded reports whether an account has a bound.
-func bounded(a quota.Account) bool { return a.MaxStorage >= 0 && a.MaxStorage <= math.MaxInt64/4 }
+func bounded(a quota.StorageUse) bool { return a.MaxStorage >= 0 && a.MaxStorage <= math.MaxInt64/4 }
 
 // trim makes so much of an account's oldest garbage due that the rest is within the bound.
 func (r *Registry) trim(ctx context.Context, owner string) (found bool, err error) {
@@ -141,16 +141,16 @@ func (r *Registry) trim(ctx context.Context, owner string) (found bool, err erro
 		return false, err
 	}
 	if excess <= 0 {
-		r.watched.setRoom(owner, -excess)
+		r.garbageWatch.setRoom(owner, -excess)
 		return false, nil
 	}
-	r.watched.setRoom(owner, 0)
+	r.garbageWatch.setRoom(owner, 0)
 	err = r.DB.Write(ctx, func(tx *db.Tx) error {
 		excess, err := r.excess(tx, owner)
 		if err != nil || excess <= 0 {
 			return err
 		}
-		found, err = hasten(tx, owner, excess, r.now())
+		found, err = makeOldestDue(tx, owner, excess, r.nowMs())
 		return err
 	})
 	if err != nil {
@@ -161,7 +161,7 @@ func (r *Registry) trim(ctx context.Context, owner string) (found bool, err erro
 
 // excess is by how many bytes an account has more than it may; below 0 it is the room that is left.
 func (r *Registry) excess(q db.Querier, owner string) (bytes int64, err error) {
-	accounts, err := quota.Accounts(q, []string{owner})
+	accounts, err := quota.StorageUses(q, []string{owner})
 	if err != nil {
 		return 0, err
 	}
@@ -173,7 +173,7 @@ func (r *Registry) excess(q db.Querier, owner string) (bytes int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	bytes = a.Taken + garbage - 2*a.MaxStorage
+	bytes = a.UsedOrReserved + garbage - 2*a.MaxStorage
 	if r.Unreserved != nil {
 		more, err := r.Unreserved(q, owner)
 		if err != nil {

@@ -9,22 +9,22 @@ import (
 	"larder/internal/fault"
 )
 
-// maxNoted is how many keys of a provider are looked at one by one.
-const maxNoted = 1000
+// maxUnusedKeys is how many keys of a provider are looked at one by one.
+const maxUnusedKeys = 1000
 
 // UnusedKeys returns the keys of a provider on the garbage list when nothing lies under any of them: uploads note keys beforehand, which would
 // keep a provider that is empty in use for hours. ForgetKeys takes them off. Fault: Conflict when objects are left, or may be.
 func (r *Registry) UnusedKeys(ctx context.Context, providerID string) ([]blob.Key, error) {
 	q := r.DB.Read(ctx)
-	has, err := AnyIn(q, providerID)
+	has, err := ExistsIn(q, providerID)
 	if err != nil {
 		return nil, err
 	}
-	keys, parts, err := discarded(q, providerID, maxNoted+1)
+	keys, parts, err := discardedKeys(q, providerID, maxUnusedKeys+1)
 	if err != nil {
 		return nil, err
 	}
-	if has || parts || len(keys) > maxNoted {
+	if has || parts || len(keys) > maxUnusedKeys {
 		return nil, objectsLeft()
 	}
 	if len(keys) == 0 {
@@ -49,18 +49,18 @@ func ForgetKeys(tx *db.Tx, providerID string, keys []blob.Key) error {
 	if err := deleteKeys(tx, providerID, keys); err != nil {
 		return err
 	}
-	has, err := AnyIn(tx, providerID)
+	has, err := ExistsIn(tx, providerID)
 	if err != nil {
 		return err
 	}
-	left, parts, err := discarded(tx, providerID, 1)
+	left, parts, err := discardedKeys(tx, providerID, 1)
 	if err != nil {
 		return err
 	}
 	if has || parts || len(left) > 0 {
 		return objectsLeft()
 	}
-	return forgetLate(tx, providerID)
+	return forgetDeletedKeys(tx, providerID)
 }
 
 func objectsLeft() *fault.Error {

@@ -17,8 +17,8 @@ import (
 	"larder/internal/quota"
 )
 
-// folders reads how many folders are used and reserved.
-func folders(t testing.TB, q db.Querier, user string) (used, reserved int64) {
+// folderCounts reads how many folders are used and reserved.
+func folderCounts(t testing.TB, q db.Querier, user string) (used, reserved int64) {
 	t.Helper()
 	err := q.QueryRow("SELECT used_folders, reserved_folders FROM quotas WHERE user_id = $1", user).Scan(&used, &reserved)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestParallelFoldersStopAtTheLimit(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if used, reserved := folders(t, d.Read(t.Context()), "u"); in.Load() != 10 || used+reserved != 1000 {
+		if used, reserved := folderCounts(t, d.Read(t.Context()), "u"); in.Load() != 10 || used+reserved != 1000 {
 			t.Errorf("%d of 10 were let in: %d used, %d reserved", in.Load(), used, reserved)
 		}
 	})
@@ -137,7 +137,7 @@ func TestAnyHistoryOfFoldersKeepsTheInvariants(t *testing.T) {
 					if fits && name == "reserve" {
 						reserved += n
 					}
-					if gotUsed, gotReserved := folders(t, tx, user); gotUsed != used || gotReserved != reserved {
+					if gotUsed, gotReserved := folderCounts(t, tx, user); gotUsed != used || gotReserved != reserved {
 						return fmt.Errorf("after %s %d: %d used and %d reserved, want %d and %d", name, n, gotUsed, gotReserved, used, reserved)
 					}
 				}

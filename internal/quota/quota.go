@@ -1,7 +1,7 @@
 // Package quota keeps what each user may store and does store, in bytes, in files and in folders.
 //
 // Folders count by themselves, and for no byte and no file: a user has at most twice as many as files, and at least
-// leastFolders. Who may have any number of files may have any number of folders.
+// minFolderLimit. Who may have any number of files may have any number of folders.
 //
 // A limit of Unlimited is none; a limit of 0 lets nothing be stored. What uploads under way have reserved counts as used when something is
 // checked, and is never shown. Every function runs in its caller's transaction, and each change is one conditional UPDATE: the database
@@ -42,23 +42,23 @@ func Get(q db.Querier, userID string) (Quota, error) {
 	return row.Quota, err
 }
 
-// Of returns the quotas of some users, by their ids; who has none is not among them.
-func Of(q db.Querier, userIDs []string) (map[string]Quota, error) {
+// ByUsers returns the quotas of some users, by their ids; who has none is not among them.
+func ByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	if len(userIDs) == 0 {
 		return nil, nil
 	}
-	return readMany(q, userIDs)
+	return readByUsers(q, userIDs)
 }
 
-// Account is what a user may store, and how many bytes are used or reserved.
-type Account struct{ MaxStorage, Taken int64 }
+// StorageUse is what a user may store, and how many bytes are used or reserved.
+type StorageUse struct{ MaxStorage, UsedOrReserved int64 }
 
-// Accounts returns what some users may store and have taken, by their ids; a user without a quota is not among them.
-func Accounts(q db.Querier, userIDs []string) (map[string]Account, error) {
+// StorageUses returns what some users may store and have taken, by their ids; a user without a quota is not among them.
+func StorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, error) {
 	if len(userIDs) == 0 {
 		return nil, nil
 	}
-	return readAccounts(q, userIDs)
+	return readStorageUses(q, userIDs)
 }
 
 // Reserve sets bytes and files aside for an upload. Fault: QuotaExceeded, also for a user without a quota.
@@ -69,13 +69,13 @@ func Reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	return reserve(tx, userID, bytes, files)
 }
 
-// ReserveSome sets bytes aside for a body of unknown length: most, but no more than a fourth of the room left, so that several bodies get some, unless
+// ReserveUpTo sets bytes aside for a body of unknown length: most, but no more than a fourth of the room left, so that several bodies get some, unless
 // that is less than least; or else all the room left. It returns how many, 0 where nothing is left and for a user without a quota. It locks the quota.
-func ReserveSome(tx *db.Tx, userID string, least, most int64) (bytes int64, err error) {
+func ReserveUpTo(tx *db.Tx, userID string, least, most int64) (bytes int64, err error) {
 	if err := Lock(tx, userID); err != nil {
 		return 0, err
 	}
-	left, _, err := Left(tx, userID)
+	left, _, err := Remaining(tx, userID)
 	if fault.Is(err, fault.NotFound) {
 		return 0, nil
 	}
@@ -105,8 +105,8 @@ func Credit(tx *db.Tx, userID string, bytes, files int64) error {
 	return credit(tx, userID, bytes, files)
 }
 
-// leastFolders is how many folders every user may have.
-const leastFolders = 1000
+// minFolderLimit is how many folders every user may have.
+const minFolderLimit = 1000
 
 // ReserveFolders sets folders aside for a copy. Fault: QuotaExceeded, also for a user without a quota.
 func ReserveFolders(tx *db.Tx, userID string, folders int64) error {
@@ -129,14 +129,14 @@ func CreditFolders(tx *db.Tx, userID string, folders int64) error {
 	return creditFolders(tx, userID, folders)
 }
 
-// Left returns how many bytes and files could be stored now, math.MaxInt64 where there is no limit. It serves to stop a body of unknown
+// Remaining returns how many bytes and files could be stored now, math.MaxInt64 where there is no limit. It serves to stop a body of unknown
 // length early; whether something fits is decided by Reserve and Charge alone. Fault: NotFound.
-func Left(q db.Querier, userID string) (bytes, files int64, err error) {
+func Remaining(q db.Querier, userID string) (bytes, files int64, err error) {
 	row, err := read(q, userID)
 	if err != nil {
 		return 0, 0, err
 	}
-	return left(row.MaxStorage, row.UsedStorage, row.reservedStorage), left(row.MaxFiles, row.UsedFiles, row.reservedFiles), nil
+	return remainder(row.MaxStorage, row.UsedStorage, row.reservedStorage), remainder(row.MaxFiles, row.UsedFiles, row.reservedFiles), nil
 }
 
 // SetLimits changes the limits, nil leaves one as it is. A limit may be lower than what is used: then nothing more is taken in.

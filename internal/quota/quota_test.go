@@ -17,8 +17,8 @@ import (
 	"larder/internal/quota"
 )
 
-// apply is one function of the package, for tables.
-type apply func(tx *db.Tx, userID string, bytes, files int64) error
+// operation is one function of the package, for tables.
+type operation func(tx *db.Tx, userID string, bytes, files int64) error
 
 func write(t *testing.T, d *db.DB, fn func(tx *db.Tx) error) {
 	t.Helper()
@@ -28,7 +28,7 @@ func write(t *testing.T, d *db.DB, fn func(tx *db.Tx) error) {
 }
 
 // try runs one change in a transaction of its own.
-func try(d *db.DB, change apply, user string, bytes, files int64) error {
+func try(d *db.DB, change operation, user string, bytes, files int64) error {
 	return d.Write(context.Background(), func(tx *db.Tx) error { return change(tx, user, bytes, files) })
 }
 
@@ -41,16 +41,16 @@ func get(t *testing.T, d *db.DB, user string) quota.Quota {
 	return got
 }
 
-// room is what Left says.
-type room struct{ bytes, files int64 }
+// remaining is what Left says.
+type remaining struct{ bytes, files int64 }
 
-func left(t *testing.T, d *db.DB, user string) room {
+func remainder(t *testing.T, d *db.DB, user string) remaining {
 	t.Helper()
-	bytes, files, err := quota.Left(d.Read(context.Background()), user)
+	bytes, files, err := quota.Remaining(d.Read(context.Background()), user)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return room{bytes, files}
+	return remaining{bytes, files}
 }
 
 func TestReserveAndChargeStopAtTheLimit(t *testing.T) {
@@ -83,7 +83,7 @@ func TestReserveAndChargeStopAtTheLimit(t *testing.T) {
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for i, c := range cases {
-			for name, change := range map[string]apply{"reserve": quota.Reserve, "charge": quota.Charge} {
+			for name, change := range map[string]operation{"reserve": quota.Reserve, "charge": quota.Charge} {
 				user := fmt.Sprint("user", i, name)
 				write(t, d, func(tx *db.Tx) error {
 					return errors.Join(
@@ -109,7 +109,7 @@ func TestReserveAndChargeStopAtTheLimit(t *testing.T) {
 }
 
 // Abuse case C98.
-func TestLoweredLimitRefusesWhatIsNewAndLetsGo(t *testing.T) {
+func TestLoweredLimitRefusesOnlyGrowth(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		low := int64(50)
@@ -119,12 +119,12 @@ func TestLoweredLimitRefusesWhatIsNewAndLetsGo(t *testing.T) {
 		if got, want := get(t, d, "u"), (quota.Quota{MaxStorage: 50, UsedStorage: 80, MaxFiles: 10, UsedFiles: 4}); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
-		if got := left(t, d, "u"); got != (room{0, 6}) {
+		if got := remainder(t, d, "u"); got != (remaining{0, 6}) {
 			t.Errorf("left: %+v", got)
 		}
 		for _, step := range []struct {
 			name         string
-			change       apply
+			change       operation
 			bytes, files int64
 			want         bool
 		}{
@@ -165,7 +165,7 @@ func TestReplacingCountsTheDifference(t *testing.T) {
 	})
 }
 
-func TestReservationIsHiddenHoldsAndIsGivenBack(t *testing.T) {
+func TestReservationIsHiddenAndReleased(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		write(t, d, func(tx *db.Tx) error { return quota.Create(tx, "u", 100, 2) })
@@ -175,31 +175,31 @@ func TestReservationIsHiddenHoldsAndIsGivenBack(t *testing.T) {
 		if got := get(t, d, "u"); got.UsedStorage != 0 || got.UsedFiles != 0 {
 			t.Errorf("a reservation shows: %+v", got)
 		}
-		if got := left(t, d, "u"); got != (room{30, 1}) {
+		if got := remainder(t, d, "u"); got != (remaining{30, 1}) {
 			t.Errorf("left with a reservation: %+v", got)
 		}
 		write(t, d, func(tx *db.Tx) error {
 			return errors.Join(quota.Release(tx, "u", 70, 1), quota.Charge(tx, "u", 100, 1))
 		})
-		if got := left(t, d, "u"); got != (room{0, 1}) {
+		if got := remainder(t, d, "u"); got != (remaining{0, 1}) {
 			t.Errorf("left after the commit: %+v", got)
 		}
 	})
 }
 
 // Copies go on in a restored database, and what they have reserved stays; uploads under way do not.
-func TestRestoredKeepsWhatCopiesHold(t *testing.T) {
+func TestAfterRestoreKeepsReservationsOfCopies(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		write(t, d, func(tx *db.Tx) error {
 			_, err := tx.Exec("INSERT INTO copies VALUES ('j1', 'e1', 'u', 30, 2, 0, 0, 0), ('j2', 'e2', 'u', 7, 1, 0, 0, 0), ('j3', 'e3', 'v', 1, 1, 0, 0, 0)")
 			return errors.Join(err, quota.Create(tx, "u", 100, 10), quota.Reserve(tx, "u", 90, 9), quota.Create(tx, "w", 100, 10), quota.Reserve(tx, "w", 90, 9))
 		})
-		write(t, d, quota.Restored)
-		if got := left(t, d, "u"); got != (room{63, 7}) {
+		write(t, d, quota.AfterRestore)
+		if got := remainder(t, d, "u"); got != (remaining{63, 7}) {
 			t.Errorf("left to who copies: %+v", got)
 		}
-		if got := left(t, d, "w"); got != (room{100, 10}) {
+		if got := remainder(t, d, "w"); got != (remaining{100, 10}) {
 			t.Errorf("left to who uploaded: %+v", got)
 		}
 	})
@@ -211,7 +211,7 @@ func TestAmountsNeverFallBelowZero(t *testing.T) {
 		write(t, d, func(tx *db.Tx) error {
 			return errors.Join(quota.Create(tx, "u", 100, 10), quota.Charge(tx, "u", 10, 1), quota.Reserve(tx, "u", 10, 1))
 		})
-		for name, change := range map[string]apply{"release": quota.Release, "credit": quota.Credit} {
+		for name, change := range map[string]operation{"release": quota.Release, "credit": quota.Credit} {
 			if err := try(d, change, "u", 11, 2); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -219,10 +219,10 @@ func TestAmountsNeverFallBelowZero(t *testing.T) {
 		if err := try(d, quota.Charge, "u", -1, -1); err != nil {
 			t.Error(err)
 		}
-		if got := left(t, d, "u"); got != (room{100, 10}) {
+		if got := remainder(t, d, "u"); got != (remaining{100, 10}) {
 			t.Errorf("left: %+v", got)
 		}
-		for name, change := range map[string]apply{"release": quota.Release, "reserve": quota.Reserve} {
+		for name, change := range map[string]operation{"release": quota.Release, "reserve": quota.Reserve} {
 			if err := try(d, change, "u", -1, 0); err == nil {
 				t.Errorf("%s takes negative bytes", name)
 			}
@@ -259,7 +259,7 @@ func TestLimitsAreCheckedAndChangedOneByOne(t *testing.T) {
 		if got, want := get(t, d, "u"), (quota.Quota{MaxStorage: -1, MaxFiles: 0}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-		if got := left(t, d, "u"); got != (room{math.MaxInt64, 0}) {
+		if got := remainder(t, d, "u"); got != (remaining{math.MaxInt64, 0}) {
 			t.Errorf("left: %+v", got)
 		}
 		for name, err := range map[string]error{
@@ -279,14 +279,14 @@ func TestUserWithoutQuota(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		limit := int64(1)
 		_, getErr := quota.Get(d.Read(context.Background()), "nobody")
-		_, _, leftErr := quota.Left(d.Read(context.Background()), "nobody")
+		_, _, leftErr := quota.Remaining(d.Read(context.Background()), "nobody")
 		setErr := d.Write(context.Background(), func(tx *db.Tx) error { return quota.SetLimits(tx, "nobody", &limit, nil) })
 		for name, err := range map[string]error{"get": getErr, "left": leftErr, "set": setErr} {
 			if !fault.Is(err, fault.NotFound) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		for name, change := range map[string]apply{"reserve": quota.Reserve, "charge": quota.Charge} {
+		for name, change := range map[string]operation{"reserve": quota.Reserve, "charge": quota.Charge} {
 			if err := try(d, change, "nobody", 1, 1); !fault.Is(err, fault.QuotaExceeded) {
 				t.Errorf("%s: got %v", name, err)
 			}
@@ -332,7 +332,7 @@ type step struct {
 
 	err  error
 	got  quota.Quota
-	left room
+	left remaining
 }
 
 func (s *step) run(tx *db.Tx, user string) error {
@@ -350,7 +350,7 @@ func (s *step) run(tx *db.Tx, user string) error {
 	}
 	var getErr, leftErr error
 	s.got, getErr = quota.Get(tx, user)
-	s.left.bytes, s.left.files, leftErr = quota.Left(tx, user)
+	s.left.bytes, s.left.files, leftErr = quota.Remaining(tx, user)
 	return errors.Join(getErr, leftErr)
 }
 
@@ -368,7 +368,7 @@ func TestAnyHistoryKeepsTheInvariants(t *testing.T) {
 		var serial atomic.Int64
 		rapid.Check(t, func(rt *rapid.T) {
 			user := fmt.Sprint("user", serial.Add(1))
-			limit := room{rapid.Int64Range(0, 60).Draw(rt, "maxStorage"), rapid.Int64Range(0, 60).Draw(rt, "maxFiles")}
+			limit := remaining{rapid.Int64Range(0, 60).Draw(rt, "maxStorage"), rapid.Int64Range(0, 60).Draw(rt, "maxFiles")}
 			steps := history.Draw(rt, "steps")
 			err := d.Write(context.Background(), func(tx *db.Tx) error {
 				if err := quota.Create(tx, user, limit.bytes, limit.files); err != nil {
@@ -384,19 +384,19 @@ func TestAnyHistoryKeepsTheInvariants(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			var used, reserved room
+			var used, reserved remaining
 			for _, s := range steps {
-				rest := room{limit.bytes - used.bytes - reserved.bytes, limit.files - used.files - reserved.files}
+				rest := remaining{limit.bytes - used.bytes - reserved.bytes, limit.files - used.files - reserved.files}
 				fits := s.bytes <= rest.bytes && s.files <= rest.files && (limit.bytes > 0 || s.files == 0)
 				switch {
 				case s.op == "release":
-					reserved, fits = room{max(0, reserved.bytes-s.bytes), max(0, reserved.files-s.files)}, true
+					reserved, fits = remaining{max(0, reserved.bytes-s.bytes), max(0, reserved.files-s.files)}, true
 				case s.op == "give back" || s.op == "credit":
-					used, fits = room{max(0, used.bytes-s.bytes), max(0, used.files-s.files)}, true
+					used, fits = remaining{max(0, used.bytes-s.bytes), max(0, used.files-s.files)}, true
 				case s.op == "reserve" && fits:
-					reserved = room{reserved.bytes + s.bytes, reserved.files + s.files}
+					reserved = remaining{reserved.bytes + s.bytes, reserved.files + s.files}
 				case s.op == "charge" && fits:
-					used = room{used.bytes + s.bytes, used.files + s.files}
+					used = remaining{used.bytes + s.bytes, used.files + s.files}
 				}
 				if fits && s.err != nil || !fits && !fault.Is(s.err, fault.QuotaExceeded) {
 					rt.Fatalf("%s %d, %d: fits %v, got %v", s.op, s.bytes, s.files, fits, s.err)
@@ -404,7 +404,7 @@ func TestAnyHistoryKeepsTheInvariants(t *testing.T) {
 				if want := (quota.Quota{MaxStorage: limit.bytes, UsedStorage: used.bytes, MaxFiles: limit.files, UsedFiles: used.files}); s.got != want {
 					rt.Fatalf("%s %d, %d: quota is %+v, want %+v", s.op, s.bytes, s.files, s.got, want)
 				}
-				if want := (room{limit.bytes - used.bytes - reserved.bytes, limit.files - used.files - reserved.files}); s.left != want || want.bytes < 0 || want.files < 0 {
+				if want := (remaining{limit.bytes - used.bytes - reserved.bytes, limit.files - used.files - reserved.files}); s.left != want || want.bytes < 0 || want.files < 0 {
 					rt.Fatalf("%s %d, %d: left is %+v, want %+v", s.op, s.bytes, s.files, s.left, want)
 				}
 			}

@@ -16,7 +16,7 @@ type row struct {
 	reservedStorage, reservedFiles int64
 }
 
-func left(limit, used, reserved int64) int64 {
+func remainder(limit, used, reserved int64) int64 {
 	if limit == Unlimited {
 		return math.MaxInt64
 	}
@@ -39,8 +39,8 @@ func read(q db.Querier, userID string) (row, error) {
 	return r, nil
 }
 
-func readMany(q db.Querier, userIDs []string) (map[string]Quota, error) {
-	in, args := oneOf(userIDs)
+func readByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
+	in, args := inList(userIDs)
 	rows, err := q.Query(`
 		SELECT user_id, max_storage, used_storage, max_files, used_files
 		FROM quotas
@@ -61,8 +61,8 @@ func readMany(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	return found, rows.Err()
 }
 
-// oneOf is the condition that a column is one of some ids, as the first parameters.
-func oneOf(ids []string) (text string, args []any) {
+// inList is the condition that a column is one of some ids, as the first parameters.
+func inList(ids []string) (text string, args []any) {
 	marks := make([]string, len(ids))
 	for i, id := range ids {
 		marks[i], args = fmt.Sprintf("$%d", i+1), append(args, id)
@@ -70,8 +70,8 @@ func oneOf(ids []string) (text string, args []any) {
 	return "IN (" + strings.Join(marks, ", ") + ")", args
 }
 
-func readAccounts(q db.Querier, userIDs []string) (map[string]Account, error) {
-	in, args := oneOf(userIDs)
+func readStorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, error) {
+	in, args := inList(userIDs)
 	rows, err := q.Query(`
 		SELECT user_id, max_storage, used_storage + reserved_storage
 		FROM quotas
@@ -80,11 +80,11 @@ func readAccounts(q db.Querier, userIDs []string) (map[string]Account, error) {
 		return nil, fmt.Errorf("read quotas: %w", err)
 	}
 	defer rows.Close()
-	found := map[string]Account{}
+	found := map[string]StorageUse{}
 	for rows.Next() {
 		var id string
-		var a Account
-		if err := rows.Scan(&id, &a.MaxStorage, &a.Taken); err != nil {
+		var a StorageUse
+		if err := rows.Scan(&id, &a.MaxStorage, &a.UsedOrReserved); err != nil {
 			return nil, fmt.Errorf("read quotas: %w", err)
 		}
 		found[id] = a
@@ -109,9 +109,9 @@ func insert(tx *db.Tx, userID string, maxStorage, maxFiles int64) error {
 	return nil
 }
 
-// fits is true when $2 bytes and $3 files more are within the limits. It subtracts, so that no amount overflows, and casts, so that
+// fitsCondition is true when $2 bytes and $3 files more are within the limits. It subtracts, so that no amount overflows, and casts, so that
 // PostgreSQL takes the parameters for what they are. A new file is refused by a storage limit of 0 even when it is empty.
-const fits = `
+const fitsCondition = `
 	(CAST($2 AS BIGINT) <= 0 AND CAST($3 AS BIGINT) <= 0
 		OR max_storage <> 0
 			AND CAST($2 AS BIGINT) <= (CASE WHEN max_storage < 0 THEN 9223372036854775807 ELSE max_storage END) - used_storage - reserved_storage)
@@ -122,8 +122,8 @@ func reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	n, err := tx.Exec(`
 		UPDATE quotas
 		SET reserved_storage = reserved_storage + CAST($2 AS BIGINT), reserved_files = reserved_files + CAST($3 AS BIGINT)
-		WHERE user_id = $1 AND`+fits, userID, bytes, files)
-	return granted(n, err, "reserve quota")
+		WHERE user_id = $1 AND`+fitsCondition, userID, bytes, files)
+	return checkGranted(n, err, "reserve quota")
 }
 
 // subtract is the text for "column minus parameter, never below zero". It is made of constants alone.
@@ -150,7 +150,7 @@ var (
 	chargeText = `
 		UPDATE quotas
 		SET ` + add("used_storage", "$2") + `, ` + add("used_files", "$3") + `
-		WHERE user_id = $1 AND` + fits
+		WHERE user_id = $1 AND` + fitsCondition
 )
 
 func release(tx *db.Tx, userID string, bytes, files int64) error {
@@ -162,7 +162,7 @@ func release(tx *db.Tx, userID string, bytes, files int64) error {
 
 func charge(tx *db.Tx, userID string, bytes, files int64) error {
 	n, err := tx.Exec(chargeText, userID, bytes, files)
-	return granted(n, err, "charge quota")
+	return checkGranted(n, err, "charge quota")
 }
 
 func credit(tx *db.Tx, userID string, bytes, files int64) error {
@@ -186,8 +186,8 @@ func setLimits(tx *db.Tx, userID string, maxStorage, maxFiles *int64) error {
 	return nil
 }
 
-// granted reads the outcome of a conditional UPDATE.
-func granted(rows int64, err error, doing string) error {
+// checkGranted reads the outcome of a conditional UPDATE.
+func checkGranted(rows int64, err error, doing string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -215,8 +215,8 @@ func correct(tx *db.Tx, userID string, c Counters) error {
 	return nil
 }
 
-// Restored gives back, in a database that comes from a backup, what uploads under way had reserved. What copies have reserved stays: they go on.
-func Restored(tx *db.Tx) error {
+// AfterRestore gives back, in a database that comes from a backup, what uploads under way had reserved. What copies have reserved stays: they go on.
+func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec(`
 		UPDATE quotas
 		SET reserved_storage = (SELECT CAST(COALESCE(SUM(c.reserved_storage), 0) AS BIGINT) FROM copies c WHERE c.user_id = quotas.user_id),

@@ -8,18 +8,18 @@ import (
 	"larder/internal/fault"
 )
 
-// foldersFit is true when $2 folders more are within the limit.
-var foldersFit = `
+// foldersFitCondition is true when $2 folders more are within the limit.
+var foldersFitCondition = `
 	(CAST($2 AS BIGINT) <= 0 OR CAST($2 AS BIGINT) <= (CASE
 		WHEN max_files < 0 OR max_files > 4611686018427387903 THEN 9223372036854775807
-		WHEN 2 * max_files < ` + strconv.Itoa(leastFolders) + ` THEN ` + strconv.Itoa(leastFolders) + `
+		WHEN 2 * max_files < ` + strconv.Itoa(minFolderLimit) + ` THEN ` + strconv.Itoa(minFolderLimit) + `
 		ELSE 2 * max_files END) - used_folders - reserved_folders)`
 
 var (
 	reserveFoldersText = `
 		UPDATE quotas
 		SET ` + add("reserved_folders", "$2") + `
-		WHERE user_id = $1 AND` + foldersFit
+		WHERE user_id = $1 AND` + foldersFitCondition
 	releaseFoldersText = `
 		UPDATE quotas
 		SET ` + subtract("reserved_folders", "$2") + `
@@ -27,7 +27,7 @@ var (
 	chargeFoldersText = `
 		UPDATE quotas
 		SET ` + add("used_folders", "$2") + `
-		WHERE user_id = $1 AND` + foldersFit
+		WHERE user_id = $1 AND` + foldersFitCondition
 	creditFoldersText = `
 		UPDATE quotas
 		SET ` + subtract("used_folders", "$2") + `
@@ -36,7 +36,7 @@ var (
 
 func reserveFolders(tx *db.Tx, userID string, folders int64) error {
 	n, err := tx.Exec(reserveFoldersText, userID, folders)
-	return foldersGranted(n, err, "reserve folders")
+	return checkFoldersGranted(n, err, "reserve folders")
 }
 
 func releaseFolders(tx *db.Tx, userID string, folders int64) error {
@@ -48,7 +48,7 @@ func releaseFolders(tx *db.Tx, userID string, folders int64) error {
 
 func chargeFolders(tx *db.Tx, userID string, folders int64) error {
 	n, err := tx.Exec(chargeFoldersText, userID, folders)
-	return foldersGranted(n, err, "charge folders")
+	return checkFoldersGranted(n, err, "charge folders")
 }
 
 func creditFolders(tx *db.Tx, userID string, folders int64) error {
@@ -65,8 +65,8 @@ func correctFolders(tx *db.Tx, userID string, folders int64) error {
 	return nil
 }
 
-// foldersGranted reads the outcome of a conditional UPDATE.
-func foldersGranted(rows int64, err error, doing string) error {
+// checkFoldersGranted reads the outcome of a conditional UPDATE.
+func checkFoldersGranted(rows int64, err error, doing string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}

@@ -26,7 +26,7 @@ func (s *Service) Change(ctx context.Context, a access.Actor, id string, c Chang
 		return Item{}, err
 	}
 	if row.RevokedAt != nil {
-		return Item{}, isRevoked()
+		return Item{}, revokedConflict()
 	}
 	now := s.now()
 	probe := row
@@ -35,13 +35,13 @@ func (s *Service) Change(ctx context.Context, a access.Actor, id string, c Chang
 	}
 	var protected Share // nothing but its password counts
 	if c.Password != nil {
-		found, err := s.maySet(ctx, a, row.EntryID, *c.Password)
+		found, err := s.checkSharing(ctx, a, row.EntryID, *c.Password)
 		if err != nil {
 			return Item{}, err
 		}
 		if *c.Password != nil {
 			protected.proof = row.proof
-			if err := s.protect(ctx, &protected, found, a, **c.Password); err != nil {
+			if err := s.setPassword(ctx, &protected, found, a, **c.Password); err != nil {
 				return Item{}, err
 			}
 		}
@@ -60,13 +60,13 @@ func (s *Service) Change(ctx context.Context, a access.Actor, id string, c Chang
 		if c.Password != nil {
 			row.PasswordID, row.passwordHash, row.proof = protected.PasswordID, protected.passwordHash, protected.proof
 		}
-		if err := s.allow(tx, a, &row); err != nil {
+		if err := s.applyRights(tx, a, &row); err != nil {
 			return err
 		}
 		row.UpdatedAt = now.UnixMilli()
 		changed, err := update(tx, row)
 		if err == nil && !changed {
-			err = isRevoked()
+			err = revokedConflict()
 		}
 		return err
 	})
@@ -84,7 +84,7 @@ func (c Change) apply(row *Share, s *Service) (err error) {
 		}
 	}
 	if c.ExpiresIn != nil {
-		if row.ExpiresAt, err = ending(*c.ExpiresIn, s.now()); err != nil {
+		if row.ExpiresAt, err = expiry(*c.ExpiresIn, s.now()); err != nil {
 			return err
 		}
 	}
@@ -100,17 +100,17 @@ func (c Change) apply(row *Share, s *Service) (err error) {
 	if c.AllowDownload != nil {
 		row.AllowDownload = *c.AllowDownload
 	}
-	return checkCounts(row.MaxViews, row.MaxDownloads)
+	return checkLimits(row.MaxViews, row.MaxDownloads)
 }
 
-func isRevoked() error { return fault.New(fault.Conflict, "A revoked share cannot be changed.") }
+func revokedConflict() error { return fault.New(fault.Conflict, "A revoked share cannot be changed.") }
 
 // Revoke ends a share of the user's for good; once more does no harm. It returns whose file it was. Fault: NotFound, also for somebody else's share.
 func (s *Service) Revoke(ctx context.Context, userID, id string) (entryID string, err error) {
 	if userID == "" {
-		return "", noShare()
+		return "", notFound()
 	}
-	return s.end(ctx, id, userID)
+	return s.revoke(ctx, id, userID)
 }
 
 // RevokeAny is Revoke of anybody's share, for administrators.
@@ -118,10 +118,10 @@ func (s *Service) RevokeAny(ctx context.Context, a access.Actor, id string) (ent
 	if a.Role != access.Admin || a.Key != nil {
 		return "", fault.New(fault.Forbidden, "This is for administrators.")
 	}
-	return s.end(ctx, id, "")
+	return s.revoke(ctx, id, "")
 }
 
-func (s *Service) end(ctx context.Context, id, creatorID string) (entryID string, err error) {
+func (s *Service) revoke(ctx context.Context, id, creatorID string) (entryID string, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
 		entryID, err = revoke(tx, id, creatorID, s.now().UnixMilli())
 		return err

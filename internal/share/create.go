@@ -47,29 +47,29 @@ func (s *Service) Create(ctx context.Context, a access.Actor, d Draft) (Item, er
 	if row.Title, err = cleanTitle(d.Title); err != nil {
 		return Item{}, err
 	}
-	if row.ExpiresAt, err = ending(d.ExpiresIn, now); err != nil {
+	if row.ExpiresAt, err = expiry(d.ExpiresIn, now); err != nil {
 		return Item{}, err
 	}
-	if err := checkCounts(d.MaxViews, d.MaxDownloads); err != nil {
+	if err := checkLimits(d.MaxViews, d.MaxDownloads); err != nil {
 		return Item{}, err
 	}
-	found, err := s.maySet(ctx, a, d.EntryID, d.Password)
+	found, err := s.checkSharing(ctx, a, d.EntryID, d.Password)
 	if err != nil {
 		return Item{}, err
 	}
 	if d.Password != nil {
-		if err := s.protect(ctx, &row, found, a, *d.Password); err != nil {
+		if err := s.setPassword(ctx, &row, found, a, *d.Password); err != nil {
 			return Item{}, err
 		}
 	}
 	row.ID = s.ids.Base62(idLength)
 	var share Share
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := s.room(tx, a.UserID, now.UnixMilli()); err != nil {
+		if err := s.makeRoom(tx, a.UserID, now.UnixMilli()); err != nil {
 			return err
 		}
 		share = row
-		if err := s.allow(tx, a, &share); err != nil {
+		if err := s.applyRights(tx, a, &share); err != nil {
 			return err
 		}
 		return insert(tx, share)
@@ -80,9 +80,9 @@ func (s *Service) Create(ctx context.Context, a access.Actor, d Draft) (Item, er
 	return s.item(ctx, a, share)
 }
 
-// maySet decides, before a password is hashed, whether the actor may make or change a share of the entry with it; the transaction decides again.
+// checkSharing decides, before a password is hashed, whether the actor may make or change a share of the entry with it; the transaction decides again.
 // Faults: Invalid, NotFound, Forbidden, PasswordRequired.
-func (s *Service) maySet(ctx context.Context, a access.Actor, entryID string, password *secret.Text) (*files.Found, error) {
+func (s *Service) checkSharing(ctx context.Context, a access.Actor, entryID string, password *secret.Text) (*files.FoundEntry, error) {
 	if a.UserID == "" || a.Key != nil {
 		return nil, fault.New(fault.Forbidden, "Only people with an account share, and by themselves.")
 	}
@@ -93,22 +93,22 @@ func (s *Service) maySet(ctx context.Context, a access.Actor, entryID string, pa
 	if err != nil {
 		return nil, err
 	}
-	_, err = found.ForSharing(a)
+	_, err = found.RequireShareable(a)
 	return found, err
 }
 
-// protect gives a share a password, which stands in for those of its entry that the actor has given, for this one or one before. What else they have
+// setPassword gives a share a password, which stands in for those of its entry that the actor has given, for this one or one before. What else they have
 // given is not the share's, wherever the entry goes. Faults: Invalid, NotFound, RateLimited.
-func (s *Service) protect(ctx context.Context, row *Share, found *files.Found, a access.Actor, password secret.Text) (err error) {
+func (s *Service) setPassword(ctx context.Context, row *Share, found *files.FoundEntry, a access.Actor, password secret.Text) (err error) {
 	if row.passwordHash, err = s.accounts.HashPassword(ctx, account.ByAccount(a.UserID), password); err != nil {
 		return err
 	}
 	row.PasswordID = s.ids.UUID() // whatever was signed for another one is void
-	locks, err := found.SharingLocks(ctx, a)
+	locks, err := found.SharePasswords(ctx, a)
 	if err != nil {
 		return err
 	}
-	row.proof = among(locks, slices.Concat(row.proof, a.Unlocked))
+	row.proof = intersect(locks, slices.Concat(row.proof, a.Unlocked))
 	row.proof = row.proof[:min(len(row.proof), maxProof)]
 	return nil
 }
@@ -116,9 +116,9 @@ func (s *Service) protect(ctx context.Context, row *Share, found *files.Found, a
 // maxProof is how many passwords a share remembers that its creator had given.
 const maxProof = 64
 
-// allow decides whether the actor may share the entry, and takes from the share what they may not give. Faults: NotFound, Forbidden, PasswordRequired.
-func (s *Service) allow(tx *db.Tx, a access.Actor, row *Share) error {
-	sharing, err := s.tree.SharingInside(tx, a, row.EntryID)
+// applyRights decides whether the actor may share the entry, and takes from the share what they may not give. Faults: NotFound, Forbidden, PasswordRequired.
+func (s *Service) applyRights(tx *db.Tx, a access.Actor, row *Share) error {
+	sharing, err := s.tree.RequireShareableTx(tx, a, row.EntryID)
 	if err != nil {
 		return err
 	}
@@ -128,30 +128,30 @@ func (s *Service) allow(tx *db.Tx, a access.Actor, row *Share) error {
 	return nil
 }
 
-// room makes other changes of this account's shares wait until tx ends, and refuses when no further one can be kept. Faults: Conflict, NotFound.
-func (s *Service) room(tx *db.Tx, userID string, now int64) error {
+// makeRoom makes other changes of this account's shares wait until tx ends, and refuses when no further one can be kept. Faults: Conflict, NotFound.
+func (s *Service) makeRoom(tx *db.Tx, userID string, now int64) error {
 	if err := lockUser(tx, userID); err != nil {
 		return err
 	}
-	kept, err := countOf(tx, userID, s.most)
-	if err != nil || kept < s.most {
+	kept, err := countShares(tx, userID, s.maxShares)
+	if err != nil || kept < s.maxShares {
 		return err
 	}
-	gone, err := forgetEnded(tx, userID, now, 100)
+	gone, err := deleteEnded(tx, userID, now, 100)
 	if err == nil && gone == 0 {
-		err = fault.Newf(fault.Conflict, "You have %d shares that work already: revoke one first.", s.most)
+		err = fault.Newf(fault.Conflict, "You have %d shares that work already: revoke one first.", s.maxShares)
 	}
 	return err
 }
 
-// asks reports whether visitors are asked for a password as things stand; a is the share's creator.
-func asks(ctx context.Context, found *files.Found, a access.Actor, row Share) (bool, error) {
+// requiresPassword reports whether visitors are asked for a password as things stand; a is the share's creator.
+func requiresPassword(ctx context.Context, found *files.FoundEntry, a access.Actor, row Share) (bool, error) {
 	visit, err := judge(ctx, found, row, a, nil)
 	switch fault.KindOf(err) {
 	case fault.NotFound, fault.ShareRevoked: // nobody gets as far as being asked
 		return row.PasswordID != "", nil
 	}
-	return len(visit.Locks) > 0, err
+	return len(visit.Passwords) > 0, err
 }
 
 // cleanTitle judges a title and brings it into its one form; an empty or blank one becomes none. Fault: Invalid.
@@ -178,8 +178,8 @@ func cleanTitle(title *string) (*string, error) {
 	return &clean, nil
 }
 
-// ending is when a share ends that lasts so many seconds from now, nil for never. Fault: Invalid.
-func ending(seconds *int64, now time.Time) (*int64, error) {
+// expiry is when a share ends that lasts so many seconds from now, nil for never. Fault: Invalid.
+func expiry(seconds *int64, now time.Time) (*int64, error) {
 	if seconds == nil {
 		return nil, nil
 	}
@@ -190,8 +190,8 @@ func ending(seconds *int64, now time.Time) (*int64, error) {
 	return &at, nil
 }
 
-// checkCounts judges limits. Fault: Invalid.
-func checkCounts(limits ...*int64) error {
+// checkLimits judges limits. Fault: Invalid.
+func checkLimits(limits ...*int64) error {
 	for _, limit := range limits {
 		if limit != nil && (*limit < 1 || *limit > MaxCount) {
 			return fault.New(fault.Invalid, "A limit of views or downloads lies between 1 and 1000000000.")

@@ -1,10 +1,10 @@
 package share
 
-// Step is how many shares one sweep looks at.
-const Step = step
+// SweepBatch is how many shares one sweep looks at.
+const SweepBatch = sweepBatch
 
-// Keep sets how many shares an account may have, for tests that cannot make ten thousand.
-func (s *Service) Keep(most int) { s.most = most }
+// SetMaxShares sets how many shares an account may have, for tests that cannot make ten thousand.
+func (s *Service) SetMaxShares(most int) { s.maxShares = most }
 
 // CountView counts a view, whatever a visit before it has found.
 var CountView = countView

@@ -18,9 +18,9 @@ type Query struct {
 // Item is a share as it is listed. What becomes of its file and of its creator's rights does not show in its status, which is what was done with it.
 type Item struct {
 	Share
-	Status Status
-	Entry  *files.Entry // as who lists sees it; nil when it is gone, or is not for them to see
-	Asks   bool         // visitors are asked for a password; of somebody else's share: by the share itself
+	Status           Status
+	Entry            *files.Entry // as who lists sees it; nil when it is gone, or is not for them to see
+	RequiresPassword bool         // visitors are asked for a password; of somebody else's share: by the share itself
 }
 
 // List returns the actor's own shares that q asks for, and how many there are in all. Fault: Invalid.
@@ -49,7 +49,7 @@ func (s *Service) list(ctx context.Context, a access.Actor, q Query) (items []It
 	default:
 		return nil, 0, fault.New(fault.Invalid, "A status is active, expired or revoked.")
 	}
-	rows, total, err := page(s.db.Read(ctx), q, s.now().UnixMilli())
+	rows, total, err := readPage(s.db.Read(ctx), q, s.now().UnixMilli())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -66,7 +66,7 @@ func (s *Service) list(ctx context.Context, a access.Actor, q Query) (items []It
 
 // item shows a share to somebody who may list it.
 func (s *Service) item(ctx context.Context, a access.Actor, row Share) (Item, error) {
-	item := Item{Share: row, Status: row.Status(s.now()), Asks: row.PasswordID != ""}
+	item := Item{Share: row, Status: row.Status(s.now()), RequiresPassword: row.PasswordID != ""}
 	found, err := s.tree.FindID(ctx, row.EntryID)
 	if err != nil {
 		return Item{}, err
@@ -74,7 +74,7 @@ func (s *Service) item(ctx context.Context, a access.Actor, row Share) (Item, er
 	if _, exists := found.Path(); !exists {
 		return item, nil
 	}
-	sharing, err := found.Sharing(a)
+	sharing, err := found.SharePermissions(a)
 	if err != nil {
 		return Item{}, err
 	}
@@ -82,7 +82,7 @@ func (s *Service) item(ctx context.Context, a access.Actor, row Share) (Item, er
 		item.Entry = &sharing.Entry
 	}
 	if a.UserID == row.CreatorID {
-		item.Asks, err = asks(ctx, found, a, row)
+		item.RequiresPassword, err = requiresPassword(ctx, found, a, row)
 	}
 	return item, err
 }

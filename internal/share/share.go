@@ -29,8 +29,8 @@ import (
 const (
 	// idLength is the length of a share's id: 12 of 62 characters, 71 bits.
 	idLength = 12
-	// MaxKept is how many shares of an account are kept at a time. Where they are as many, the oldest that have ended make room.
-	MaxKept = 10000
+	// MaxShares is how many shares of an account are kept at a time. Where they are as many, the oldest that have ended make room.
+	MaxShares = 10000
 )
 
 // Share is a share as it is stored. Times are in milliseconds.
@@ -73,8 +73,8 @@ func (s Share) Status(now time.Time) Status {
 
 // Visitor is who stands before a share.
 type Visitor struct {
-	IP    netip.Addr
-	Given []string // ids of passwords that they have given to this share
+	IP          netip.Addr
+	PasswordIDs []string // ids of passwords that they have given to this share
 }
 
 // Visit is a share as a visitor finds it, judged with what its creator may do at this moment. Unless Open, nothing of the file may be told.
@@ -84,8 +84,8 @@ type Visit struct {
 	Creator     access.Actor // at the visitor's address, with the passwords that count as given: content and listings are judged as this actor
 	Entry       files.Entry  // as the creator sees it
 	Path        vpath.Path
-	Locks       []files.Lock // the passwords that ask, given or not: the share's own, and of the file's those that it does not stand in for
-	Open        bool         // no password is missing
+	Passwords   []files.RequiredPassword // the passwords that ask, given or not: the share's own, and of the file's those that it does not stand in for
+	Authorized  bool                     // no password is missing
 }
 
 // Config is what a Service works with.
@@ -99,22 +99,22 @@ type Config struct {
 
 // Service is the shares of one database. All methods are safe for concurrent use.
 type Service struct {
-	db       *db.DB
-	tree     *files.Tree
-	accounts *account.Service
-	ids      *ident.Source
-	now      func() time.Time
-	most     int // shares of an account
-	walk     walk
+	db        *db.DB
+	tree      *files.Tree
+	accounts  *account.Service
+	ids       *ident.Source
+	now       func() time.Time
+	maxShares int // shares of an account
+	position  sweepPosition
 }
 
 // New returns the shares in cfg.DB.
 func New(cfg Config) *Service {
-	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, ids: cfg.IDs, now: cfg.Now, most: MaxKept}
+	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, ids: cfg.IDs, now: cfg.Now, maxShares: MaxShares}
 }
 
-func noShare() error { return fault.New(fault.NotFound, "There is no such share.") }
+func notFound() error { return fault.New(fault.NotFound, "There is no such share.") }
 
-func revoked() error { return fault.New(fault.ShareRevoked, "This share no longer works.") }
+func revokedFault() error { return fault.New(fault.ShareRevoked, "This share no longer works.") }
 
-func expired() error { return fault.New(fault.ShareExpired, "This share has expired.") }
+func expiredFault() error { return fault.New(fault.ShareExpired, "This share has expired.") }

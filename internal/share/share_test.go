@@ -16,25 +16,25 @@ import (
 )
 
 // An account has so many shares at most; what has ended makes room, oldest first.
-func TestSharesOfAnAccountAreBounded(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		w.shares.Keep(3)
+func TestShareLimitOfAccount(t *testing.T) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
+		w.shares.SetMaxShares(3)
 		ended := w.create(func(d *share.Draft) { d.ExpiresIn = ptr(int64(60)) })
 		w.create()
-		w.pass(time.Minute - time.Millisecond)
+		w.advance(time.Minute - time.Millisecond)
 		third := w.create()
 		draft := share.Draft{EntryID: w.file.ID}
 		_, err := w.shares.Create(ctx, w.ann, draft)
-		w.want(err, fault.Conflict, "the fourth, a millisecond before one ends")
+		w.wantFault(err, fault.Conflict, "the fourth, a millisecond before one ends")
 		if _, err := w.shares.Create(ctx, w.bob, share.Draft{EntryID: w.put(w.bob, "/home/bob", "b").ID}); err != nil {
 			t.Errorf("somebody else's first: %v", err)
 		}
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		w.create()
 		_, err = w.visit(ended.ID)
-		w.want(err, fault.NotFound, "the one that made room")
+		w.wantFault(err, fault.NotFound, "the one that made room")
 		_, err = w.shares.Create(ctx, w.ann, draft)
-		w.want(err, fault.Conflict, "when all work")
+		w.wantFault(err, fault.Conflict, "when all work")
 		if _, err := w.shares.Revoke(ctx, w.ann.UserID, third.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -44,9 +44,9 @@ func TestSharesOfAnAccountAreBounded(t *testing.T) {
 		}
 
 		var busy sync.WaitGroup
-		w.shares.Keep(5)
+		w.shares.SetMaxShares(5)
 		other := w.replica()
-		other.Keep(5)
+		other.SetMaxShares(5)
 		for i := range 10 {
 			busy.Go(func() {
 				_, err := []*share.Service{w.shares, other}[i%2].Create(ctx, w.ann, draft)
@@ -63,29 +63,29 @@ func TestSharesOfAnAccountAreBounded(t *testing.T) {
 }
 
 // Neither keys nor visitors share, whoever calls.
-func TestOnlyPeopleShare(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestKeysAndVisitorsCannotShare(t *testing.T) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		key := w.ann
 		key.Key = &access.Key{ID: "pk", Permissions: access.All}
 		for what, a := range map[string]access.Actor{"a key": key, "a visitor": {Role: access.Guest}, "another user": w.bob} {
 			_, err := w.shares.Create(ctx, a, share.Draft{EntryID: w.file.ID})
-			w.want(err, fault.Forbidden, what)
+			w.wantFault(err, fault.Forbidden, what)
 		}
 		item := w.create()
 		_, _, err := w.shares.ListAll(ctx, w.ann, share.Query{Page: 1, Limit: 1})
-		w.want(err, fault.Forbidden, "everybody's shares, for a user")
+		w.wantFault(err, fault.Forbidden, "everybody's shares, for a user")
 		_, err = w.shares.RevokeAny(ctx, w.ann, item.ID)
-		w.want(err, fault.Forbidden, "revoking anybody's, for a user")
+		w.wantFault(err, fault.Forbidden, "revoking anybody's, for a user")
 		_, err = w.shares.Revoke(ctx, "", item.ID)
-		w.want(err, fault.NotFound, "revoking for nobody")
+		w.wantFault(err, fault.NotFound, "revoking for nobody")
 		_, _, err = w.shares.List(ctx, access.Actor{}, share.Query{Page: 1, Limit: 1})
-		w.want(err, fault.Unauthorized, "nobody's list")
+		w.wantFault(err, fault.Unauthorized, "nobody's list")
 	})
 }
 
 // What passwords a visit stands for: those of the file that the share's own stands in for, and nothing before it was given.
-func TestVisitUnlocks(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestVisitUnlocksPasswordsOfFile(t *testing.T) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		if err := w.db.Write(ctx, func(tx *db.Tx) error {
 			_, err := tx.Exec("UPDATE entries SET password_hash = 'x', password_id = 'of the file' WHERE id = $1", w.file.ID)
 			return err
@@ -98,8 +98,8 @@ func TestVisitUnlocks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v.Open != open || !slices.Equal(v.Creator.Unlocked, want) {
-				t.Errorf("%s: open %t, unlocked %v", what, v.Open, v.Creator.Unlocked)
+			if v.Authorized != open || !slices.Equal(v.Creator.Unlocked, want) {
+				t.Errorf("%s: open %t, unlocked %v", what, v.Authorized, v.Creator.Unlocked)
 			}
 		}
 		plain := w.create()
@@ -118,7 +118,7 @@ func TestVisitUnlocks(t *testing.T) {
 
 // Downloads are counted up to their limit, by however many at once; what has ended counts none.
 func TestCountDownload(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		item := w.create(func(d *share.Draft) { d.MaxDownloads, d.ExpiresIn = ptr(int64(3)), ptr(int64(60)) })
 		count := func(s *share.Service, id string) error {
 			return w.db.Write(ctx, func(tx *db.Tx) error { return s.CountDownload(tx, id) })
@@ -151,13 +151,13 @@ func TestCountDownload(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		w.pass(time.Minute)
-		w.want(count(w.shares, free.ID), fault.ShareExpired, "expired")
+		w.advance(time.Minute)
+		w.wantFault(count(w.shares, free.ID), fault.ShareExpired, "expired")
 		if _, err := w.shares.Revoke(ctx, w.ann.UserID, free.ID); err != nil {
 			t.Fatal(err)
 		}
-		w.want(count(w.shares, free.ID), fault.ShareRevoked, "revoked")
-		w.want(count(w.shares, "abcdefghijkl"), fault.NotFound, "no such share")
+		w.wantFault(count(w.shares, free.ID), fault.ShareRevoked, "revoked")
+		w.wantFault(count(w.shares, "abcdefghijkl"), fault.NotFound, "no such share")
 		if n := w.count("SELECT download_count FROM shares WHERE id = $1", free.ID); n != 2 {
 			t.Errorf("%d downloads counted", n)
 		}
@@ -166,7 +166,7 @@ func TestCountDownload(t *testing.T) {
 
 // Shares that ended long ago go, and those whose file is gone; a sweep takes a step and goes on where it was.
 func TestSweep(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		const days = 24 * time.Hour
 		sweep := func() {
 			t.Helper()
@@ -177,20 +177,20 @@ func TestSweep(t *testing.T) {
 		left := func(id string) bool { return w.count("SELECT COUNT(*) FROM shares WHERE id = $1", id) == 1 }
 		works, expires, revoked := w.create(), w.create(func(d *share.Draft) { d.ExpiresIn = ptr(int64(60)) }), w.create()
 		both := w.create(func(d *share.Draft) { d.ExpiresIn = ptr(int64(31536000)) })
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		for _, id := range []string{revoked.ID, both.ID} {
 			if _, err := w.shares.Revoke(ctx, w.ann.UserID, id); err != nil {
 				t.Fatal(err)
 			}
 		}
-		w.pass(90*days - time.Millisecond)
+		w.advance(90*days - time.Millisecond)
 		sweep()
 		for _, id := range []string{works.ID, expires.ID, revoked.ID, both.ID} {
 			if !left(id) {
 				t.Error("a share went a millisecond early")
 			}
 		}
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		sweep()
 		for _, id := range []string{expires.ID, revoked.ID, both.ID} {
 			if left(id) {
@@ -202,7 +202,7 @@ func TestSweep(t *testing.T) {
 		}
 
 		if err := w.db.Write(ctx, func(tx *db.Tx) error {
-			for i := range share.Step { // before any real id
+			for i := range share.SweepBatch { // before any real id
 				if _, err := tx.Exec(`
 					INSERT INTO shares (id, entry_id, creator_id, allow_preview, allow_download, created_at, updated_at)
 					VALUES ($1, $2, 'u', TRUE, TRUE, 0, 0)`, fmt.Sprintf("!%04d", i), w.file.ID); err != nil {
@@ -225,7 +225,7 @@ func TestSweep(t *testing.T) {
 			t.Error("the second step took the wrong ones")
 		}
 		sweep() // from the beginning again
-		if n := w.count("SELECT COUNT(*) FROM shares"); n != share.Step+1 {
+		if n := w.count("SELECT COUNT(*) FROM shares"); n != share.SweepBatch+1 {
 			t.Errorf("%d shares stay", n)
 		}
 	})
@@ -233,7 +233,7 @@ func TestSweep(t *testing.T) {
 
 // What counts a view decides by itself whether there is one: the visit before it may have been judged by what has changed since.
 func TestCountView(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachEngine(t, func(t *testing.T, w *fixture) {
 		item := w.create(func(d *share.Draft) {
 			d.MaxViews, d.ExpiresIn, d.Password = ptr(int64(2)), ptr(int64(60)), ptr(secret.Text("x"))
 		})
@@ -250,9 +250,9 @@ func TestCountView(t *testing.T) {
 		count("the first", item.PasswordID, nil)
 		count("by another password", "other", db.ErrNoRows)
 		count("without a password", "", db.ErrNoRows)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		count("expired", item.PasswordID, db.ErrNoRows)
-		w.pass(-time.Millisecond)
+		w.advance(-time.Millisecond)
 		count("the second", item.PasswordID, nil)
 		count("the third of two", item.PasswordID, db.ErrNoRows)
 		if _, err := w.shares.Change(ctx, w.ann, item.ID, share.Change{MaxViews: ptr[*int64](nil)}); err != nil {

@@ -28,18 +28,18 @@ func scan(row interface{ Scan(dest ...any) error }) (Share, error) {
 
 // find reads a share. Fault: NotFound.
 func find(q db.Querier, id string) (Share, error) {
-	return one(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1", id))
+	return scanOne(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1", id))
 }
 
 // findOwn is find for who made it. Fault: NotFound.
 func findOwn(q db.Querier, creatorID, id string) (Share, error) {
-	return one(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1 AND creator_id = $2", id, creatorID))
+	return scanOne(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1 AND creator_id = $2", id, creatorID))
 }
 
-func one(row db.Row) (Share, error) {
+func scanOne(row db.Row) (Share, error) {
 	s, err := scan(row)
 	if errors.Is(err, db.ErrNoRows) {
-		return Share{}, noShare()
+		return Share{}, notFound()
 	}
 	if err != nil {
 		return Share{}, fmt.Errorf("read share: %w", err)
@@ -74,8 +74,8 @@ func lockUser(tx *db.Tx, userID string) error {
 	return nil
 }
 
-// countOf counts the shares of an account up to limit, by the index alone.
-func countOf(tx *db.Tx, creatorID string, limit int) (n int, err error) {
+// countShares counts the shares of an account up to limit, by the index alone.
+func countShares(tx *db.Tx, creatorID string, limit int) (n int, err error) {
 	err = tx.QueryRow("SELECT COUNT(*) FROM (SELECT 1 FROM shares WHERE creator_id = $1 LIMIT $2) t", creatorID, limit).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count shares: %w", err)
@@ -83,8 +83,8 @@ func countOf(tx *db.Tx, creatorID string, limit int) (n int, err error) {
 	return n, nil
 }
 
-// forgetEnded deletes the oldest shares of an account that have ended, so many at most, and tells how many it were.
-func forgetEnded(tx *db.Tx, creatorID string, now int64, limit int) (int64, error) {
+// deleteEnded deletes the oldest shares of an account that have ended, so many at most, and tells how many it were.
+func deleteEnded(tx *db.Tx, creatorID string, now int64, limit int) (int64, error) {
 	n, err := tx.Exec(`
 		DELETE FROM shares
 		WHERE id IN (
@@ -157,7 +157,7 @@ func revoke(tx *db.Tx, id, creatorID string, now int64) (entryID string, err err
 		WHERE id = $1 AND ($3 = '' OR creator_id = $3)
 		RETURNING entry_id`, id, now, creatorID).Scan(&entryID)
 	if errors.Is(err, db.ErrNoRows) {
-		return "", noShare()
+		return "", notFound()
 	}
 	if err != nil {
 		return "", fmt.Errorf("revoke share: %w", err)
@@ -166,16 +166,16 @@ func revoke(tx *db.Tx, id, creatorID string, now int64) (entryID string, err err
 }
 
 // Which shares have a status at the time $1.
-var having = map[Status]string{
+var statusConditions = map[Status]string{
 	"":      "CAST($1 AS BIGINT) IS NOT NULL",
 	Active:  "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)",
 	Expired: "revoked_at IS NULL AND expires_at <= $1",
 	Revoked: "revoked_at IS NOT NULL AND CAST($1 AS BIGINT) IS NOT NULL",
 }
 
-// page reads a page of shares, and how many there are in all.
-func page(q db.Querier, query Query, now int64) (shares []Share, total int64, err error) {
-	where := " FROM shares WHERE " + having[query.Status]
+// readPage reads a page of shares, and how many there are in all.
+func readPage(q db.Querier, query Query, now int64) (shares []Share, total int64, err error) {
+	where := " FROM shares WHERE " + statusConditions[query.Status]
 	args := []any{now}
 	if query.CreatorID != "" {
 		where += " AND creator_id = $2"
@@ -200,14 +200,14 @@ func page(q db.Querier, query Query, now int64) (shares []Share, total int64, er
 	return shares, total, rows.Err()
 }
 
-// passed is a share that a sweep comes by.
-type passed struct {
+// sweptShare is a share that a sweep comes by.
+type sweptShare struct {
 	id, entryID string
 	ended       *int64 // ms
 }
 
-// next lists shares in the order of their ids.
-func next(q db.Querier, after string, limit int) (found []passed, err error) {
+// nextShares lists shares in the order of their ids.
+func nextShares(q db.Querier, after string, limit int) (found []sweptShare, err error) {
 	rows, err := q.Query(`
 		SELECT id, entry_id, COALESCE(revoked_at, expires_at)
 		FROM shares
@@ -219,7 +219,7 @@ func next(q db.Querier, after string, limit int) (found []passed, err error) {
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var p passed
+		var p sweptShare
 		if err := rows.Scan(&p.id, &p.entryID, &p.ended); err != nil {
 			return nil, fmt.Errorf("walk through shares: %w", err)
 		}
@@ -228,14 +228,14 @@ func next(q db.Querier, after string, limit int) (found []passed, err error) {
 	return found, rows.Err()
 }
 
-// forgetOld deletes, among the shares after one id up to another, those that ended long ago.
-func forgetOld(tx *db.Tx, after, last string, before int64) error {
+// deleteEndedBefore deletes, among the shares after one id up to another, those that ended long ago.
+func deleteEndedBefore(tx *db.Tx, after, last string, before int64) error {
 	_, err := tx.Exec("DELETE FROM shares WHERE id > $1 AND id <= $2 AND COALESCE(revoked_at, expires_at) <= $3", after, last, before)
 	return err
 }
 
-// forgetOf deletes the shares of entries that are gone.
-func forgetOf(tx *db.Tx, entries []string) error {
+// deleteOfEntries deletes the shares of entries that are gone.
+func deleteOfEntries(tx *db.Tx, entries []string) error {
 	for _, id := range entries {
 		if _, err := tx.Exec("DELETE FROM shares WHERE entry_id = $1", id); err != nil {
 			return err

@@ -20,23 +20,23 @@ func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error
 		return Visit{}, err
 	}
 	if row.RevokedAt != nil {
-		return Visit{}, revoked()
+		return Visit{}, revokedFault()
 	}
 	found, err := s.tree.FindID(ctx, row.EntryID)
 	if err != nil {
 		return Visit{}, err
 	}
 	if _, exists := found.Path(); !exists {
-		return Visit{}, noShare()
+		return Visit{}, notFound()
 	}
 	creator, err := s.accounts.Cached(ctx, found.Version(), row.CreatorID)
 	switch {
 	case fault.Is(err, fault.NotFound), err == nil && creator.Status != account.Active:
-		return Visit{}, revoked()
+		return Visit{}, revokedFault()
 	case err != nil:
 		return Visit{}, err
 	}
-	visit, err := judge(ctx, found, row, access.Actor{UserID: creator.ID, Role: creator.Role, HomeID: creator.HomeID, IP: v.IP}, v.Given)
+	visit, err := judge(ctx, found, row, access.Actor{UserID: creator.ID, Role: creator.Role, HomeID: creator.HomeID, IP: v.IP}, v.PasswordIDs)
 	if err != nil {
 		return Visit{}, err
 	}
@@ -45,47 +45,47 @@ func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error
 		visit.CreatorName = *creator.DisplayName
 	}
 	if row.Status(s.now()) == Expired {
-		return Visit{}, expired()
+		return Visit{}, expiredFault()
 	}
 	return visit, nil
 }
 
 // judge is Visit of a share whose creator and entry are known. Faults: NotFound, ShareRevoked.
-func judge(ctx context.Context, found *files.Found, row Share, creator access.Actor, given []string) (Visit, error) {
+func judge(ctx context.Context, found *files.FoundEntry, row Share, creator access.Actor, passwordIDs []string) (Visit, error) {
 	creator.Unlocked = nil
-	locks, err := found.SharingLocks(ctx, creator)
+	locks, err := found.SharePasswords(ctx, creator)
 	if err != nil {
 		return Visit{}, err
 	}
 	visit := Visit{Share: row}
-	own := row.PasswordID != ""
-	if own {
-		visit.Locks = []files.Lock{{ID: row.PasswordID, Hash: row.passwordHash}}
-		if creator.Unlocked, err = standsFor(found, creator, row.proof, locks); err != nil {
+	hasPassword := row.PasswordID != ""
+	if hasPassword {
+		visit.Passwords = []files.RequiredPassword{{ID: row.PasswordID, Hash: row.passwordHash}}
+		if creator.Unlocked, err = replacedPasswords(found, creator, row.proof, locks); err != nil {
 			return Visit{}, err
 		}
 	}
-	sharing, err := found.Sharing(creator)
+	sharing, err := found.SharePermissions(creator)
 	if err != nil {
 		return Visit{}, err
 	}
-	if sharing.Asks(creator) {
+	if sharing.NeedsPassword(creator) {
 		for _, lock := range locks {
 			if !creator.Has(lock.ID) {
-				visit.Locks = append(visit.Locks, lock)
+				visit.Passwords = append(visit.Passwords, lock)
 			}
 		}
-		creator.Unlocked = append(creator.Unlocked, among(locks, given)...)
-		if sharing, err = found.Sharing(creator); err != nil {
+		creator.Unlocked = append(creator.Unlocked, intersect(locks, passwordIDs)...)
+		if sharing, err = found.SharePermissions(creator); err != nil {
 			return Visit{}, err
 		}
 	}
 	if sharing.Denied() {
-		return Visit{}, revoked()
+		return Visit{}, revokedFault()
 	}
-	visit.Open = !sharing.Asks(creator)
-	if own && !slices.Contains(given, row.PasswordID) {
-		visit.Open, creator.Unlocked = false, nil
+	visit.Authorized = !sharing.NeedsPassword(creator)
+	if hasPassword && !slices.Contains(passwordIDs, row.PasswordID) {
+		visit.Authorized, creator.Unlocked = false, nil
 	}
 	visit.Creator, visit.Entry, visit.Path = creator, sharing.Entry, sharing.Entry.Path()
 	if sharing.Download == access.Denied {
@@ -94,21 +94,21 @@ func judge(ctx context.Context, found *files.Found, row Share, creator access.Ac
 	return visit, nil
 }
 
-// standsFor returns the ids of those passwords of the file that the share's own stands in for.
-func standsFor(found *files.Found, creator access.Actor, proof []string, locks []files.Lock) ([]string, error) {
-	sharing, err := found.Sharing(creator)
+// replacedPasswords returns the ids of those passwords of the file that the share's own stands in for.
+func replacedPasswords(found *files.FoundEntry, creator access.Actor, proof []string, locks []files.RequiredPassword) ([]string, error) {
+	sharing, err := found.SharePermissions(creator)
 	if err != nil {
 		return nil, err
 	}
-	ids := among(locks, proof)
-	if g := sharing.Guard; g != nil && creator.Keeps(*g) && !slices.Contains(ids, g.ID) {
+	ids := intersect(locks, proof)
+	if g := sharing.Password; g != nil && creator.Keeps(*g) && !slices.Contains(ids, g.ID) {
 		ids = append(ids, g.ID)
 	}
 	return ids, nil
 }
 
-// among returns those ids that locks have.
-func among(locks []files.Lock, ids []string) []string {
+// intersect returns those ids that locks have.
+func intersect(locks []files.RequiredPassword, ids []string) []string {
 	var have []string
 	for _, lock := range locks {
 		if slices.Contains(ids, lock.ID) {
@@ -120,7 +120,7 @@ func among(locks []files.Lock, ids []string) []string {
 
 // View is Visit for somebody who is shown the file, which is counted unless it is only asked about. Faults: as Visit, and ShareLimitReached when the
 // share has been viewed as often as it may.
-func (s *Service) View(ctx context.Context, id string, v Visitor, counts bool) (Visit, error) {
+func (s *Service) View(ctx context.Context, id string, v Visitor, count bool) (Visit, error) {
 	for range db.Tries {
 		visit, err := s.Visit(ctx, id, v)
 		if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) View(ctx context.Context, id string, v Visitor, counts bool) (
 		if visit.MaxViews != nil && visit.ViewCount >= *visit.MaxViews {
 			return Visit{}, fault.New(fault.ShareLimitReached, "This share has been viewed as often as it may be.")
 		}
-		if !visit.Open || !counts {
+		if !visit.Authorized || !count {
 			return visit, nil
 		}
 		err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
@@ -156,9 +156,9 @@ func (s *Service) CountDownload(tx *db.Tx, id string) error {
 	}
 	switch row.Status(s.now()) {
 	case Revoked:
-		return revoked()
+		return revokedFault()
 	case Expired:
-		return expired()
+		return expiredFault()
 	}
 	return LimitReached()
 }

@@ -15,8 +15,8 @@ import (
 	"larder/internal/fault"
 )
 
-// behind puts a part into the store behind the service's back, as one that a connection cut and that the server took for whole.
-func (w *world) behind(id string, number int, content string) {
+// storePartDirectly puts a part into the store behind the service's back, as one that a connection cut and that the server took for whole.
+func (w *fixture) storePartDirectly(id string, number int, content string) {
 	w.t.Helper()
 	u := blob.Upload{PartSize: partLength}
 	err := w.db.Read(ctx).QueryRow("SELECT object_key, upload_id, file_size FROM upload_sessions WHERE id = $1", id).Scan(&u.Key, &u.ID, &u.Size)
@@ -28,8 +28,8 @@ func (w *world) behind(id string, number int, content string) {
 	}
 }
 
-// older makes a session one that was begun before parts were recorded.
-func (w *world) older(id string) {
+// makeUnrecorded makes a session one that was begun before parts were recorded.
+func (w *fixture) makeUnrecorded(id string) {
 	w.t.Helper()
 	err := w.db.Write(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec("UPDATE upload_sessions SET parts_recorded = FALSE WHERE id = $1", id)
@@ -43,13 +43,13 @@ func (w *world) older(id string) {
 	}
 }
 
-// torn is a part whose second half never came.
-func torn(part string) string {
+// halfZeroed is a part whose second half never came.
+func halfZeroed(part string) string {
 	return part[:len(part)/2] + strings.Repeat("\x00", len(part)-len(part)/2)
 }
 
 // wantMissing checks that a session does not complete, and says why.
-func (w *world) wantMissing(id, numbers string) {
+func (w *fixture) wantMissing(id, numbers string) {
 	w.t.Helper()
 	_, _, err := w.up.Complete(ctx, w.ann, id, "")
 	w.wantFault(err, fault.Unverified, "completing")
@@ -59,17 +59,17 @@ func (w *world) wantMissing(id, numbers string) {
 }
 
 // What was acknowledged of a part is what is put together. Another one in its place is missing, and to be sent again.
-func TestPartReplacedBehindTheService(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		content := whole(2500)
-		id := w.begun("", 1, 2, 3)
-		w.behind(id, 1, torn(pieceOf(content, 1)))
-		w.behind(id, 3, torn(pieceOf(content, 3)))
+func TestPartReplacedInTheStoreIsMissing(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		content := distinctBytes(2500)
+		id := w.beginParts("", 1, 2, 3)
+		w.storePartDirectly(id, 1, halfZeroed(partOf(content, 1)))
+		w.storePartDirectly(id, 3, halfZeroed(partOf(content, 3)))
 		w.wantParts(w.ann, id, []int{2}, []int{1, 3})
 		w.wantMissing(id, "1, 3")
 		w.wantReserved(w.ann, 2500, 1)
-		w.fill(w.ann, id, content, 1, 3)
-		w.behind(id, 2, pieceOf(content, 2)) // the same bytes once more
+		w.putParts(w.ann, id, content, 1, 3)
+		w.storePartDirectly(id, 2, partOf(content, 2)) // the same bytes once more
 		w.wantParts(w.ann, id, []int{1, 2, 3}, nil)
 		if w.content(w.ann, w.complete(w.ann, id, "").ID) != content {
 			t.Error("other bytes")
@@ -78,17 +78,17 @@ func TestPartReplacedBehindTheService(t *testing.T) {
 }
 
 // A body of which the client was told that it failed does not count, though the store has it.
-func TestPartThatWasNeverAcknowledged(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		content := whole(1500)
+func TestUnacknowledgedPartDoesNotCount(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		content := distinctBytes(1500)
 		id := w.create(w.ann, inParts("f", 1500, "")).ID
-		w.store.Next(blobtest.PutPart, down(true))
+		w.store.Next(blobtest.PutPart, storeDown(true))
 		_, err := w.up.PutPart(ctx, w.ann, id, 1, strings.NewReader(strings.Repeat("x", partLength)), -1)
 		w.wantFault(err, fault.Unavailable, "a part whose answer is lost")
-		w.fill(w.ann, id, content, 2)
+		w.putParts(w.ann, id, content, 2)
 		w.wantParts(w.ann, id, []int{2}, []int{1})
 		w.wantMissing(id, "1")
-		w.fill(w.ann, id, content, 1)
+		w.putParts(w.ann, id, content, 1)
 		if w.content(w.ann, w.complete(w.ann, id, "").ID) != content {
 			t.Error("other bytes")
 		}
@@ -97,17 +97,17 @@ func TestPartThatWasNeverAcknowledged(t *testing.T) {
 
 // Where parts may go straight to the store, its list counts, by whichever way each came, and nothing is recorded; also after the session has ended and
 // another takes the parts over, whatever the mode by then.
-func TestPartsThatMayGoStraightCountAsListed(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		content := whole(2500)
-		w.sign()
-		id := w.begun("k", 1, 2)
-		w.behind(id, 1, strings.Repeat("y", partLength))
-		w.behind(id, 3, pieceOf(content, 3))
+func TestDirectPartsCountAsListed(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		content := distinctBytes(2500)
+		w.signAddresses()
+		id := w.beginParts("k", 1, 2)
+		w.storePartDirectly(id, 1, strings.Repeat("y", partLength))
+		w.storePartDirectly(id, 3, partOf(content, 3))
 		if parts, err := w.up.Parts(ctx, w.ann, id); err != nil || parts.Mode != "presigned" || len(parts.Received) != 3 || len(parts.Missing) != 0 {
 			t.Errorf("parts: %+v, %v", parts, err)
 		}
-		w.fill(w.ann, id, content, 1)
+		w.putParts(w.ann, id, content, 1)
 		w.advance(time.Hour)
 		w.sweep()
 		again := inParts("f", 2500, "k")
@@ -116,7 +116,7 @@ func TestPartsThatMayGoStraightCountAsListed(t *testing.T) {
 		if w.wantParts(w.ann, session.ID, []int{1, 2, 3}, nil); session.ID == id {
 			t.Error("the session that has expired goes on")
 		}
-		if n := w.number("SELECT count(*) FROM upload_parts"); n != 0 {
+		if n := w.queryInt("SELECT count(*) FROM upload_parts"); n != 0 {
 			t.Errorf("%d parts are recorded", n)
 		}
 		if w.content(w.ann, w.complete(w.ann, session.ID, "").ID) != content {
@@ -127,18 +127,18 @@ func TestPartsThatMayGoStraightCountAsListed(t *testing.T) {
 
 // What older versions took in is not sent twice.
 func TestPartsOfAnOlderVersionCountAsListed(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		content := whole(2500)
-		id := w.begun("k", 1, 3)
-		w.older(id)
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		content := distinctBytes(2500)
+		id := w.beginParts("k", 1, 3)
+		w.makeUnrecorded(id)
 		w.wantParts(w.ann, id, []int{1, 3}, []int{2})
 		w.advance(time.Hour)
 		w.sweep()
 		w.wantReserved(w.ann, 1500, 0)
 		id = w.create(w.ann, inParts("f", 2500, "k")).ID
 		w.wantParts(w.ann, id, []int{1, 3}, []int{2})
-		w.fill(w.ann, id, content, 2)
-		if n := w.number("SELECT count(*) FROM upload_parts"); n != 0 {
+		w.putParts(w.ann, id, content, 2)
+		if n := w.queryInt("SELECT count(*) FROM upload_parts"); n != 0 {
 			t.Errorf("%d parts are recorded", n)
 		}
 		if w.content(w.ann, w.complete(w.ann, id, "").ID) != content {
@@ -149,15 +149,15 @@ func TestPartsOfAnOlderVersionCountAsListed(t *testing.T) {
 
 // Whoever takes parts over knows which of them were acknowledged, and pays for no others. The rows go with their session.
 func TestAcknowledgedPartsAreTakenOver(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		content := whole(2500)
-		first := w.begun("k", 1, 2)
-		w.behind(first, 2, torn(pieceOf(content, 2)))
-		w.behind(first, 3, torn(pieceOf(content, 3)))
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		content := distinctBytes(2500)
+		first := w.beginParts("k", 1, 2)
+		w.storePartDirectly(first, 2, halfZeroed(partOf(content, 2)))
+		w.storePartDirectly(first, 3, halfZeroed(partOf(content, 3)))
 		w.advance(time.Hour)
 		w.sweep()
 		w.wantReserved(w.ann, partLength, 0)
-		w.sign() // with what lies there unacknowledged, no parts may go straight to the store
+		w.signAddresses() // with what lies there unacknowledged, no parts may go straight to the store
 		session := w.create(w.ann, inParts("f", 2500, "k"))
 		second := session.ID
 		if session.Mode != "worker" {
@@ -165,10 +165,10 @@ func TestAcknowledgedPartsAreTakenOver(t *testing.T) {
 		}
 		w.wantParts(w.ann, second, []int{1}, []int{2, 3})
 		w.wantMissing(second, "2, 3")
-		w.behind(second, 1, torn(pieceOf(content, 1)))
+		w.storePartDirectly(second, 1, halfZeroed(partOf(content, 1)))
 		w.wantParts(w.ann, second, nil, []int{1, 2, 3})
-		w.fill(w.ann, second, content)
-		if n := w.number("SELECT count(*) FROM upload_parts WHERE session_id <> $1", second); n != 0 {
+		w.putParts(w.ann, second, content)
+		if n := w.queryInt("SELECT count(*) FROM upload_parts WHERE session_id <> $1", second); n != 0 {
 			t.Errorf("%d parts of another session", n)
 		}
 		if w.content(w.ann, w.complete(w.ann, second, "").ID) != content {
@@ -176,31 +176,31 @@ func TestAcknowledgedPartsAreTakenOver(t *testing.T) {
 		}
 		w.advance(49 * time.Hour)
 		w.sweep()
-		if n := w.number("SELECT count(*) FROM upload_parts"); n != 0 {
+		if n := w.queryInt("SELECT count(*) FROM upload_parts"); n != 0 {
 			t.Errorf("%d parts of no session", n)
 		}
 	})
 }
 
-// leaving is a store whose caller goes away as soon as a part is stored.
-type leaving struct {
+// cancelingStore is a store whose caller goes away as soon as a part is stored.
+type cancelingStore struct {
 	blob.Store
 	leave func()
 }
 
-func (s leaving) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
+func (s cancelingStore) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
 	part, err := s.Store.PutPart(ctx, u, number, body)
 	s.leave()
 	return part, err
 }
 
 // A client that goes away as its last byte came finds the part when it comes back.
-func TestPartOfAClientThatDoesNotWaitForTheAnswer(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("")
+func TestPartIsAcknowledgedWhenTheClientLeaves(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("")
 		gone, leave := context.WithCancel(ctx)
-		w.up.WrapStores(func(inner blob.Store) blob.Store { return leaving{inner, leave} })
-		if _, err := w.up.PutPart(gone, w.ann, id, 2, strings.NewReader(pieceOf(whole(2500), 2)), -1); err != nil {
+		w.up.WrapStores(func(inner blob.Store) blob.Store { return cancelingStore{inner, leave} })
+		if _, err := w.up.PutPart(gone, w.ann, id, 2, strings.NewReader(partOf(distinctBytes(2500), 2)), -1); err != nil {
 			t.Errorf("got %v", err)
 		}
 		w.wantParts(w.ann, id, []int{2}, []int{1, 3})
@@ -208,11 +208,11 @@ func TestPartOfAClientThatDoesNotWaitForTheAnswer(t *testing.T) {
 }
 
 // Bodies for one part that come while others complete the upload: the file has one of them as a whole, and one that was acknowledged.
-func TestPartsSentAgainWhileCompleting(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
+func TestPartsResentDuringCompletionStayWhole(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.create(w.ann, inParts("f", 1500, "")).ID
-		w.part(w.ann, id, 2, strings.Repeat("z", 500))
-		w.part(w.ann, id, 1, strings.Repeat("0", partLength))
+		w.putPart(w.ann, id, 2, strings.Repeat("z", 500))
+		w.putPart(w.ann, id, 1, strings.Repeat("0", partLength))
 		taken := make([]bool, 8)
 		taken[0] = true
 		parallel(8, func(i int) error {

@@ -51,7 +51,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fill reads until buf is full or the body ends, and tells whether it ended. Unlike io.ReadFull it keeps the end of a body apart from a
+// putParts reads until buf is full or the body ends, and tells whether it ended. Unlike io.ReadFull it keeps the end of a body apart from a
 // body that broke off, which a transport reports as io.ErrUnexpectedEOF.
 func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 	for idle := 0; n < len(buf); {
@@ -73,8 +73,8 @@ func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// stored translates what a store answered to Put: a body that broke off is not what was announced.
-func stored(err error) error {
+// storeFault translates what a store answered to Put: a body that broke off is not what was announced.
+func storeFault(err error) error {
 	var broken blob.ErrReader
 	if errors.As(err, &broken) && fault.KindOf(err) == fault.Internal {
 		return fault.New(fault.Unverified, "The body broke off before its end.").Because(err)

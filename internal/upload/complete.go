@@ -20,30 +20,30 @@ import (
 	"larder/internal/quota"
 )
 
-// errChanged tells that the session moved on between the look at it and the transaction.
-var errChanged = errors.New("the upload session changed meanwhile")
+// errSessionChanged tells that the session moved on between the look at it and the transaction.
+var errSessionChanged = errors.New("the upload session changed meanwhile")
 
 // Complete makes the file of the bytes received, after checking them in the store; the rights are judged anew. Of several calls one makes
 // it, and every repeat within a day gets the same file with already set. The etag matters where the bytes came in one piece. Faults: Invalid (no
 // etag), NotFound, Conflict (aborted; a part is being written), UploadExpired, Unverified (bytes or parts are missing, or others than announced),
 // QuotaExceeded, AlreadyExists, Forbidden, RateLimited (too many wait), Unavailable.
 func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag string) (file files.Entry, already bool, err error) {
-	const tries, skewed = 20, 3
+	const tries, maxSkewed = 20, 3
 	for try := 1; ; try++ {
 		r, err := find(s.db.Read(ctx), a.UserID, sessionID)
 		if err != nil {
 			return files.Entry{}, false, err
 		}
 		if !r.inParts() {
-			if etag = plainTag(etag); etag == "" {
+			if etag = unquoteETag(etag); etag == "" {
 				return files.Entry{}, false, fault.New(fault.Invalid, "The etag that the upload of the bytes answered is required.")
 			}
 		}
 		if r.status == completed {
-			file, err := s.repeat(ctx, a, r)
+			file, err := s.completedFile(ctx, a, r)
 			return file, true, err
 		}
-		if err := s.takesBytes(r); err != nil {
+		if err := s.checkTakesBytes(r); err != nil {
 			return files.Entry{}, false, err
 		}
 		if r.inParts() {
@@ -51,7 +51,7 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag 
 		} else {
 			file, err = s.completeWhole(ctx, a, r, etag)
 		}
-		if errors.Is(err, errChanged) && try < tries || r.staged() && errors.Is(err, object.ErrCollected) && try < skewed {
+		if errors.Is(err, errSessionChanged) && try < tries || r.inStaging() && errors.Is(err, object.ErrCollected) && try < maxSkewed {
 			continue
 		}
 		if err == nil {
@@ -62,11 +62,11 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag 
 }
 
 // completeWhole makes the file of a session whose bytes came in one piece. Faults: those of
-// takeOver, verify and commit. Error: errChanged when the session is to be looked at again.
+// copyFromStaging, verify and commit. Error: errSessionChanged when the session is to be looked at again.
 func (s *Service) completeWhole(ctx context.Context, a access.Actor, r row, etag string) (file files.Entry, err error) {
 	made := r
-	if r.staged() {
-		made, err = s.takeOver(ctx, r, etag)
+	if r.inStaging() {
+		made, err = s.copyFromStaging(ctx, r, etag)
 	} else {
 		err = s.verify(ctx, r, etag)
 	}
@@ -74,19 +74,19 @@ func (s *Service) completeWhole(ctx context.Context, a access.Actor, r row, etag
 		file, err = s.commit(ctx, a, r, made)
 	}
 	if err != nil && made.key != r.key {
-		s.dropCopy(ctx, err, made)
+		s.discardCopy(ctx, err, made)
 	}
 	return file, err
 }
 
-// plainTag is an etag as it was answered, whatever HTTP has put around it.
-func plainTag(etag string) string {
+// unquoteETag is an etag as it was answered, whatever HTTP has put around it.
+func unquoteETag(etag string) string {
 	return strings.Trim(strings.TrimPrefix(strings.TrimSpace(etag), "W/"), `"`)
 }
 
-// repeat answers for a session that is completed already. Fault: NotFound, a day later or when the file is gone.
-func (s *Service) repeat(ctx context.Context, a access.Actor, r row) (files.Entry, error) {
-	if s.ms() >= r.completedAt+repeatable.Milliseconds() {
+// completedFile answers for a session that is completed already. Fault: NotFound, a day later or when the file is gone.
+func (s *Service) completedFile(ctx context.Context, a access.Actor, r row) (files.Entry, error) {
+	if s.nowMs() >= r.completedAt+repeatableFor.Milliseconds() {
 		return files.Entry{}, noSession()
 	}
 	file, _, err := s.tree.Details(ctx, a, r.entryID)
@@ -101,7 +101,7 @@ func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	if etag != r.sha256 {
 		return fault.New(fault.Unverified, "The etag is not that of the bytes received.")
 	}
-	store, err := s.store(ctx, r.place.ProviderID)
+	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
 		return err
 	}
@@ -118,18 +118,18 @@ func (s *Service) verify(ctx context.Context, r row, etag string) error {
 }
 
 // finish has the store put the parts together and looks at the outcome; what that is called and its type are then in r. Faults: Unverified (some are
-// missing), Conflict (one is being written; they are gone), Unavailable. Error: errChanged when the session has ended meanwhile.
+// missing), Conflict (one is being written; they are gone), Unavailable. Error: errSessionChanged when the session has ended meanwhile.
 func (s *Service) finish(ctx context.Context, r *row) error {
-	store, err := s.store(ctx, r.place.ProviderID)
+	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
 		return err
 	}
-	made, err := s.put(ctx, store, *r)
+	made, err := s.assemble(ctx, store, *r)
 	switch {
 	case errors.Is(err, blob.ErrBusy):
 		return fault.New(fault.Conflict, "A part of this upload is being written at this moment. Complete it when that is done.").Because(err)
 	case errors.Is(err, blob.ErrNotFound):
-		return s.vanished(ctx, store, *r)
+		return s.explainVanished(ctx, store, *r)
 	case err != nil:
 		return provider.Fault(err)
 	}
@@ -137,22 +137,22 @@ func (s *Service) finish(ctx context.Context, r *row) error {
 	info, err := store.Stat(ctx, r.key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		return s.vanished(ctx, store, *r)
+		return s.explainVanished(ctx, store, *r)
 	case err != nil:
 		return provider.Fault(err)
 	case info.Size != r.size || info.ETag != made.ETag:
 		return fault.New(fault.Unverified, "The store holds other bytes than those received. Abort this upload and begin a new one.")
 	}
 	r.sha256, r.etag = "", info.ETag
-	if r.mimeType = told(r.place.Name, r.claim); r.mimeType == "" {
+	if r.mimeType = typeBeforeBytes(r.dest.Name, r.claimedType); r.mimeType == "" {
 		r.mimeType, err = sniffObject(ctx, store, r.key)
 	}
 	return err
 }
 
-// put has the store put the parts together that count, and asks again for some two seconds while somebody else is at it: a part in its last moments, one
+// assemble has the store put the parts together that count, and asks again for some two seconds while somebody else is at it: a part in its last moments, one
 // that is stored and not acknowledged yet, or another completion. Errors: those of Finish, save ErrPart. Faults: Unverified (some are missing), Unavailable.
-func (s *Service) put(ctx context.Context, store blob.Store, r row) (blob.Info, error) {
+func (s *Service) assemble(ctx context.Context, store blob.Store, r row) (blob.Info, error) {
 	for wait := time.Millisecond; ; wait *= 2 {
 		parts, others, err := s.received(ctx, r)
 		if err != nil {
@@ -206,7 +206,7 @@ func sniffObject(ctx context.Context, store blob.Store, key blob.Key) (string, e
 	return sniff(head), nil
 }
 
-// commit turns the session into a file, in one transaction; made says where its bytes lie and what they are. Error: errChanged when somebody else took
+// commit turns the session into a file, in one transaction; made says where its bytes lie and what they are. Error: errSessionChanged when somebody else took
 // the session out of pending, or other bytes came in.
 func (s *Service) commit(ctx context.Context, a access.Actor, r, made row) (files.Entry, error) {
 	var file files.Entry
@@ -214,14 +214,14 @@ func (s *Service) commit(ctx context.Context, a access.Actor, r, made row) (file
 		if err := tx.LockTree(false); err != nil { // before rows of sessions and quotas, as whoever deletes a folder does
 			return err
 		}
-		now := s.ms()
+		now := s.nowMs()
 		if won, err := complete(tx, r, now); err != nil {
 			return err
 		} else if !won {
-			return errChanged
+			return errSessionChanged
 		}
 		var err error
-		if file, err = s.place(ctx, tx, a, made); err != nil {
+		if file, err = s.putFile(ctx, tx, a, made); err != nil {
 			return err
 		}
 		return setEntry(tx, r.id, file.ID)
@@ -232,8 +232,8 @@ func (s *Service) commit(ctx context.Context, a access.Actor, r, made row) (file
 	return file, nil
 }
 
-// place gives the reservation back and makes the file of stored bytes, which charges them and takes their key off the garbage list.
-func (s *Service) place(ctx context.Context, tx *db.Tx, a access.Actor, r row) (files.Entry, error) {
+// dest gives the reservation back and makes the file of stored bytes, which charges them and takes their key off the garbage list.
+func (s *Service) putFile(ctx context.Context, tx *db.Tx, a access.Actor, r row) (files.Entry, error) {
 	// On PostgreSQL also where nothing was reserved: whoever makes a file has then locked the quota's row before the name in the folder, and no
 	// two uploads of one name wait for each other crosswise.
 	if r.bytes > 0 || r.files > 0 || s.db.Dialect() == "postgres" {
@@ -241,5 +241,5 @@ func (s *Service) place(ctx context.Context, tx *db.Tx, a access.Actor, r row) (
 			return files.Entry{}, err
 		}
 	}
-	return s.tree.Put(ctx, tx, a, r.place, files.Stored{Key: r.key, Size: r.size, SHA256: r.sha256, ETag: r.etag, MimeType: r.mimeType})
+	return s.tree.Put(ctx, tx, a, r.dest, files.StoredObject{Key: r.key, Size: r.size, SHA256: r.sha256, ETag: r.etag, MimeType: r.mimeType})
 }

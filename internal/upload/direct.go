@@ -19,8 +19,8 @@ import (
 // How the bytes of a session come. In mode presigned they may also come through the service, part by part or as a whole: a client may find that it
 // does not reach the store.
 const (
-	worker    = "worker"
-	presigned = "presigned"
+	modeWorker    = "worker"
+	modePresigned = "presigned"
 )
 
 // PartURL is where one part goes.
@@ -29,80 +29,80 @@ type PartURL struct {
 	URL    string
 }
 
-// liveMax is how many addresses for bytes in one piece a user may have that can still be used, whatever became of their sessions. What is sent there
+// maxUsableAddresses is how many addresses for bytes in one piece a user may have that can still be used, whatever became of their sessions. What is sent there
 // is charged once a file is made of it, and swept when the address has expired: without a bound it would be storage for nothing (abuse case C96).
-const liveMax = 100
+const maxUsableAddresses = 100
 
 // chooseMode decides how the bytes of a user's new session may come. Bytes that are none always go through the service, and so do those in one piece
 // where a publicDomain shows whatever lies in the bucket: clients who send them there say what type they are.
 func (s *Service) chooseMode(ctx context.Context, n NewSession, userID, providerID string) (string, error) {
-	if n.Mode == worker || n.Size == 0 {
-		return worker, nil
+	if n.Mode == modeWorker || n.Size == 0 {
+		return modeWorker, nil
 	}
 	store, err := s.store(ctx, providerID)
 	if err != nil {
-		return worker, nil // what is wrong with it shows when bytes come
+		return modeWorker, nil // what is wrong with it shows when bytes come
 	}
 	if _, signs := store.(blob.Presigner); !signs {
-		return worker, nil
+		return modeWorker, nil
 	}
 	p, err := s.providers.ByID(ctx, providerID)
 	if err != nil {
 		return "", fmt.Errorf("find the provider of an upload: %w", err)
 	}
-	if p.UploadMode == worker || p.UploadMode != presigned && n.HTTPS && !secure(p) || !n.inParts() && p.PublicDomain != "" {
-		return worker, nil
+	if p.UploadMode == modeWorker || p.UploadMode != modePresigned && n.HTTPS && !reachedByHTTPS(p) || !n.inParts() && p.PublicDomain != "" {
+		return modeWorker, nil
 	}
 	if !n.inParts() {
-		if live, err := countLive(s.db.Read(ctx), userID, s.ms()); err != nil || live >= liveMax {
-			return worker, err
+		if live, err := countUsableAddresses(s.db.Read(ctx), userID, s.nowMs()); err != nil || live >= maxUsableAddresses {
+			return modeWorker, err
 		}
 	}
-	return presigned, nil
+	return modePresigned, nil
 }
 
-// secure reports whether clients reach the provider's store by https. A page that came by https may not send anything by http.
-func secure(p provider.Provider) bool {
+// reachedByHTTPS reports whether clients reach the provider's store by https. A page that came by https may not send anything by http.
+func reachedByHTTPS(p provider.Provider) bool {
 	address, err := url.Parse(cmp.Or(p.UploadDomain, p.Endpoint))
 	return err != nil || address.Scheme != "http" // a host alone is reached by https
 }
 
-// handOut is what the owner of a session gets to see of it, with the addresses that bytes may go to straight. Without them, because nobody wants
+// sessionFor is what the owner of a session gets to see of it, with the addresses that bytes may go to straight. Without them, because nobody wants
 // or can make them, the bytes go through the service.
-func (s *Service) handOut(ctx context.Context, r row, wanted string) Session {
-	session := r.view()
-	if session.Mode == worker {
+func (s *Service) sessionFor(ctx context.Context, r row, wanted string) Session {
+	session := r.session()
+	if session.Mode == modeWorker {
 		return session
 	}
-	session.Mode = worker
-	if r.status != pending || wanted == worker {
+	session.Mode = modeWorker
+	if r.status != pending || wanted == modeWorker {
 		return session
 	}
 	var err error
 	if r.inParts() {
 		session.Parts, err = s.partURLs(ctx, r, missing(r.totalParts, nil))
 	} else {
-		session.URL, err = s.wholeURL(ctx, r)
+		session.URL, err = s.objectURL(ctx, r)
 	}
 	if err != nil {
-		s.unsigned(r, err)
+		s.warnUnsigned(r, err)
 		return session
 	}
-	session.Mode, session.UploadID = presigned, r.uploadID
+	session.Mode, session.UploadID = modePresigned, r.uploadID
 	return session
 }
 
-func (s *Service) unsigned(r row, err error) {
-	s.log.Warn("sign addresses for an upload", "provider", r.place.ProviderID, "error", err)
+func (s *Service) warnUnsigned(r row, err error) {
+	s.log.Warn("sign addresses for an upload", "provider", r.dest.ProviderID, "error", err)
 }
 
 // signer returns what signs addresses for a session, and how long they may last: never longer than it.
 func (s *Service) signer(ctx context.Context, r row) (blob.Presigner, time.Duration, error) {
-	lasts := (time.Duration(r.expiresAt-s.ms()) * time.Millisecond).Truncate(time.Second) // stores count in seconds
+	lasts := (time.Duration(r.expiresAt-s.nowMs()) * time.Millisecond).Truncate(time.Second) // stores count in seconds
 	if lasts <= 0 {
 		return nil, 0, errors.New("the session is about to expire")
 	}
-	store, err := s.store(ctx, r.place.ProviderID)
+	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -113,7 +113,7 @@ func (s *Service) signer(ctx context.Context, r row) (blob.Presigner, time.Durat
 	return signer, lasts, nil
 }
 
-func (s *Service) wholeURL(ctx context.Context, r row) (string, error) {
+func (s *Service) objectURL(ctx context.Context, r row) (string, error) {
 	signer, lasts, err := s.signer(ctx, r)
 	if err != nil {
 		return "", err
@@ -137,54 +137,54 @@ func (s *Service) partURLs(ctx context.Context, r row, numbers []int) ([]PartURL
 	return urls, nil
 }
 
-// takeOver looks at what lies where the bytes of a session were sent straight to, and copies it to where nobody can write. It returns r as it is
+// copyFromStaging looks at what lies where the bytes of a session were sent straight to, and copies it to where nobody can write. It returns r as it is
 // with the copy, whose key is noted as garbage until a file is made of it. Faults: Unverified (nothing is there, or other bytes than announced
-// or than etag names), Unavailable. Error: errChanged when the session has moved on meanwhile.
-func (s *Service) takeOver(ctx context.Context, r row, etag string) (row, error) {
-	gone, err := s.waiting.enter(r.userID)
+// or than etag names), Unavailable. Error: errSessionChanged when the session has moved on meanwhile.
+func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row, error) {
+	gone, err := s.completionWaiters.enter(r.userID)
 	if err != nil {
 		return r, err
 	}
 	defer gone()
-	leave, err := s.turns.wait(ctx, r.userID) // a copy that comes to nothing costs the store all the same
+	leave, err := s.copySlots.acquire(ctx, r.userID) // a copy that comes to nothing costs the store all the same
 	if err != nil {
 		return r, err
 	}
 	defer leave()
-	store, err := s.store(ctx, r.place.ProviderID)
+	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
 		return r, err
 	}
 	info, err := store.Stat(ctx, r.key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		return r, s.absent(ctx, r, err)
+		return r, s.bytesMissing(ctx, r, err)
 	case err != nil:
 		return r, provider.Fault(err)
 	case info.Size != r.size:
 		return r, fault.Newf(fault.Unverified, "The session was made for %d bytes, and %d have come in. Send them again.", r.size, info.Size)
-	case plainTag(info.ETag) != etag:
+	case unquoteETag(info.ETag) != etag:
 		return r, fault.New(fault.Unverified, "The etag is not that of the bytes that the store has received.")
 	}
 	made := r
-	if made.mimeType = told(r.place.Name, r.claim); made.mimeType == "" {
+	if made.mimeType = typeBeforeBytes(r.dest.Name, r.claimedType); made.mimeType == "" {
 		switch made.mimeType, err = sniffObject(ctx, store, r.key); {
 		case errors.Is(err, blob.ErrNotFound):
-			return r, s.absent(ctx, r, err)
+			return r, s.bytesMissing(ctx, r, err)
 		case err != nil:
 			return r, err
 		}
 	}
-	if made.key, _, err = s.keys.Take(ctx, r.place.ProviderID); err != nil {
+	if made.key, _, err = s.keys.DiscardedKey(ctx, r.dest.ProviderID); err != nil {
 		return r, err
 	}
-	if store, err = s.store(ctx, r.place.ProviderID); err != nil { // after the key is noted, see object.Keyring
+	if store, err = s.store(ctx, r.dest.ProviderID); err != nil { // after the key is noted, see object.Keyring
 		return r, err
 	}
-	copied, err := s.copyStaged(ctx, store, r, made, info.ETag)
+	copied, err := s.copyObject(ctx, store, r, made, info.ETag)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		return r, s.absent(ctx, r, err)
+		return r, s.bytesMissing(ctx, r, err)
 	case errors.Is(err, blob.ErrChanged):
 		return r, fault.New(fault.Unverified, "Other bytes have come in meanwhile. Complete with their etag.").Because(err)
 	case err != nil: // the key stays noted for later: a store that was slow to answer may be slow to copy
@@ -197,16 +197,16 @@ func (s *Service) takeOver(ctx context.Context, r row, etag string) (row, error)
 	return made, nil
 }
 
-// absent says that the bytes of a session are not where they are sent straight to.
-func (s *Service) absent(ctx context.Context, r row, err error) error {
+// bytesMissing says that the bytes of a session are not where they are sent straight to.
+func (s *Service) bytesMissing(ctx context.Context, r row, err error) error {
 	if now, err := find(s.db.Read(ctx), r.userID, r.id); err == nil && (now.status != r.status || now.key != r.key) {
-		return errChanged
+		return errSessionChanged
 	}
 	return fault.New(fault.Unverified, "The bytes of this upload have not come in yet.").Because(err)
 }
 
-// copyStaged copies the object with that ETag from r.key to made.key, by the store where it can. Errors: those of blob.Copier, save ErrNoCopy.
-func (s *Service) copyStaged(ctx context.Context, store blob.Store, r, made row, etag string) (blob.Info, error) {
+// copyObject copies the object with that ETag from r.key to made.key, by the store where it can. Errors: those of blob.Copier, save ErrNoCopy.
+func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row, etag string) (blob.Info, error) {
 	if copier, ok := store.(blob.Copier); ok {
 		info, err := copier.CopyFrom(ctx, made.key, store, r.key, made.mimeType, etag)
 		if !errors.Is(err, blob.ErrNoCopy) {
@@ -220,7 +220,7 @@ func (s *Service) copyStaged(ctx context.Context, store blob.Store, r, made row,
 	defer object.Close()
 	info, err := store.Put(ctx, made.key, object, blob.PutOptions{Size: r.size, Max: r.size, MimeType: made.mimeType})
 	if err != nil {
-		return blob.Info{}, stored(err)
+		return blob.Info{}, storeFault(err)
 	}
 	again, err := store.Stat(ctx, r.key) // an open object does not tell whether it is the one that was looked at
 	if err == nil && again.ETag != etag {
@@ -229,11 +229,11 @@ func (s *Service) copyStaged(ctx context.Context, store blob.Store, r, made row,
 	return info, err
 }
 
-// dropCopy makes a copy garbage at once of which no file was made, because of err.
-func (s *Service) dropCopy(ctx context.Context, err error, made row) {
+// discardCopy makes a copy garbage at once of which no file was made, because of err.
+func (s *Service) discardCopy(ctx context.Context, err error, made row) {
 	if errors.Is(err, object.ErrCollected) {
-		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", made.place.ProviderID)
-		s.keys.Drop(made.place.ProviderID)
+		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", made.dest.ProviderID)
+		s.keys.ForgetKeys(made.dest.ProviderID)
 	}
-	s.discard(ctx, err, made.place.ProviderID, made.key)
+	s.discard(ctx, err, made.dest.ProviderID, made.key)
 }

@@ -18,13 +18,13 @@ import (
 	"larder/internal/upload"
 )
 
-// addressed is a store that signs addresses, copies nothing, and has etags of what was sent to them. An address begins with the key.
-type addressed struct {
+// signingStore is a store that signs addresses, copies nothing, and has etags of what was sent to them. An address begins with the key.
+type signingStore struct {
 	*blobtest.Failing
 	tags *sync.Map // by key
 }
 
-func (a addressed) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
+func (a signingStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	info, err := a.Failing.Stat(ctx, key)
 	if tag, sent := a.tags.Load(key); sent {
 		info.ETag = tag.(string)
@@ -32,25 +32,25 @@ func (a addressed) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	return info, err
 }
 
-func (addressed) PresignGet(context.Context, blob.Key, blob.GetOptions) (string, error) {
+func (signingStore) PresignGet(context.Context, blob.Key, blob.GetOptions) (string, error) {
 	return "", errors.New("not needed here")
 }
 
-func (addressed) PresignPut(_ context.Context, key blob.Key, size int64, lasts time.Duration) (string, error) {
+func (signingStore) PresignPut(_ context.Context, key blob.Key, size int64, lasts time.Duration) (string, error) {
 	return fmt.Sprintf("%s %d %v", key, size, lasts), nil
 }
 
-func (addressed) PresignPart(_ context.Context, u blob.Upload, number int, lasts time.Duration) (string, error) {
+func (signingStore) PresignPart(_ context.Context, u blob.Upload, number int, lasts time.Duration) (string, error) {
 	return fmt.Sprintf("%s %d %d %v", u.Key, number, u.PartLength(number), lasts), nil
 }
 
-// sign has the world's store sign addresses from now on, and returns what sends content by one, past the service, in the place of what was sent
+// signAddresses has the world's store sign addresses from now on, and returns what sends content by one, past the service, in the place of what was sent
 // before. It returns the etag.
-func (w *world) sign() (straight func(address, content string) (etag string)) {
+func (w *fixture) signAddresses() (straight func(address, content string) (etag string)) {
 	tags := &sync.Map{}
 	w.up.WrapStores(func(inner blob.Store) blob.Store {
 		if failing, ok := inner.(*blobtest.Failing); ok {
-			return addressed{failing, tags}
+			return signingStore{failing, tags}
 		}
 		return inner
 	})
@@ -72,8 +72,8 @@ func (w *world) sign() (straight func(address, content string) (etag string)) {
 
 // A store that signs addresses and cannot copy has its bytes copied through the service, hashed on the way and looked at once more afterwards.
 func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		straight := w.sign()
+	each(t, func(t *testing.T, w *fixture) {
+		straight := w.signAddresses()
 		session := w.create(w.ann, file("f", 300_000))
 		if session.Mode != "presigned" || !strings.HasSuffix(session.URL, " 300000 1h0m0s") {
 			t.Fatalf("mode %s, address %s", session.Mode, session.URL)
@@ -93,7 +93,7 @@ func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
 		if got := w.content(w.ann, w.complete(w.ann, session.ID, etag).ID); got != text {
 			t.Errorf("%d other bytes", len(got))
 		}
-		if n := w.number("SELECT count(*) FROM objects WHERE sha256 = $1", sha(text)); n != 1 {
+		if n := w.queryInt("SELECT count(*) FROM objects WHERE sha256 = $1", sha(text)); n != 1 {
 			t.Errorf("%d objects have the checksum", n)
 		}
 
@@ -102,37 +102,37 @@ func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
 		etag = straight(session.URL, "first")
 		then := func() { straight(session.URL, "other") } // straight puts past the hook
 		w.up.WrapStores(func(inner blob.Store) blob.Store {
-			return hookedPut{inner.(addressed), &then}
+			return hookBeforePut{inner.(signingStore), &then}
 		})
 		_, _, err = w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unverified, "bytes that changed while they were copied")
 		w.advance(4 * time.Hour)
-		w.chores()
-		if n := w.number("SELECT count(*) FROM garbage"); n > 64 { // keys that are noted and were not used, or none
+		w.sweepAndCollect()
+		if n := w.queryInt("SELECT count(*) FROM garbage"); n > 64 { // keys that are noted and were not used, or none
 			t.Errorf("%d keys of garbage", n)
 		}
-		if objects := w.stored(); len(objects) != 2 { // the first file of the world, and f
+		if objects := w.storedKeys(); len(objects) != 2 { // the first file of the world, and f
 			t.Errorf("in the store: %v", objects)
 		}
 	})
 }
 
-// hookedPut has something happen after each object put.
-type hookedPut struct {
-	addressed
+// hookBeforePut has something happen after each object put.
+type hookBeforePut struct {
+	signingStore
 	then *func()
 }
 
-func (h hookedPut) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
-	info, err := h.addressed.Put(ctx, key, body, opts)
+func (h hookBeforePut) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
+	info, err := h.signingStore.Put(ctx, key, body, opts)
 	(*h.then)()
 	return info, err
 }
 
 // A key that a replica with a clock far ahead collected is replaced by another, and nobody sees anything of it (abuse case C129).
 func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		straight := w.sign()
+	each(t, func(t *testing.T, w *fixture) {
+		straight := w.signAddresses()
 		session := w.create(w.ann, file("f", 5))
 		etag := straight(session.URL, "12345")
 		w.put("notes a batch of keys", "x")
@@ -157,8 +157,8 @@ func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 
 // What a client asks for and how it comes to the site decide where it sends the bytes; anything else asked for is refused.
 func TestDirectUploadIsForClientsThatReachTheStore(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		w.sign()
+	each(t, func(t *testing.T, w *fixture) {
+		w.signAddresses()
 		for _, c := range []struct {
 			change func(n *upload.NewSession)
 			want   string
@@ -182,4 +182,4 @@ func TestDirectUploadIsForClientsThatReachTheStore(t *testing.T) {
 	})
 }
 
-var _ blob.Presigner = addressed{}
+var _ blob.Presigner = signingStore{}

@@ -22,16 +22,16 @@ func (s *Service) WrapStores(wrap func(blob.Store) blob.Store) {
 }
 
 // SetPartSize makes parts of that many bytes.
-func (s *Service) SetPartSize(bytes int64) { s.part = bytes }
+func (s *Service) SetPartSize(bytes int64) { s.partSize = bytes }
 
-// SetPatience bounds how long a completion waits for another one.
-func (s *Service) SetPatience(d time.Duration) { s.patience = d }
+// SetLeaseWait bounds how long a completion waits for another one.
+func (s *Service) SetLeaseWait(d time.Duration) { s.leaseWait = d }
 
-// Waiting is how many completions wait at this moment.
-func (s *Service) Waiting() int {
-	s.waiting.mu.Lock()
-	defer s.waiting.mu.Unlock()
-	return s.waiting.all
+// CompletionsWaiting is how many completions wait at this moment.
+func (s *Service) CompletionsWaiting() int {
+	s.completionWaiters.mu.Lock()
+	defer s.completionWaiters.mu.Unlock()
+	return s.completionWaiters.all
 }
 
 // TakeLease takes the lease of a session as it is before anybody has taken it.
@@ -42,19 +42,19 @@ func (s *Service) TakeLease(ctx context.Context, a access.Actor, id string) erro
 	}
 	r.completingBy, r.completingUntil = "", 0
 	return s.db.Write(ctx, func(tx *db.Tx) error {
-		taken, err := takeLease(tx, r, s.ids.UUID(), s.ms()+leaseTime.Milliseconds(), s.ms())
+		taken, err := takeLease(tx, r, s.ids.UUID(), s.nowMs()+leaseTime.Milliseconds(), s.nowMs())
 		if err == nil && !taken {
-			err = errChanged
+			err = errSessionChanged
 		}
 		return err
 	})
 }
 
-// SetRenewal has the leases of completions renewed that often.
-func (s *Service) SetRenewal(every time.Duration) { s.renewal = every }
+// SetLeaseRenewal has the leases of completions renewed that often.
+func (s *Service) SetLeaseRenewal(every time.Duration) { s.leaseRenewal = every }
 
-// SetSlotPatience bounds how long an upload in one request waits for a slot.
-func (s *Service) SetSlotPatience(d time.Duration) { s.slotPatience = d }
+// SetSlotTimeout bounds how long an upload in one request waits for a slot.
+func (s *Service) SetSlotTimeout(d time.Duration) { s.slotTimeout = d }
 
 // SetAnswerTime bounds how long a store has to tell what came in.
-func (s *Service) SetAnswerTime(d time.Duration) { s.answer = d }
+func (s *Service) SetAnswerTime(d time.Duration) { s.answerTime = d }

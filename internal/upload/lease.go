@@ -28,7 +28,7 @@ import (
 const (
 	leaseTime    = 15 * time.Second // how long a lease holds unless it is renewed; less than leaseWait, so that the next completion outlasts a dead one
 	leaseRenewal = 5 * time.Second
-	leaseMost    = 10 * time.Minute // one that ends later than that is of a clock that went back
+	maxLease     = 10 * time.Minute // one that ends later than that is of a clock that went back
 	assemblyTime = 15 * time.Minute // a store may take as long, also without its caller; see s3.Limits
 
 	leaseWait  = 20 * time.Second // how long a completion waits for another one
@@ -38,7 +38,7 @@ const (
 // completeParts makes the file of a session in parts. It goes on when the client goes away: the
 // store may take longer than the client waits, and its next completion is to find the file. Faults:
 // those of finish and commit, RateLimited (too many wait), Conflict with RetryAfter (another
-// completion takes longer than this one can wait). Error: errChanged when the session is to be
+// completion takes longer than this one can wait). Error: errSessionChanged when the session is to be
 // looked at again.
 func (s *Service) completeParts(ctx context.Context, a access.Actor, r row) (files.Entry, error) {
 	r, err := s.lease(ctx, r)
@@ -47,7 +47,7 @@ func (s *Service) completeParts(ctx context.Context, a access.Actor, r row) (fil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), assemblyTime+time.Minute)
 	defer cancel()
-	stop := s.renew(ctx, r)
+	stop := s.keepLease(ctx, r)
 	var file files.Entry
 	made := r
 	if err = s.finish(ctx, &made); err == nil {
@@ -55,18 +55,18 @@ func (s *Service) completeParts(ctx context.Context, a access.Actor, r row) (fil
 	}
 	stop()
 	if err != nil {
-		s.release(ctx, r, err)
+		s.endLeaseAfterFailure(ctx, r, err)
 	}
 	return file, err
 }
 
 // lease waits until no other completion of the session holds its lease, and takes it. It returns r
 // with its own name as completingBy; completingUntil stays as it was read, so that lost knows of
-// earlier completions. Faults: RateLimited, Conflict with RetryAfter. Error: errChanged when the
+// earlier completions. Faults: RateLimited, Conflict with RetryAfter. Error: errSessionChanged when the
 // session has ended meanwhile.
 func (s *Service) lease(ctx context.Context, r row) (row, error) {
 	by := s.ids.UUID()
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.leaseWait)
 	defer cancel()
 	var leave func()
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
@@ -87,7 +87,7 @@ func (s *Service) lease(ctx context.Context, r row) (row, error) {
 		}
 		if leave == nil {
 			var err error
-			if leave, err = s.waiting.enter(r.userID); err != nil {
+			if leave, err = s.completionWaiters.enter(r.userID); err != nil {
 				return row{}, err
 			}
 			defer leave()
@@ -103,8 +103,8 @@ func (s *Service) lease(ctx context.Context, r row) (row, error) {
 		if err != nil {
 			return row{}, err
 		}
-		if s.takesBytes(now) != nil {
-			return row{}, errChanged
+		if s.checkTakesBytes(now) != nil {
+			return row{}, errSessionChanged
 		}
 		r = now
 	}
@@ -112,25 +112,25 @@ func (s *Service) lease(ctx context.Context, r row) (row, error) {
 
 // leased reports whether a completion holds the lease of a session.
 func (s *Service) leased(r row) bool {
-	now := s.ms()
-	return r.completingBy != "" && now < r.completingUntil && r.completingUntil <= now+leaseMost.Milliseconds()
+	now := s.nowMs()
+	return r.completingBy != "" && now < r.completingUntil && r.completingUntil <= now+maxLease.Milliseconds()
 }
 
-// assembling reports whether a completion holds the lease of a session, or the store may still be
+// assemblingStore reports whether a completion holds the lease of a session, or the store may still be
 // at the object after one that broke off. Such a session does not expire: its parts may be neither
 // kept nor dropped.
 func (s *Service) assembling(r row) bool {
-	now := s.ms()
+	now := s.nowMs()
 	return r.completingUntil > 0 && now < r.completingUntil+assemblyTime.Milliseconds() &&
-		r.completingUntil <= now+leaseMost.Milliseconds()
+		r.completingUntil <= now+maxLease.Milliseconds()
 }
 
-// renew renews a lease until stop is called.
-func (s *Service) renew(ctx context.Context, r row) (stop func()) {
+// keepLease renews a lease until stop is called.
+func (s *Service) keepLease(ctx context.Context, r row) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() {
-		tick := time.NewTicker(s.renewal)
+		tick := time.NewTicker(s.leaseRenewal)
 		defer tick.Stop()
 		for {
 			select {
@@ -149,12 +149,12 @@ func (s *Service) renew(ctx context.Context, r row) (stop func()) {
 	return func() { cancel(); done.Wait() }
 }
 
-// release ends a lease after its completion failed because of err. Where that is no clear answer of
+// endLeaseAfterFailure ends a lease after its completion failed because of err. Where that is no clear answer of
 // the store's, it may still be assembling.
-func (s *Service) release(ctx context.Context, r row, err error) {
+func (s *Service) endLeaseAfterFailure(ctx context.Context, r row, err error) {
 	asked := r.completingUntil
-	if kind := fault.KindOf(err); kind == fault.Unavailable || kind == fault.Internal && !errors.Is(err, errChanged) {
-		asked = s.ms()
+	if kind := fault.KindOf(err); kind == fault.Unavailable || kind == fault.Internal && !errors.Is(err, errSessionChanged) {
+		asked = s.nowMs()
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
@@ -163,35 +163,35 @@ func (s *Service) release(ctx context.Context, r row, err error) {
 	}
 }
 
-// vanished says why the store knew neither the parts nor the object of the session that the caller
-// completes. Error: errChanged when the session has ended meanwhile, or the object is there by now.
+// explainVanished says why the store knew neither the parts nor the object of the session that the caller
+// completes. Error: errSessionChanged when the session has ended meanwhile, or the object is there by now.
 // Faults: those of lost, Unavailable.
-func (s *Service) vanished(ctx context.Context, store blob.Store, r row) error {
+func (s *Service) explainVanished(ctx context.Context, store blob.Store, r row) error {
 	now, err := find(s.db.Read(ctx), r.userID, r.id)
 	if err != nil {
 		return err
 	}
-	if s.takesBytes(now) != nil {
-		return errChanged
+	if s.checkTakesBytes(now) != nil {
+		return errSessionChanged
 	}
 	switch _, err := store.Stat(ctx, r.key); {
 	case err == nil:
-		return errChanged
+		return errSessionChanged
 	case !errors.Is(err, blob.ErrNotFound):
 		return provider.Fault(err)
 	}
-	return s.lost(now, r)
+	return s.partsLostFault(now, r)
 }
 
-// lost is the fault for a pending session, as it is now, of which the store has neither parts nor
+// partsLostFault is the fault for a pending session, as it is now, of which the store has neither parts nor
 // object: a completion other than r's own is at it or was so a short time ago, and the object may
 // still come; or they are gone. Fault: Conflict, in the first case with RetryAfter.
-func (s *Service) lost(now, r row) error {
+func (s *Service) partsLostFault(now, r row) error {
 	asked := now.completingUntil
 	if r.completingBy != "" && now.completingBy == r.completingBy {
 		asked = r.completingUntil
 	}
-	if asked > 0 && s.ms() < asked+assemblyTime.Milliseconds() {
+	if asked > 0 && s.nowMs() < asked+assemblyTime.Milliseconds() {
 		return beingCompleted()
 	}
 	return fault.New(fault.Conflict, "The parts of this upload are not in the store any more. Abort it and begin a new one.")

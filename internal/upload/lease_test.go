@@ -14,9 +14,9 @@ import (
 	"larder/internal/fault"
 )
 
-// assembling is a store that lists neither the parts nor the object while it assembles, as some S3
+// assemblingStore is a store that lists neither the parts nor the object while it assembles, as some S3
 // servers do.
-type assembling struct {
+type assemblingStore struct {
 	blob.Store
 	state *assembly
 }
@@ -25,34 +25,34 @@ type assembling struct {
 type assembly struct {
 	mu      sync.Mutex
 	begun   int
-	under   bool
+	running bool
 	release chan struct{} // closed when the store may go on
 }
 
 func (a *assembly) busy() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.under
+	return a.running
 }
 
-func (a *assembly) set(under bool) {
+func (a *assembly) setRunning(under bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.under = under
+	a.running = under
 }
 
-// times is how often a store was asked to assemble.
-func (a *assembly) times() int {
+// calls is how often a store was asked to assemble.
+func (a *assembly) calls() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.begun
 }
 
-func (s assembling) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
+func (s assemblingStore) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	s.state.mu.Lock()
-	again := s.state.under
+	again := s.state.running
 	s.state.begun++
-	s.state.under = true
+	s.state.running = true
 	s.state.mu.Unlock()
 	if again {
 		return blob.Info{}, blob.ErrNotFound
@@ -63,33 +63,33 @@ func (s assembling) Finish(ctx context.Context, u blob.Upload, parts []blob.Part
 		return blob.Info{}, blob.Unavailable("finish upload", ctx.Err())
 	}
 	info, err := s.Store.Finish(ctx, u, parts)
-	s.state.set(false)
+	s.state.setRunning(false)
 	return info, err
 }
 
-func (s assembling) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
+func (s assemblingStore) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 	if s.state.busy() {
 		return nil, blob.ErrNotFound
 	}
 	return s.Store.Parts(ctx, u)
 }
 
-func (s assembling) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
+func (s assemblingStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	if s.state.busy() {
 		return blob.Info{}, blob.ErrNotFound
 	}
 	return s.Store.Stat(ctx, key)
 }
 
-// assembles has the world's store be one that assembles until release is called.
-func (w *world) assembles() (state *assembly, release func()) {
+// assembleSlowly has the world's store be one that assembles until release is called.
+func (w *fixture) assembleSlowly() (state *assembly, release func()) {
 	state = &assembly{release: make(chan struct{})}
-	w.up.WrapStores(func(inner blob.Store) blob.Store { return assembling{inner, state} })
+	w.up.WrapStores(func(inner blob.Store) blob.Store { return assemblingStore{inner, state} })
 	return state, sync.OnceFunc(func() { close(state.release) })
 }
 
-// completing completes a session in the background.
-func (w *world) completing(ctx context.Context, id string) <-chan error {
+// completeAsync completes a session in the background.
+func (w *fixture) completeAsync(ctx context.Context, id string) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		_, _, err := w.up.Complete(ctx, w.ann, id, "")
@@ -111,7 +111,7 @@ func until(t *testing.T, what string, holds func() bool) {
 }
 
 // wantRetry fails the test unless err is a Conflict that passes by itself.
-func (w *world) wantRetry(err error, doing string) {
+func (w *fixture) wantRetry(err error, doing string) {
 	w.t.Helper()
 	var told *fault.Error
 	if !errors.As(err, &told) || told.Kind != fault.Conflict || told.RetryAfter <= 0 {
@@ -122,10 +122,10 @@ func (w *world) wantRetry(err error, doing string) {
 // Abuse case C87: completions that come while another one has the store assemble wait for its
 // commit.
 func TestCompletionWaitsForTheOneBeforeIt(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("", 1, 2, 3)
-		state, release := w.assembles()
-		first := w.completing(ctx, id)
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("", 1, 2, 3)
+		state, release := w.assembleSlowly()
+		first := w.completeAsync(ctx, id)
 		until(t, "the store assembles", state.busy)
 		entries, started := make(chan string, 19), sync.WaitGroup{}
 		started.Add(cap(entries))
@@ -148,8 +148,8 @@ func TestCompletionWaitsForTheOneBeforeIt(t *testing.T) {
 		for range cap(entries) {
 			ids[<-entries] = true
 		}
-		if len(ids) != 1 || state.times() != 1 {
-			t.Errorf("%d files, the store was asked %d times", len(ids), state.times())
+		if len(ids) != 1 || state.calls() != 1 {
+			t.Errorf("%d files, the store was asked %d times", len(ids), state.calls())
 		}
 		w.wantUsed(w.ann, 2500, 1)
 		w.wantReserved(w.ann, 0, 0)
@@ -158,13 +158,13 @@ func TestCompletionWaitsForTheOneBeforeIt(t *testing.T) {
 
 // A completion that takes longer than others can wait costs them a retry and nothing else, and the
 // parts are never said to be lost.
-func TestWhileACompletionTakesLongOthersAreToldToRetry(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("", 1, 2, 3)
-		state, release := w.assembles()
-		w.up.SetPatience(10 * time.Millisecond)
-		w.up.SetRenewal(time.Millisecond)
-		first := w.completing(ctx, id)
+func TestLongCompletionMakesOthersRetry(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("", 1, 2, 3)
+		state, release := w.assembleSlowly()
+		w.up.SetLeaseWait(10 * time.Millisecond)
+		w.up.SetLeaseRenewal(time.Millisecond)
+		first := w.completeAsync(ctx, id)
 		until(t, "the store assembles", state.busy)
 		for range 3 {
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
@@ -173,11 +173,11 @@ func TestWhileACompletionTakesLongOthersAreToldToRetry(t *testing.T) {
 			w.wantRetry(err, "which parts are there")
 			w.advance(10 * time.Second) // less than a lease, which is renewed meanwhile
 			until(t, "the lease is renewed", func() bool {
-				return w.number("SELECT completing_until FROM upload_sessions WHERE id = $1", id) == w.clock.Load()+15_000
+				return w.queryInt("SELECT completing_until FROM upload_sessions WHERE id = $1", id) == w.clock.Load()+15_000
 			})
 		}
-		if state.times() != 1 {
-			t.Errorf("the store was asked %d times", state.times())
+		if state.calls() != 1 {
+			t.Errorf("the store was asked %d times", state.calls())
 		}
 		release()
 		if err := <-first; err != nil {
@@ -192,44 +192,44 @@ func TestWhileACompletionTakesLongOthersAreToldToRetry(t *testing.T) {
 
 // Of two completions that find no lease one takes it.
 func TestALeaseIsTakenOnce(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("", 1, 2, 3)
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("", 1, 2, 3)
 		got := parallel(20, func(int) error { return w.up.TakeLease(ctx, w.ann, id) })
-		if got[success] != 1 {
-			t.Errorf("taken %d times", got[success])
+		if got[noFault] != 1 {
+			t.Errorf("taken %d times", got[noFault])
 		}
 	})
 }
 
-// dies leaves a session as a process does that dies while it holds the lease.
-func (w *world) dies(id string) {
+// leaveDeadLease leaves a session as a process does that dies while it holds the lease.
+func (w *fixture) leaveDeadLease(id string) {
 	w.t.Helper()
-	w.leasedUntil(id, w.clock.Load()+15_000)
+	w.setLease(id, w.clock.Load()+15_000)
 }
 
-// leasedUntil gives the lease of a session to a process that is not there.
-func (w *world) leasedUntil(id string, ms int64) {
+// setLease gives the lease of a session to a process that is not there.
+func (w *fixture) setLease(id string, ms int64) {
 	w.t.Helper()
 	w.exec("UPDATE upload_sessions SET completing_by = 'dead', completing_until = $1 WHERE id = $2", ms, id)
 }
 
 // Of a process that dies between the store's assembly and its commit the next completion takes
 // over, once the lease has lapsed.
-func TestCompletionAfterAProcessDied(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		w.up.SetPatience(10 * time.Millisecond)
+func TestCompletionTakesOverALapsedLease(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		w.up.SetLeaseWait(10 * time.Millisecond)
 		for name, finished := range map[string]bool{"before the object": false, "after the object": true} {
-			id := w.begun("", 1, 2, 3)
+			id := w.beginParts("", 1, 2, 3)
 			if finished {
-				w.store.Next(blobtest.Finish, down(true))
+				w.store.Next(blobtest.Finish, storeDown(true))
 				_, _, err := w.up.Complete(ctx, w.ann, id, "")
 				w.wantFault(err, fault.Unavailable, name)
 			}
-			w.dies(id)
+			w.leaveDeadLease(id)
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
 			w.wantRetry(err, name)
 			w.advance(30 * time.Second)
-			if w.content(w.ann, w.complete(w.ann, id, "").ID) != whole(2500) {
+			if w.content(w.ann, w.complete(w.ann, id, "").ID) != distinctBytes(2500) {
 				t.Errorf("%s: other bytes", name)
 			}
 		}
@@ -239,10 +239,10 @@ func TestCompletionAfterAProcessDied(t *testing.T) {
 
 // A lease from before a clock went back holds nothing up.
 func TestLeaseFromTheFutureHoldsNothing(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		w.up.SetPatience(10 * time.Millisecond)
-		id := w.begun("", 1, 2, 3)
-		w.leasedUntil(id, w.clock.Load()+24*3600_000)
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		w.up.SetLeaseWait(10 * time.Millisecond)
+		id := w.beginParts("", 1, 2, 3)
+		w.setLease(id, w.clock.Load()+24*3600_000)
 		w.complete(w.ann, id, "")
 	})
 }
@@ -250,26 +250,26 @@ func TestLeaseFromTheFutureHoldsNothing(t *testing.T) {
 // A store goes on assembling when the process that asked it is gone, or did not wait for its
 // answer. For a quarter of an hour the parts are not said to be lost; an object that appears is
 // taken.
-func TestStoreThatGoesOnAssembling(t *testing.T) {
-	for name, ended := range map[string]func(w *world, id string, state *assembly){
-		"the process died": func(w *world, id string, state *assembly) {
-			state.set(true)
-			w.dies(id)
+func TestPartsAreNotLostWhileTheStoreAssembles(t *testing.T) {
+	for name, ended := range map[string]func(w *fixture, id string, state *assembly){
+		"the process died": func(w *fixture, id string, state *assembly) {
+			state.setRunning(true)
+			w.leaveDeadLease(id)
 			w.advance(30 * time.Second)
 		},
-		"no answer came": func(w *world, id string, state *assembly) {
-			w.store.Next(blobtest.Finish, down(false))
+		"no answer came": func(w *fixture, id string, state *assembly) {
+			w.store.Next(blobtest.Finish, storeDown(false))
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unavailable, "no answer")
-			state.set(true)
+			state.setRunning(true)
 		},
 	} {
-		eachInPartsNamed(t, name, func(t *testing.T, w *world) {
-			lost, found := w.begun("", 1, 2, 3), w.begun("", 1, 2, 3)
-			w.store.Next(blobtest.Finish, down(true))
+		eachInPartsNamed(t, name, func(t *testing.T, w *fixture) {
+			lost, found := w.beginParts("", 1, 2, 3), w.beginParts("", 1, 2, 3)
+			w.store.Next(blobtest.Finish, storeDown(true))
 			_, _, err := w.up.Complete(ctx, w.ann, found, "")
 			w.wantFault(err, fault.Unavailable, "the answer was lost")
-			state, release := w.assembles()
+			state, release := w.assembleSlowly()
 			release()
 			ended(w, lost, state)
 			_, _, err = w.up.Complete(ctx, w.ann, lost, "")
@@ -278,9 +278,9 @@ func TestStoreThatGoesOnAssembling(t *testing.T) {
 			w.wantRetry(err, "once more")
 			_, _, err = w.up.Complete(ctx, w.ann, found, "")
 			w.wantRetry(err, "an object that is not there yet")
-			state.set(false)
+			state.setRunning(false)
 			w.complete(w.ann, found, "")
-			state.set(true)
+			state.setRunning(true)
 			w.advance(15 * time.Minute)
 			_, _, err = w.up.Complete(ctx, w.ann, lost, "")
 			var told *fault.Error
@@ -288,7 +288,7 @@ func TestStoreThatGoesOnAssembling(t *testing.T) {
 				!strings.Contains(told.Message, "not in the store any more") {
 				t.Errorf("a quarter of an hour later: %v", err)
 			}
-			state.set(false)
+			state.setRunning(false)
 			w.complete(w.ann, lost, "")
 		})
 	}
@@ -296,38 +296,38 @@ func TestStoreThatGoesOnAssembling(t *testing.T) {
 
 // A completion goes on when its client goes away: the store may take longer than the client waits.
 func TestCompletionGoesOnWithoutItsClient(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("", 1, 2, 3)
-		state, release := w.assembles()
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("", 1, 2, 3)
+		state, release := w.assembleSlowly()
 		client, leaves := context.WithCancel(ctx)
-		first := w.completing(client, id)
+		first := w.completeAsync(client, id)
 		until(t, "the store assembles", state.busy)
 		leaves()
-		second := w.completing(ctx, id)
+		second := w.completeAsync(ctx, id)
 		release()
 		if err := errors.Join(<-first, <-second); err != nil {
 			t.Errorf("the completions: %v", err)
 		}
-		if state.times() != 1 {
-			t.Errorf("the store was asked %d times", state.times())
+		if state.calls() != 1 {
+			t.Errorf("the store was asked %d times", state.calls())
 		}
 		w.wantUsed(w.ann, 2500, 1)
 	})
 }
 
 // A user has 64 completions wait at a time, and each of them ends with its client.
-func TestWaitingCompletionsAreFew(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("", 1, 2, 3)
-		state, release := w.assembles()
-		first := w.completing(ctx, id)
+func TestWaitingCompletionsAreLimited(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("", 1, 2, 3)
+		state, release := w.assembleSlowly()
+		first := w.completeAsync(ctx, id)
 		until(t, "the store assembles", state.busy)
 		client, leave := context.WithCancel(ctx)
 		var waiting []<-chan error
 		for range 64 {
-			waiting = append(waiting, w.completing(client, id))
+			waiting = append(waiting, w.completeAsync(client, id))
 		}
-		until(t, "all wait", func() bool { return w.up.Waiting() == len(waiting) })
+		until(t, "all wait", func() bool { return w.up.CompletionsWaiting() == len(waiting) })
 		_, _, err := w.up.Complete(ctx, w.ann, id, "")
 		w.wantFault(err, fault.RateLimited, "one more")
 		leave()
@@ -349,12 +349,12 @@ func TestWaitingCompletionsAreFew(t *testing.T) {
 // An abort ends a session whose completion is under way; no file is made, and nothing is left of
 // it.
 func TestAbortWhileACompletionIsUnderWay(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("", 1, 2, 3)
-		state, release := w.assembles()
-		first := w.completing(ctx, id)
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("", 1, 2, 3)
+		state, release := w.assembleSlowly()
+		first := w.completeAsync(ctx, id)
 		until(t, "the store assembles", state.busy)
-		waiting := w.completing(ctx, id)
+		waiting := w.completeAsync(ctx, id)
 		if err := w.up.Abort(ctx, w.ann, id); err != nil {
 			t.Fatal(err)
 		}
@@ -364,8 +364,8 @@ func TestAbortWhileACompletionIsUnderWay(t *testing.T) {
 		w.wantReserved(w.ann, 0, 0)
 		w.wantUsed(w.ann, 0, 0)
 		w.advance(3 * time.Hour)
-		w.emptied("in the end")
-		if n := w.number("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL"); n != 0 { // as nothing comes late to a disk
+		w.wantOnlyFileObjects("in the end")
+		if n := w.queryInt("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL"); n != 0 { // as nothing comes late to a disk
 			t.Errorf("%d keys are looked for again", n)
 		}
 	})
@@ -375,12 +375,12 @@ func TestAbortWhileACompletionIsUnderWay(t *testing.T) {
 // parts nor the object are dropped, and the completion makes the file.
 func TestSessionThatIsBeingCompletedDoesNotExpire(t *testing.T) {
 	for _, key := range []string{"", "again"} {
-		eachInPartsNamed(t, "idempotency key "+key, func(t *testing.T, w *world) {
-			id := w.begun(key, 1, 2, 3)
-			w.up.SetRenewal(time.Millisecond)
-			state, release := w.assembles()
+		eachInPartsNamed(t, "idempotency key "+key, func(t *testing.T, w *fixture) {
+			id := w.beginParts(key, 1, 2, 3)
+			w.up.SetLeaseRenewal(time.Millisecond)
+			state, release := w.assembleSlowly()
 			w.advance(59 * time.Minute)
-			first := w.completing(ctx, id)
+			first := w.completeAsync(ctx, id)
 			until(t, "the store assembles", state.busy)
 			w.advance(3 * time.Minute)
 			w.sweep()

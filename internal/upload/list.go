@@ -31,18 +31,18 @@ func (s *Service) List(ctx context.Context, a access.Actor, status string) ([]Se
 	if a.Key != nil {
 		keyID = a.Key.ID
 	}
-	now := s.ms()
-	rows, err := listed(s.db.Read(ctx), a.UserID, keyID, status != Kept, status != Pending, now)
+	now := s.nowMs()
+	rows, err := listSessions(s.db.Read(ctx), a.UserID, keyID, status != Kept, status != Pending, now)
 	if err != nil {
 		return nil, fmt.Errorf("list upload sessions: %w", err)
 	}
 	list := make([]Session, 0, len(rows))
 	silent := map[string]bool{} // providers that did not answer once are not asked again
 	for _, r := range rows {
-		session := r.view()
-		session.Received = s.arrived(ctx, r, silent)
+		session := r.session()
+		session.Received = s.receivedBytes(ctx, r, silent)
 		if r.status == expired || now >= r.expiresAt {
-			until := r.keepEnd()
+			until := r.partsKeptUntil()
 			session.Status, session.KeptUntil = expired, &until
 			if session.Received != nil && *session.Received == 0 {
 				continue // nothing is kept; the sweep is about to end it
@@ -53,22 +53,22 @@ func (s *Service) List(ctx context.Context, a access.Actor, status string) ([]Se
 	return list, nil
 }
 
-// arrived returns how many bytes of a session have come in, nil when its store does not tell.
-func (s *Service) arrived(ctx context.Context, r row, silent map[string]bool) *int64 {
+// receivedBytes returns how many bytes of a session have come in, nil when its store does not tell.
+func (s *Service) receivedBytes(ctx context.Context, r row, silent map[string]bool) *int64 {
 	var n int64
 	switch {
 	case r.keptUntil > 0:
 		n = r.bytes
-	case r.staged() || r.inParts():
-		if silent[r.place.ProviderID] {
+	case r.inStaging() || r.inParts():
+		if silent[r.dest.ProviderID] {
 			return nil
 		}
-		limited, cancel := context.WithTimeout(ctx, s.answer)
+		limited, cancel := context.WithTimeout(ctx, s.answerTime)
 		defer cancel()
 		var err error
-		if n, err = s.lies(limited, r); err != nil {
-			s.log.Warn("ask what came in of an upload", "provider", r.place.ProviderID, "error", err)
-			silent[r.place.ProviderID] = true
+		if n, err = s.storedBytes(limited, r); err != nil {
+			s.log.Warn("ask what came in of an upload", "provider", r.dest.ProviderID, "error", err)
+			silent[r.dest.ProviderID] = true
 			return nil
 		}
 	case r.key != "":
@@ -77,16 +77,16 @@ func (s *Service) arrived(ctx context.Context, r row, silent map[string]bool) *i
 	return &n
 }
 
-// lies asks the store how many bytes it has of a session in parts, or in one piece that goes straight to it. Fault: Unavailable.
-func (s *Service) lies(ctx context.Context, r row) (int64, error) {
+// storedBytes asks the store how many bytes it has of a session in parts, or in one piece that goes straight to it. Fault: Unavailable.
+func (s *Service) storedBytes(ctx context.Context, r row) (int64, error) {
 	if r.inParts() {
 		parts, _, err := s.received(ctx, r)
 		if errors.Is(err, blob.ErrNotFound) {
 			return 0, nil
 		}
-		return length(parts), err
+		return totalSize(parts), err
 	}
-	store, err := s.store(ctx, r.place.ProviderID)
+	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
 		return 0, err
 	}

@@ -11,32 +11,32 @@ import (
 	"larder/internal/vpath"
 )
 
-// unknown is the type of what nothing is known about.
-const unknown = "application/octet-stream"
+// octetStream is the type of what nothing is known about.
+const octetStream = "application/octet-stream"
 
-// settle decides the type of a file: the first claim that says something, else what its name ends in, else its first bytes. All claims
+// decideType decides the type of a file: the first claim that says something, else what its name ends in, else its first bytes. All claims
 // have gone through claim.
-func settle(name vpath.Name, head []byte, claims ...string) string {
-	if t := told(name, claims...); t != "" {
+func decideType(name vpath.Name, head []byte, claims ...string) string {
+	if t := typeBeforeBytes(name, claims...); t != "" {
 		return t
 	}
 	return sniff(head)
 }
 
-// told is what settle decides without a look at the bytes, "" when that takes one.
-func told(name vpath.Name, claims ...string) string {
+// typeBeforeBytes is what settle decides without a look at the bytes, "" when that takes one.
+func typeBeforeBytes(name vpath.Name, claims ...string) string {
 	for _, c := range claims {
 		if c != "" {
 			return c
 		}
 	}
-	return byName[strings.ToLower(strings.TrimPrefix(path.Ext(string(name)), "."))]
+	return typeByExtension[strings.ToLower(strings.TrimPrefix(path.Ext(string(name)), "."))]
 }
 
-// claim reads what a client calls the type of its file: lower case, without parameters save the charset of text. It is "" for what says
+// cleanType reads what a client calls the type of its file: lower case, without parameters save the charset of text. It is "" for what says
 // nothing: no type, nonsense, the type of unknown bytes, and the types that clients send for want of another (a form, and what curl
 // writes beside any raw body).
-func claim(s string) string {
+func cleanType(s string) string {
 	if len(s) > 255 || strings.ContainsAny(s, "\r\n\x00") {
 		return ""
 	}
@@ -48,18 +48,18 @@ func claim(s string) string {
 	switch {
 	case !found || kind == "" || sub == "" || strings.Contains(t, "*"):
 		return ""
-	case t == unknown || t == "application/x-www-form-urlencoded" || kind == "multipart":
+	case t == octetStream || t == "application/x-www-form-urlencoded" || kind == "multipart":
 		return ""
-	case kind == "text" && plain(params["charset"]):
+	case kind == "text" && isCharset(params["charset"]):
 		return t + "; charset=" + strings.ToLower(params["charset"])
-	case aliases[t] != "":
-		return aliases[t]
+	case typeAliases[t] != "":
+		return typeAliases[t]
 	}
 	return t
 }
 
-// aliases are names of picture types that no browser asks for, with the one that it does.
-var aliases = map[string]string{
+// typeAliases are names of picture types that no browser asks for, with the one that it does.
+var typeAliases = map[string]string{
 	"image/jpg":                "image/jpeg",
 	"image/pjpeg":              "image/jpeg",
 	"image/x-png":              "image/png",
@@ -68,22 +68,22 @@ var aliases = map[string]string{
 	"image/vnd.microsoft.icon": "image/x-icon",
 }
 
-// plain reports whether s can stand for a charset.
-func plain(s string) bool {
+// isCharset reports whether s can stand for a charset.
+func isCharset(s string) bool {
 	return s != "" && len(s) <= 40 && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789-_.:+") == ""
 }
 
 // sniff tells the type by the first bytes of a file.
 func sniff(head []byte) string {
 	t := mimetype.Detect(head).String()
-	if named := aliases[t]; named != "" {
+	if named := typeAliases[t]; named != "" {
 		return named
 	}
 	return t
 }
 
-// raster reports whether t is a picture made of pixels: what runs no script, wherever it is shown.
-func raster(t string) bool {
+// isRaster reports whether t is a picture made of pixels: what runs no script, wherever it is shown.
+func isRaster(t string) bool {
 	switch t {
 	case "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/x-icon", "image/tiff",
 		"image/heic", "image/heif", "image/heic-sequence", "image/heif-sequence":
@@ -92,8 +92,8 @@ func raster(t string) bool {
 	return false
 }
 
-// byName gives types by the end of a name. It is part of the program, so that the same file has the same type on every machine.
-var byName = map[string]string{
+// typeByExtension gives types by the end of a name. It is part of the program, so that the same file has the same type on every machine.
+var typeByExtension = map[string]string{
 	"apng": "image/png", "avif": "image/avif", "bmp": "image/bmp", "gif": "image/gif", "heic": "image/heic", "heif": "image/heif",
 	"ico": "image/x-icon", "jfif": "image/jpeg", "jpe": "image/jpeg", "jpeg": "image/jpeg", "jpg": "image/jpeg", "jxl": "image/jxl",
 	"png": "image/png", "psd": "image/vnd.adobe.photoshop", "svg": "image/svg+xml", "tif": "image/tiff", "tiff": "image/tiff",

@@ -48,9 +48,9 @@ func TestTypeOfAFile(t *testing.T) {
 	for _, c := range cases {
 		claims := make([]string, len(c.claims))
 		for i, s := range c.claims {
-			claims[i] = claim(s)
+			claims[i] = cleanType(s)
 		}
-		if got := settle(c.file, []byte(c.head), claims...); got != c.want {
+		if got := decideType(c.file, []byte(c.head), claims...); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestOnlyPixelsAreRaster(t *testing.T) {
 		{"text/html", pngHead, false},
 		{"image/png", "", false},
 	} {
-		if got := (OneShot{Links: "images"}).links(c.mimeType, []byte(c.head)); got != c.want {
+		if got := (OneShot{Links: "images"}).makesLink(c.mimeType, []byte(c.head)); got != c.want {
 			t.Errorf("%s, %.20q: %v", c.mimeType, c.head, got)
 		}
 	}

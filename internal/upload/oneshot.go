@@ -39,13 +39,13 @@ type OneShot struct {
 	Links string
 	Body  io.Reader
 	// Waited is what the body has waited in, nil when it comes from the client.
-	Waited *Waiting
+	Buffered *BufferedUpload
 	// Here says that missing folders are not made: the folder must be there. Fault: Conflict.
-	Here bool
+	RequireFolder bool
 	// Expect, unless it is nil, judges what lies there when the file is put, see files.Place.
-	Expect func(etag string) error
+	Precondition func(etag string) error
 	// Then, unless it is nil, does more inside the transaction that makes the file, which has the tree alone then. Its error ends Put, and undoes the file.
-	Then func(tx *db.Tx, file files.Entry) error
+	InTx func(tx *db.Tx, file files.Entry) error
 }
 
 // Result is the file that came of it, and its permanent link if one was asked for.
@@ -70,22 +70,22 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	if o.Waited == nil {
-		leave, err := s.enter(ctx, a.UserID)
+	if o.Buffered == nil {
+		leave, err := s.acquireSlot(ctx, a.UserID)
 		if err != nil {
 			return Result{}, err
 		}
 		defer leave()
 	}
-	place, err := s.tree.Place(ctx, a, o.Dir, o.Name, how)
+	place, err := s.tree.ResolveDestination(ctx, a, o.Dir, o.Name, how)
 	if err != nil {
 		return Result{}, err
 	}
-	if o.Here && len(place.Missing) > 0 {
+	if o.RequireFolder && len(place.Missing) > 0 {
 		return Result{}, fault.New(fault.Conflict, "The folder that the file is meant for does not exist.")
 	}
-	place.Expect = o.Expect
-	if err := s.hopeful(ctx, a.UserID, place, o); err != nil {
+	place.Precondition = o.Precondition
+	if err := s.checkRoomEarly(ctx, a.UserID, place, o); err != nil {
 		return Result{}, err
 	}
 
@@ -99,7 +99,7 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	}
 	n, ended, err := fill(o.Body, want)
 	if err != nil {
-		return Result{}, stored(err)
+		return Result{}, storeFault(err)
 	}
 	head := want[:n]
 	if o.Size >= 0 && o.Size < smallMax && !ended || ended && o.Size >= 0 && int64(n) != o.Size {
@@ -112,17 +112,17 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	return s.putLarge(ctx, a, o, place, head[:min(n, headSize)])
 }
 
-// hopeful refuses what cannot fit, before any of it is read. What somebody else is to pay is left to the commit: who that is may change meanwhile, as
+// checkRoomEarly refuses what cannot fit, before any of it is read. What somebody else is to pay is left to the commit: who that is may change meanwhile, as
 // when a deleted account's files are handed over. Fault: QuotaExceeded.
-func (s *Service) hopeful(ctx context.Context, userID string, place files.Place, o OneShot) error {
+func (s *Service) checkRoomEarly(ctx context.Context, userID string, place files.Destination, o OneShot) error {
 	if place.Payer != userID {
 		return nil
 	}
-	bytes, count, err := quota.Left(s.db.Read(ctx), userID)
+	bytes, count, err := quota.Remaining(s.db.Read(ctx), userID)
 	if err != nil {
 		return fmt.Errorf("read the quota: %w", err)
 	}
-	own, ownFiles := o.Waited.reserved()
+	own, ownFiles := o.Buffered.reserved()
 	bytes += min(place.Freed+own, math.MaxInt64-bytes)
 	if !place.Replaces && count < 1-ownFiles || bytes < max(o.Size, 0) {
 		return overQuota()
@@ -132,18 +132,18 @@ func (s *Service) hopeful(ctx context.Context, userID string, place files.Place,
 
 // putSmall stores a body that is in memory, under a key that is noted already, and commits once. Where the collector took the key first,
 // since another replica's clock is far ahead, it begins again with keys noted now.
-func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place files.Place, body []byte) (Result, error) {
-	result, err := s.putNoted(ctx, a, o, place, body)
+func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place files.Destination, body []byte) (Result, error) {
+	result, err := s.putAtDiscardedKey(ctx, a, o, place, body)
 	if errors.Is(err, object.ErrCollected) {
 		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", place.ProviderID)
-		s.keys.Drop(place.ProviderID)
-		result, err = s.putNoted(ctx, a, o, place, body)
+		s.keys.ForgetKeys(place.ProviderID)
+		result, err = s.putAtDiscardedKey(ctx, a, o, place, body)
 	}
 	return result, err
 }
 
-func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place files.Place, body []byte) (Result, error) {
-	key, due, err := s.keys.Take(ctx, place.ProviderID)
+func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneShot, place files.Destination, body []byte) (Result, error) {
+	key, due, err := s.keys.DiscardedKey(ctx, place.ProviderID)
 	if err != nil {
 		return Result{}, err
 	}
@@ -152,24 +152,24 @@ func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place
 		return Result{}, err
 	}
 	crash.Point("upload.noted")
-	r := row{userID: a.UserID, place: place, size: int64(len(body)), key: key, expiresAt: due - garbageSlip.Milliseconds()}
-	r.mimeType = settle(place.Name, body, claim(o.MimeType))
+	r := row{userID: a.UserID, dest: place, size: int64(len(body)), key: key, expiresAt: due - garbageDelay.Milliseconds()}
+	r.mimeType = decideType(place.Name, body, cleanType(o.MimeType))
 	info, err := store.Put(ctx, key, bytes.NewReader(body), blob.PutOptions{Size: r.size, Max: r.size, MimeType: r.mimeType})
 	if err != nil {
-		err = stored(err)
+		err = storeFault(err)
 		s.discard(ctx, err, place.ProviderID, key)
 		return Result{}, err
 	}
 	crash.Point("upload.stored")
 	r.sha256, r.etag = hex.EncodeToString(info.SHA256), info.ETag
-	link := o.links(r.mimeType, body)
+	link := o.makesLink(r.mimeType, body)
 	var result Result
 	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
-		if err := tx.LockTree(o.Then != nil); err != nil { // before the quota's row, as whoever deletes a folder does
+		if err := tx.LockTree(o.InTx != nil); err != nil { // before the quota's row, as whoever deletes a folder does
 			return err
 		}
-		if s.ms() >= r.expiresAt {
-			return lapsed()
+		if s.nowMs() >= r.expiresAt {
+			return leaseLapsed()
 		}
 		result, err = s.publish(ctx, tx, a, o, r, link)
 		return err
@@ -184,33 +184,33 @@ func (s *Service) putNoted(ctx context.Context, a access.Actor, o OneShot, place
 
 // publish makes the file inside tx, and its link.
 func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, o OneShot, r row, link bool) (Result, error) {
-	file, err := s.place(ctx, tx, a, r)
+	file, err := s.putFile(ctx, tx, a, r)
 	if err != nil {
 		return Result{}, err
 	}
 	result := Result{File: file}
 	if link {
-		l, err := s.tree.LinkInside(tx, file.ID)
+		l, err := s.tree.LinkTx(tx, file.ID)
 		if err != nil {
 			return Result{}, err
 		}
 		result.Link = &l
 	}
-	if o.Then != nil {
-		return result, o.Then(tx, file)
+	if o.InTx != nil {
+		return result, o.InTx(tx, file)
 	}
 	return result, nil
 }
 
 // putLarge streams a body behind a row that holds its reservation.
-func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Place, head []byte) (Result, error) {
-	key, err := s.keys.Draw(ctx, place.ProviderID)
+func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Destination, head []byte) (Result, error) {
+	key, err := s.keys.NewKey(ctx, place.ProviderID)
 	if err != nil {
 		return Result{}, err
 	}
 	now := s.now()
 	fresh := row{
-		id: s.ids.UUID(), userID: a.UserID, place: place, size: o.Size, claim: claim(o.MimeType), oneShot: true,
+		id: s.ids.UUID(), userID: a.UserID, dest: place, size: o.Size, claimedType: cleanType(o.MimeType), oneShot: true,
 		files: 1, key: key, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
 	}
 	var r row
@@ -219,10 +219,10 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 			return err
 		}
 		r = fresh
-		if err := s.reserveOneShot(tx, &r, o.Waited); err != nil {
+		if err := s.reserveOneShot(tx, &r, o.Buffered); err != nil {
 			return err
 		}
-		if err := object.Discard(tx, place.ProviderID, key, r.expiresAt+garbageSlip.Milliseconds()); err != nil {
+		if err := object.Discard(tx, place.ProviderID, key, r.expiresAt+garbageDelay.Milliseconds()); err != nil {
 			return err
 		}
 		return insert(tx, r)
@@ -237,7 +237,7 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 		result, err = s.stream(ctx, a, o, store, &r, head)
 	}
 	if err != nil {
-		s.giveUp(ctx, err, r)
+		s.cleanUpFailed(ctx, err, r)
 		return Result{}, err
 	}
 	return result, nil
@@ -245,22 +245,22 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 
 // reserveOneShot reserves what is known to come of an upload in one request, and hands over to it what its body has waited in. What another is to pay is
 // asked for at the end. Faults: QuotaExceeded, RateLimited.
-func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *Waiting) error {
-	if err := waited.handOver(tx); err != nil {
+func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *BufferedUpload) error {
+	if err := waited.releaseForPut(tx); err != nil {
 		return err
 	}
-	if r.own() {
-		r.replaces, r.freed = r.place.Over, r.place.Freed
+	if r.paidByUser() {
+		r.replaces, r.freed = r.dest.ReplacesID, r.dest.Freed
 	}
-	if err := countOnce(tx, r); err != nil {
+	if err := deductReplaced(tx, r); err != nil {
 		return err
 	}
-	if err := s.fewAtOnce(tx, r.userID); err != nil {
+	if err := s.checkOneShotLimit(tx, r.userID); err != nil {
 		return err
 	}
-	if r.bytes = max(r.size-r.freed, 0); r.place.Replaces {
+	if r.bytes = max(r.size-r.freed, 0); r.dest.Replaces {
 		r.files = 0
-		if !r.own() {
+		if !r.paidByUser() {
 			r.bytes = 0
 		}
 	}
@@ -269,7 +269,7 @@ func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *Waiting) error {
 			return err
 		}
 	}
-	if r.size >= 0 || !r.own() || r.freed >= stepFirst {
+	if r.size >= 0 || !r.paidByUser() || r.freed >= firstStep {
 		return nil
 	}
 	first, err := reserveStep(tx, r.userID, 0)
@@ -277,37 +277,37 @@ func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *Waiting) error {
 	return err
 }
 
-// own reports whether the user of an upload is the one who pays for the file.
-func (r row) own() bool { return r.place.Payer == r.userID }
+// paidByUser reports whether the user of an upload is the one who pays for the file.
+func (r row) paidByUser() bool { return r.dest.Payer == r.userID }
 
 func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store blob.Store, r *row, head []byte) (Result, error) {
-	r.mimeType = settle(r.place.Name, head, r.claim)
-	var body io.Reader = &guardedReader{r: o.Body, guard: func() error { return s.keepAlive(ctx, r) }}
-	if o.Size < 0 && r.own() {
+	r.mimeType = decideType(r.dest.Name, head, r.claimedType)
+	var body io.Reader = &guardedReader{r: o.Body, guard: func() error { return s.renewOneShot(ctx, r) }}
+	if o.Size < 0 && r.paidByUser() {
 		more := func(arrived int64) (int64, error) { return s.reserveMore(ctx, r, arrived) }
-		body = &metered{Reader: body, room: r.freed + r.bytes, more: more}
+		body = &reservingReader{Reader: body, reserved: r.freed + r.bytes, reserve: more}
 	}
 	info, err := store.Put(ctx, r.key, body, blob.PutOptions{Size: o.Size, Max: MaxFileSize, MimeType: r.mimeType})
 	if errors.Is(err, blob.ErrTooLarge) {
 		return Result{}, tooLarge().Because(err)
 	}
 	if err != nil {
-		return Result{}, stored(err)
+		return Result{}, storeFault(err)
 	}
 	crash.Point("large.stored")
 	r.size, r.sha256, r.etag = info.Size, hex.EncodeToString(info.SHA256), info.ETag
-	link := o.links(r.mimeType, head)
+	link := o.makesLink(r.mimeType, head)
 	var result Result
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(o.Then != nil); err != nil {
+		if err := tx.LockTree(o.InTx != nil); err != nil {
 			return err
 		}
-		held, err := take(tx, r)
+		held, err := deleteOneShot(tx, r)
 		if err != nil {
 			return err
 		}
-		if !held || s.ms() >= r.expiresAt {
-			return lapsed()
+		if !held || s.nowMs() >= r.expiresAt {
+			return leaseLapsed()
 		}
 		result, err = s.publish(ctx, tx, a, o, *r, link)
 		return err
@@ -319,17 +319,17 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	return result, nil
 }
 
-// keepAlive gives the row of a body under way more time, every renewEvery. Fault: UploadExpired when the row is gone, after a pause longer than its life.
-func (s *Service) keepAlive(ctx context.Context, r *row) error {
+// renewOneShot gives the row of a body under way more time, every renewEvery. Fault: UploadExpired when the row is gone, after a pause longer than its life.
+func (s *Service) renewOneShot(ctx context.Context, r *row) error {
 	now := s.now()
-	if now.UnixMilli() < max(r.expiresAt-(Lifetime-renewEvery).Milliseconds(), r.renewAt) {
+	if now.UnixMilli() < max(r.expiresAt-(Lifetime-renewEvery).Milliseconds(), r.retryRenewAt) {
 		return nil
 	}
 	until := now.Add(Lifetime).UnixMilli()
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
-		held, err := renew(tx, r.id, until)
+		held, err := extendOneShot(tx, r.id, until)
 		if err == nil && !held {
-			err = lapsed()
+			err = leaseLapsed()
 		}
 		if err != nil {
 			return err
@@ -337,9 +337,9 @@ func (s *Service) keepAlive(ctx context.Context, r *row) error {
 		if r.key == "" {
 			return nil
 		}
-		held, err = object.Postpone(tx, r.place.ProviderID, r.key, until+garbageSlip.Milliseconds())
+		held, err = object.Postpone(tx, r.dest.ProviderID, r.key, until+garbageDelay.Milliseconds())
 		if err == nil && !held {
-			err = lapsed()
+			err = leaseLapsed()
 		}
 		return err
 	})
@@ -351,44 +351,44 @@ func (s *Service) keepAlive(ctx context.Context, r *row) error {
 		// A database that does not answer now is no reason to end an upload: the row lives on, and
 		// it is tried again after renewEvery.
 		s.log.Warn("renew the row of an upload", "error", err)
-		r.renewAt = now.Add(renewEvery).UnixMilli()
+		r.retryRenewAt = now.Add(renewEvery).UnixMilli()
 		return nil
 	}
 	return err
 }
 
-// giveUp returns what an upload reserved that failed because of err, and its bytes if there are any. A store that did not answer may still finish them,
+// cleanUpFailed returns what an upload reserved that failed because of err, and its bytes if there are any. A store that did not answer may still finish them,
 // see discard.
-func (s *Service) giveUp(ctx context.Context, err error, r row) {
+func (s *Service) cleanUpFailed(ctx context.Context, err error, r row) {
 	if errors.Is(err, blob.ErrUnavailable) {
 		r.key = "" // stays noted for later
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		held, err := take(tx, &r)
+		held, err := deleteOneShot(tx, &r)
 		if err != nil || !held {
 			return err
 		}
-		return s.giveBack(tx, r)
+		return s.releaseAndDiscard(tx, r)
 	})
 	if err != nil { // the sweep does it an hour later
 		s.log.Warn("give back what a failed upload reserved", "error", err)
 	}
 }
 
-// links tells whether the permanent link is to be made.
-func (o OneShot) links(mimeType string, head []byte) bool {
+// makesLink tells whether the permanent link is to be made.
+func (o OneShot) makesLink(mimeType string, head []byte) bool {
 	switch o.Links {
 	case "all":
 		return true
 	case "images":
-		return raster(mimeType) && raster(sniff(head))
+		return isRaster(mimeType) && isRaster(sniff(head))
 	}
 	return false
 }
 
-func lapsed() error {
+func leaseLapsed() error {
 	return fault.New(fault.UploadExpired, "This upload stood still for too long. Begin again.")
 }
 

@@ -19,22 +19,22 @@ import (
 	"larder/internal/vpath"
 )
 
-// shot is an upload in one request to ann's home.
-func shot(name, content string, size int64) upload.OneShot {
+// oneShot is an upload in one request to ann's home.
+func oneShot(name, content string, size int64) upload.OneShot {
 	return upload.OneShot{Dir: path("/home/ann"), Name: vpath.Name(name), Size: size, Body: strings.NewReader(content)}
 }
 
-// letters is n bytes that are not all the same.
-func letters(n int) string { return strings.Repeat("abcdefghijklmnopqrstuvwxyz012345", n/32+1)[:n] }
+// letterBytes is n bytes that are not all the same.
+func letterBytes(n int) string { return strings.Repeat("abcdefghijklmnopqrstuvwxyz012345", n/32+1)[:n] }
 
 func TestOneShotKeepsEveryByte(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		var total, count int64
-		for _, size := range []int{0, 1, 4095, 4096, 4097, 256<<10 - 1, 256 << 10, 256<<10 + 1, mega + 7} {
+		for _, size := range []int{0, 1, 4095, 4096, 4097, 256<<10 - 1, 256 << 10, 256<<10 + 1, mebibyte + 7} {
 			for _, announced := range []int64{int64(size), -1} {
-				content := letters(size)
+				content := letterBytes(size)
 				name := fmt.Sprint(size, announced)
-				result, err := w.up.Put(ctx, w.ann, shot(name, content, announced))
+				result, err := w.up.Put(ctx, w.ann, oneShot(name, content, announced))
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -45,7 +45,7 @@ func TestOneShotKeepsEveryByte(t *testing.T) {
 				if w.content(w.ann, result.File.ID) != content {
 					t.Errorf("%s: other bytes", name)
 				}
-				if w.number("SELECT count(*) FROM objects WHERE sha256 = $1", sha(content)) == 0 {
+				if w.queryInt("SELECT count(*) FROM objects WHERE sha256 = $1", sha(content)) == 0 {
 					t.Errorf("%s: no object has its SHA-256", name)
 				}
 				if storage, files := w.used(w.ann); storage != total || files != count {
@@ -53,7 +53,7 @@ func TestOneShotKeepsEveryByte(t *testing.T) {
 				}
 			}
 		}
-		if n := w.number("SELECT count(*) FROM upload_sessions"); n != 0 {
+		if n := w.queryInt("SELECT count(*) FROM upload_sessions"); n != 0 {
 			t.Errorf("%d rows stay behind", n)
 		}
 	})
@@ -64,7 +64,7 @@ func TestOneShotThatFailsChangesNothing(t *testing.T) {
 	broken := func(s string) io.Reader {
 		return io.MultiReader(strings.NewReader(s), iotest.ErrReader(io.ErrUnexpectedEOF))
 	}
-	large := letters(300 << 10)
+	large := letterBytes(300 << 10)
 	cases := []struct {
 		name   string
 		change func(o *upload.OneShot)
@@ -79,22 +79,22 @@ func TestOneShotThatFailsChangesNothing(t *testing.T) {
 		{"announced large, sent small", func(o *upload.OneShot) { o.Size, o.Body = 300<<10, strings.NewReader("abc") }, fault.Unverified},
 		{"large, broken off", func(o *upload.OneShot) { o.Body = broken(large) }, fault.Unverified},
 		{"large, broken off, of announced size", func(o *upload.OneShot) { o.Size, o.Body = 400<<10, broken(large) }, fault.Unverified},
-		{"more than the quota", func(o *upload.OneShot) { o.Size, o.Conflict = 11*mega, files.RenameNew }, fault.QuotaExceeded},
+		{"more than the quota", func(o *upload.OneShot) { o.Size, o.Conflict = 11*mebibyte, files.RenameNew }, fault.QuotaExceeded},
 		{"more than 20 GiB", func(o *upload.OneShot) { o.Size = 20<<30 + 1 }, fault.TooLarge},
 		{"no right", func(o *upload.OneShot) { o.Dir = path("/home/ben") }, fault.Forbidden},
 		{"a conflict of no kind", func(o *upload.OneShot) { o.Conflict = "x" }, fault.Invalid},
 		{"a name that is taken", func(o *upload.OneShot) { o.Conflict = files.Fail }, fault.AlreadyExists},
 	}
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		old := w.put("f", "old")
-		objects := len(w.stored())
+		objects := len(w.storedKeys())
 		for _, c := range cases {
-			o := shot("f", "new", -1)
+			o := oneShot("f", "new", -1)
 			o.Conflict = files.Replace
 			c.change(&o)
 			_, err := w.up.Put(ctx, w.ann, o)
 			w.wantFault(err, c.want, c.name)
-			if got := len(w.stored()); got != objects {
+			if got := len(w.storedKeys()); got != objects {
 				t.Errorf("%s: %d objects are kept", c.name, got-objects)
 			}
 			if w.content(w.ann, old.ID) != "old" {
@@ -105,66 +105,66 @@ func TestOneShotThatFailsChangesNothing(t *testing.T) {
 		if storage, count := w.used(w.ann); storage != 3 || count != 1 {
 			t.Errorf("used %d bytes, %d files", storage, count)
 		}
-		_, err := w.up.Put(ctx, access.Actor{Role: access.Guest}, shot("f", "new", 3))
+		_, err := w.up.Put(ctx, access.Actor{Role: access.Guest}, oneShot("f", "new", 3))
 		w.wantFault(err, fault.Unauthorized, "a visitor")
 	})
 }
 
 // Abuse case C97.
 func TestReplacingGivesTheDifferenceBack(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		old := w.put("f", letters(10*mega))
+	each(t, func(t *testing.T, w *fixture) {
+		old := w.put("f", letterBytes(10*mebibyte))
 		replace := func(content string, size int64) (upload.Result, error) {
-			o := shot("f", content, size)
+			o := oneShot("f", content, size)
 			o.Conflict = files.Replace
 			return w.up.Put(ctx, w.ann, o)
 		}
 		w.store.Next(blobtest.Put, blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC"))})
-		_, err := replace(letters(1000), 1000)
+		_, err := replace(letterBytes(1000), 1000)
 		w.wantFault(err, fault.Unavailable, "a full disk")
-		if storage, _ := w.used(w.ann); storage != 10*mega || w.content(w.ann, old.ID) != letters(10*mega) {
+		if storage, _ := w.used(w.ann); storage != 10*mebibyte || w.content(w.ann, old.ID) != letterBytes(10*mebibyte) {
 			t.Error("a failed replacement changed something")
 		}
-		result, err := replace(letters(1000), 1000)
+		result, err := replace(letterBytes(1000), 1000)
 		if err != nil || result.File.ID != old.ID {
 			t.Fatalf("got %+v, %v", result.File, err)
 		}
 		if storage, count := w.used(w.ann); storage != 1000 || count != 1 {
 			t.Errorf("used %d bytes, %d files", storage, count)
 		}
-		if result, err = replace(letters(mega), -1); err != nil || result.File.ID != old.ID {
+		if result, err = replace(letterBytes(mebibyte), -1); err != nil || result.File.ID != old.ID {
 			t.Fatalf("got %+v, %v", result.File, err)
 		}
-		if storage, count := w.used(w.ann); storage != mega || count != 1 {
+		if storage, count := w.used(w.ann); storage != mebibyte || count != 1 {
 			t.Errorf("used %d bytes, %d files", storage, count)
 		}
 	})
 }
 
 func TestBodyOfUnknownLengthStopsAtTheQuota(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		read := 0
-		o := shot("f", "", -1)
+		o := oneShot("f", "", -1)
 		o.Body = readFunc(func(p []byte) (int, error) {
 			read += len(p)
 			return len(p), nil
 		})
 		_, err := w.up.Put(ctx, w.ann, o)
 		w.wantFault(err, fault.QuotaExceeded, "an endless body")
-		if read > 12*mega {
+		if read > 12*mebibyte {
 			t.Errorf("%d bytes were read", read)
 		}
-		if _, err := w.up.Put(ctx, w.ann, shot("f", letters(10*mega), -1)); err != nil {
+		if _, err := w.up.Put(ctx, w.ann, oneShot("f", letterBytes(10*mebibyte), -1)); err != nil {
 			t.Errorf("just what fits: %v", err)
 		}
-		_, err = w.up.Put(ctx, w.ann, shot("g", "x", -1))
+		_, err = w.up.Put(ctx, w.ann, oneShot("g", "x", -1))
 		w.wantFault(err, fault.QuotaExceeded, "a byte more")
 	})
 }
 
 // Abuse case C88 for uploads in one request, small and large.
 func TestParallelOneShotsNeverOvercommitTheQuota(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for _, size := range []int{6000, 600 << 10} {
 			limit := int64(size) * 10 / 6
 			storage, _ := w.used(w.ann)
@@ -172,10 +172,10 @@ func TestParallelOneShotsNeverOvercommitTheQuota(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := parallel(20, func(i int) error {
-				_, err := w.up.Put(ctx, w.ann, shot("f", letters(size), int64(size)))
+				_, err := w.up.Put(ctx, w.ann, oneShot("f", letterBytes(size), int64(size)))
 				return err
 			})
-			if got[success] != 1 || got[fault.QuotaExceeded] != 19 {
+			if got[noFault] != 1 || got[fault.QuotaExceeded] != 19 {
 				t.Errorf("%d bytes: outcomes %v", size, got)
 			}
 		}
@@ -184,36 +184,36 @@ func TestParallelOneShotsNeverOvercommitTheQuota(t *testing.T) {
 
 // Abuse case C90 as far as uploads go.
 func TestParallelOneShotsOfOneName(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		got := parallel(30, func(i int) error {
-			content := letters(10 + i%2*(300<<10))
-			_, err := w.up.Put(ctx, w.ann, shot("cat.jpg", content, int64(len(content))))
+			content := letterBytes(10 + i%2*(300<<10))
+			_, err := w.up.Put(ctx, w.ann, oneShot("cat.jpg", content, int64(len(content))))
 			return err
 		})
-		if got[success] != 30 {
+		if got[noFault] != 30 {
 			t.Fatalf("outcomes %v", got)
 		}
-		if n := w.number("SELECT count(DISTINCT name) FROM entries WHERE owner_id = $1 AND kind = 1", w.ann.UserID); n != 30 {
+		if n := w.queryInt("SELECT count(DISTINCT name) FROM entries WHERE owner_id = $1 AND kind = 1", w.ann.UserID); n != 30 {
 			t.Errorf("%d names", n)
 		}
-		if n := w.number("SELECT count(*) FROM entries WHERE name = 'cat.jpg'"); n != 1 {
+		if n := w.queryInt("SELECT count(*) FROM entries WHERE name = 'cat.jpg'"); n != 1 {
 			t.Errorf("%d files of the very name", n)
 		}
 	})
 }
 
 func TestSlowBodyKeepsItsReservation(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		slow := func(pause time.Duration) upload.OneShot {
 			left := 8
-			o := shot("f", "", 8*100<<10)
+			o := oneShot("f", "", 8*100<<10)
 			o.Body = io.LimitReader(readFunc(func(p []byte) (int, error) {
 				w.advance(pause)
 				if err := w.up.Sweep(ctx); err != nil {
 					t.Error(err)
 				}
 				left--
-				return copy(p, letters(100<<10)), nil
+				return copy(p, letterBytes(100<<10)), nil
 			}), o.Size)
 			return o
 		}
@@ -229,12 +229,12 @@ func TestSlowBodyKeepsItsReservation(t *testing.T) {
 }
 
 // What a process that dies in the middle of a body leaves: a row that nobody ends but the sweep.
-func TestOneShotThatDiesIsSwept(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestAbandonedOneShotIsSwept(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
 		reading := make(chan struct{})
 		release := make(chan struct{})
 		first := true
-		o := shot("f", "", mega)
+		o := oneShot("f", "", mebibyte)
 		o.Body = io.LimitReader(readFunc(func(p []byte) (int, error) {
 			if len(p) > 4096 && first {
 				first = false
@@ -242,14 +242,14 @@ func TestOneShotThatDiesIsSwept(t *testing.T) {
 				<-release
 			}
 			return len(p), nil
-		}), mega)
+		}), mebibyte)
 		done := make(chan error)
 		go func() {
 			_, err := w.up.Put(ctx, w.ann, o)
 			done <- err
 		}()
 		<-reading
-		if storage, count := w.reserved(w.ann); storage != mega || count != 1 {
+		if storage, count := w.reserved(w.ann); storage != mebibyte || count != 1 {
 			t.Errorf("reserved %d bytes, %d files", storage, count)
 		}
 		if list, err := w.up.List(ctx, w.ann, upload.All); err != nil || len(list) != 0 {
@@ -267,9 +267,9 @@ func TestOneShotThatDiesIsSwept(t *testing.T) {
 	})
 }
 
-func TestLinksAsTheKeySays(t *testing.T) {
+func TestLinksFollowTheKeySetting(t *testing.T) {
 	const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for _, c := range []struct {
 			links, name, mimeType, content, wantType string
 			want                                     bool
@@ -278,13 +278,13 @@ func TestLinksAsTheKeySays(t *testing.T) {
 			{"", "a.png", "", png, "image/png", false},
 			{"images", "a.png", "image/png", png, "image/png", true},
 			{"images", "upload", "application/octet-stream", png, "image/png", true},
-			{"images", "big.png", "", png + letters(300<<10), "image/png", true},
+			{"images", "big.png", "", png + letterBytes(300<<10), "image/png", true},
 			{"images", "a.png", "image/png", "<!DOCTYPE html><script>", "image/png", false},
 			{"images", "a.svg", "", `<svg xmlns="http://www.w3.org/2000/svg"/>`, "image/svg+xml", false},
 			{"images", "a.txt", "", "text", "text/plain", false},
 			{"all", "a.txt", "text/plain; charset=UTF-8", "text", "text/plain; charset=utf-8", true},
 		} {
-			o := shot(c.name, c.content, int64(len(c.content)))
+			o := oneShot(c.name, c.content, int64(len(c.content)))
 			o.Links, o.MimeType = c.links, c.mimeType
 			result, err := w.up.Put(ctx, w.ann, o)
 			if err != nil {
@@ -304,7 +304,7 @@ func TestLinksAsTheKeySays(t *testing.T) {
 
 // Abuse case C128.
 func TestOneShotIntoAFailingStore(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for _, size := range []int{100, 300 << 10} {
 			for _, broken := range []blobtest.Fault{
 				{Err: blob.NoSpace("write", errors.New("ENOSPC"))},
@@ -312,7 +312,7 @@ func TestOneShotIntoAFailingStore(t *testing.T) {
 				{Err: blob.Unavailable("answer", errors.New("lost")), Late: true},
 			} {
 				w.store.Next(blobtest.Put, broken)
-				_, err := w.up.Put(ctx, w.ann, shot("f", letters(size), int64(size)))
+				_, err := w.up.Put(ctx, w.ann, oneShot("f", letterBytes(size), int64(size)))
 				w.wantFault(err, fault.Unavailable, "a failing store")
 				if storage, count := w.used(w.ann); storage != 0 || count != 0 {
 					t.Errorf("used %d bytes, %d files", storage, count)
@@ -327,18 +327,18 @@ func TestOneShotIntoAFailingStore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := len(w.stored()); got != 1 {
+		if got := len(w.storedKeys()); got != 1 {
 			t.Errorf("%d objects, want the one of the first start", got)
 		}
 	})
 }
 
 // Keys are noted as garbage before they are used; the collector must not take those of files.
-func TestNothingThatIsAFileIsEverCollected(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		small, large := w.put("small", "s"), w.put("large", letters(300<<10))
+func TestObjectsOfFilesAreNeverCollected(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		small, large := w.put("small", "s"), w.put("large", letterBytes(300<<10))
 		session := w.create(w.ann, file("session", 5))
-		made := w.complete(w.ann, session.ID, w.raw(w.ann, session.ID, "hello"))
+		made := w.complete(w.ann, session.ID, w.putRaw(w.ann, session.ID, "hello"))
 		w.advance(100 * time.Hour)
 		for more := true; more; {
 			if err := w.up.Sweep(ctx); err != nil {
@@ -349,10 +349,10 @@ func TestNothingThatIsAFileIsEverCollected(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := w.number("SELECT count(*) FROM garbage"); n != 0 {
+		if n := w.queryInt("SELECT count(*) FROM garbage"); n != 0 {
 			t.Errorf("%d keys stay on the garbage list", n)
 		}
-		if w.content(w.ann, small.ID) != "s" || w.content(w.ann, large.ID) != letters(300<<10) || w.content(w.ann, made.ID) != "hello" {
+		if w.content(w.ann, small.ID) != "s" || w.content(w.ann, large.ID) != letterBytes(300<<10) || w.content(w.ann, made.ID) != "hello" {
 			t.Error("bytes are gone")
 		}
 		if w.content(w.ann, w.put("next", "n").ID) != "n" {
@@ -362,13 +362,13 @@ func TestNothingThatIsAFileIsEverCollected(t *testing.T) {
 }
 
 // A key is only good until the collector comes for it: a store that stood still for too long must not make a file of nothing.
-func TestSmallBodyThatWasStoredTooLateIsNoFile(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestSmallBodyStoredTooLateIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
 		storing, release := w.store.Calls(blobtest.Put), make(chan struct{})
 		w.store.Next(blobtest.Put, blobtest.Fault{Until: release})
 		done := make(chan error)
 		go func() {
-			_, err := w.up.Put(ctx, w.ann, shot("f", "hello", 5))
+			_, err := w.up.Put(ctx, w.ann, oneShot("f", "hello", 5))
 			done <- err
 		}()
 		for w.store.Calls(blobtest.Put) == storing {
@@ -383,13 +383,13 @@ func TestSmallBodyThatWasStoredTooLateIsNoFile(t *testing.T) {
 	})
 }
 
-func TestLargeBodyWhoseRowIsOverAtItsEnd(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestLargeBodyWithAnExpiredRowIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
 		for _, swept := range []bool{true, false} {
-			left := mega
-			o := shot("f", "", mega)
+			left := mebibyte
+			o := oneShot("f", "", mebibyte)
 			o.Body = readFunc(func(p []byte) (int, error) {
-				n := copy(p, letters(min(left, len(p))))
+				n := copy(p, letterBytes(min(left, len(p))))
 				if left -= n; left > 0 {
 					return n, nil
 				}

@@ -17,68 +17,68 @@ import (
 	"larder/internal/quota"
 )
 
-// begin has the store announce the object of a new session, under a key that is noted already, after looking whether the session has a chance.
+// beginParts has the store announce the object of a new session, under a key that is noted already, after looking whether the session has a chance.
 // Faults: QuotaExceeded, Conflict, Unavailable.
-func (s *Service) begin(ctx context.Context, r *row) error {
-	bytes, count, err := quota.Left(s.db.Read(ctx), r.userID)
+func (s *Service) beginParts(ctx context.Context, r *row) error {
+	bytes, count, err := quota.Remaining(s.db.Read(ctx), r.userID)
 	if err != nil {
 		return fmt.Errorf("read the quota: %w", err)
 	}
 	if bytes < r.bytes || count < r.files {
 		return overQuota()
 	}
-	if err := s.few(s.db.Read(ctx), *r); err != nil {
+	if err := s.checkOpenLimit(s.db.Read(ctx), *r); err != nil {
 		return err
 	}
-	if r.key, _, err = s.keys.Take(ctx, r.place.ProviderID); err != nil {
+	if r.key, _, err = s.keys.DiscardedKey(ctx, r.dest.ProviderID); err != nil {
 		return err
 	}
-	store, err := s.store(ctx, r.place.ProviderID) // after the key is noted, see object.Keyring
+	store, err := s.store(ctx, r.dest.ProviderID) // after the key is noted, see object.Keyring
 	if err != nil {
 		return err
 	}
-	u, err := store.Begin(ctx, r.key, r.size, s.part, told(r.place.Name, r.claim))
+	u, err := store.Begin(ctx, r.key, r.size, s.partSize, typeBeforeBytes(r.dest.Name, r.claimedType))
 	if err != nil {
 		return provider.Fault(err)
 	}
 	crash.Point("parts.begun")
-	r.uploadID, r.totalParts, r.recorded = u.ID, u.Parts(), r.mode == worker
+	r.uploadID, r.totalParts, r.partsRecorded = u.ID, u.Parts(), r.mode == modeWorker
 	return nil
 }
 
 // upload is what the store knows a session in parts by.
 func (s *Service) upload(r row) blob.Upload {
-	return blob.Upload{Key: r.key, ID: r.uploadID, Size: r.size, PartSize: s.part}
+	return blob.Upload{Key: r.key, ID: r.uploadID, Size: r.size, PartSize: s.partSize}
 }
 
-// expect has the collector know of the parts of r. Fault: Conflict because of object.ErrCollected.
-func (s *Service) expect(tx *db.Tx, r row) error {
-	held, err := object.ExpectParts(tx, r.place.ProviderID, r.key, r.uploadID, r.garbageAt())
+// discardPartsLater has the collector know of the parts of r. Fault: Conflict because of object.ErrCollected.
+func (s *Service) discardPartsLater(tx *db.Tx, r row) error {
+	held, err := object.DiscardParts(tx, r.dest.ProviderID, r.key, r.uploadID, r.garbageAt())
 	if err == nil && !held {
 		err = fault.New(fault.Conflict, "The parts of this upload have been removed already. Begin a new one.").Because(object.ErrCollected)
 	}
 	if err != nil {
 		return err
 	}
-	return object.ExpectLateWrites(tx, r.place.ProviderID, r.key, r.expiresAt)
+	return object.ExpectLateWrites(tx, r.dest.ProviderID, r.key, r.expiresAt)
 }
 
-// dropParts makes the parts of a session that was not made garbage at once. As with discard, an error that is no fault may hide a commit.
-func (s *Service) dropParts(ctx context.Context, err error, r row) {
+// discardParts makes the parts of a session that was not made garbage at once. As with discard, an error that is no fault may hide a commit.
+func (s *Service) discardParts(ctx context.Context, err error, r row) {
 	var taken *db.ErrUnique
-	if fault.KindOf(err) == fault.Internal && !errors.As(err, &taken) && !errors.Is(err, errChanged) {
+	if fault.KindOf(err) == fault.Internal && !errors.As(err, &taken) && !errors.Is(err, errSessionChanged) {
 		return
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	noted := false
 	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
-		noted, err = object.ExpectParts(tx, r.place.ProviderID, r.key, r.uploadID, s.ms())
+		noted, err = object.DiscardParts(tx, r.dest.ProviderID, r.key, r.uploadID, s.nowMs())
 		return err
 	})
 	if err == nil && !noted { // the collector has begun with the key and knows nothing of parts
 		var store blob.Store
-		if store, err = s.store(ctx, r.place.ProviderID); err == nil {
+		if store, err = s.store(ctx, r.dest.ProviderID); err == nil {
 			err = store.Abort(ctx, s.upload(r))
 		}
 	}
@@ -87,24 +87,24 @@ func (s *Service) dropParts(ctx context.Context, err error, r row) {
 	}
 }
 
-// collected has the next try go without what the collector took, since another replica's clock is far ahead: keys noted before, or kept parts.
-func (s *Service) collected(ctx context.Context, r row, old *row) {
-	s.log.Warn("the key of an upload in parts was collected before its time: compare the clocks of the replicas", "provider", r.place.ProviderID)
-	s.keys.Drop(r.place.ProviderID)
+// forgetCollected has the next try go without what the collector took, since another replica's clock is far ahead: keys noted before, or kept parts.
+func (s *Service) forgetCollected(ctx context.Context, r row, old *row) {
+	s.log.Warn("the key of an upload in parts was collected before its time: compare the clocks of the replicas", "provider", r.dest.ProviderID)
+	s.keys.ForgetKeys(r.dest.ProviderID)
 	if old == nil || old.status != expired {
 		return
 	}
-	if err := s.dropKept(ctx, *old); err != nil {
+	if err := s.dropKeptParts(ctx, *old); err != nil {
 		s.log.Warn("drop kept parts", "error", err)
 	}
 }
 
-// takesParts refuses a part, or a question about parts, for a session that has none or is over. Faults: Conflict, UploadExpired.
-func (s *Service) takesParts(r row) error {
+// checkTakesParts refuses a part, or a question about parts, for a session that has none or is over. Faults: Conflict, UploadExpired.
+func (s *Service) checkTakesParts(r row) error {
 	if !r.inParts() {
 		return fault.New(fault.Conflict, "The bytes of this upload come in one piece.")
 	}
-	return s.takesBytes(r)
+	return s.checkTakesBytes(r)
 }
 
 // PutPart receives part number (from 1) of a pending session, length bytes when the transport knows (-1 when not). Parts come in any order,
@@ -115,7 +115,7 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 	if err != nil {
 		return "", err
 	}
-	if err := s.takesParts(r); err != nil {
+	if err := s.checkTakesParts(r); err != nil {
 		return "", err
 	}
 	u := s.upload(r)
@@ -126,28 +126,28 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 	if length >= 0 && length != want {
 		return "", fault.Newf(fault.Unverified, "Part %d has %d bytes, and %d are coming.", number, want, length)
 	}
-	store, err := s.store(ctx, r.place.ProviderID)
+	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
 		return "", err
 	}
 	var known map[int][]string
-	if r.recorded {
-		if known, err = acknowledged(s.db.Read(ctx), r.id); err != nil {
+	if r.partsRecorded {
+		if known, err = acknowledgedETags(s.db.Read(ctx), r.id); err != nil {
 			return "", err
 		}
 	}
-	part, err := store.PutPart(ctx, u, number, s.watch(ctx, r, body))
+	part, err := store.PutPart(ctx, u, number, s.endWithSession(ctx, r, body))
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		return "", s.gone(ctx, store, r)
+		return "", s.explainGone(ctx, store, r)
 	case err != nil:
-		return "", stored(err)
+		return "", storeFault(err)
 	}
 	crash.Point("parts.stored")
-	if r.recorded {
+	if r.partsRecorded {
 		err = s.acknowledge(ctx, r, part, known[number])
 	} else {
-		err = s.stillTakes(s.db.Read(ctx), r)
+		err = s.recheckTakesBytes(s.db.Read(ctx), r)
 	}
 	if err != nil { // the collector has the part, or the parts as a whole
 		return "", err
@@ -156,12 +156,12 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 }
 
 // acknowledge records a part that the store has, so that from now on none in its place counts that nobody has acknowledged, nor what was known of it
-// before; also for a client that went away as the last byte came. Faults: those of stillTakes.
+// before; also for a client that went away as the last byte came. Faults: those of recheckTakesBytes.
 func (s *Service) acknowledge(ctx context.Context, r row, part blob.Part, before []string) error {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := s.stillTakes(tx, r); err != nil {
+		if err := s.recheckTakesBytes(tx, r); err != nil {
 			return err
 		}
 		return acknowledge(tx, r.id, part, before)
@@ -173,28 +173,28 @@ func (s *Service) acknowledge(ctx context.Context, r row, part blob.Part, before
 	return nil
 }
 
-// stillTakes looks whether a session takes bytes as it did when r was read. Faults: those of find and takesBytes.
-func (s *Service) stillTakes(q db.Querier, r row) error {
+// recheckTakesBytes looks whether a session takes bytes as it did when r was read. Faults: those of find and checkTakesBytes.
+func (s *Service) recheckTakesBytes(q db.Querier, r row) error {
 	now, err := find(q, r.userID, r.id)
 	if err != nil {
 		return err
 	}
-	return s.takesBytes(now)
+	return s.checkTakesBytes(now)
 }
 
 // How often a body under way is held against its session: a part of 8 MiB some times, a slow one now and then.
 const (
-	lookBytes = 1 << 20
-	lookEvery = 5 * time.Second
+	recheckBytes = 1 << 20
+	recheckEvery = 5 * time.Second
 )
 
-// watch ends a body with its session, wherever that is ended or renewed. Faults of reading: those of find and takesBytes.
-func (s *Service) watch(ctx context.Context, r row, body io.Reader) io.Reader {
+// endWithSession ends a body with its session, wherever that is ended or renewed. Faults of reading: those of find and checkTakesBytes.
+func (s *Service) endWithSession(ctx context.Context, r row, body io.Reader) io.Reader {
 	counted := &countingReader{r: body}
 	looked, at := s.now(), int64(0)
 	return &guardedReader{r: counted, guard: func() error {
 		now := s.now()
-		if counted.n-at < lookBytes && now.Sub(looked).Abs() < lookEvery && now.UnixMilli() < r.expiresAt {
+		if counted.n-at < recheckBytes && now.Sub(looked).Abs() < recheckEvery && now.UnixMilli() < r.expiresAt {
 			return nil
 		}
 		looked, at = now, counted.n
@@ -204,18 +204,18 @@ func (s *Service) watch(ctx context.Context, r row, body io.Reader) io.Reader {
 		case fault.KindOf(err) != fault.Internal:
 			return err
 		} // a database that does not answer now is no reason: the session is asked for again at the end
-		return s.takesBytes(r)
+		return s.checkTakesBytes(r)
 	}}
 }
 
-// gone says why the store does not know the parts of a session that seemed to be pending: it has ended meanwhile, a completion has put them together
-// and got no further, or see lost. Faults: those of stillTakes and lost, Conflict, Unavailable.
-func (s *Service) gone(ctx context.Context, store blob.Store, r row) error {
+// explainGone says why the store does not know the parts of a session that seemed to be pending: it has ended meanwhile, a completion has put them together
+// and got no further, or see lost. Faults: those of recheckTakesBytes and lost, Conflict, Unavailable.
+func (s *Service) explainGone(ctx context.Context, store blob.Store, r row) error {
 	now, err := find(s.db.Read(ctx), r.userID, r.id)
 	if err != nil {
 		return err
 	}
-	if err := s.takesBytes(now); err != nil {
+	if err := s.checkTakesBytes(now); err != nil {
 		return err
 	}
 	switch _, err := store.Stat(ctx, r.key); {
@@ -224,7 +224,7 @@ func (s *Service) gone(ctx context.Context, store blob.Store, r row) error {
 	case !errors.Is(err, blob.ErrNotFound):
 		return provider.Fault(err)
 	}
-	return s.lost(now, r)
+	return s.partsLostFault(now, r)
 }
 
 // Parts is what has come in of a session in parts.
@@ -243,26 +243,26 @@ func (s *Service) Parts(ctx context.Context, a access.Actor, sessionID string) (
 	if err != nil {
 		return Parts{}, err
 	}
-	if err := s.takesParts(r); err != nil {
+	if err := s.checkTakesParts(r); err != nil {
 		return Parts{}, err
 	}
 	received, _, err := s.received(ctx, r)
 	if errors.Is(err, blob.ErrNotFound) {
-		store, err := s.store(ctx, r.place.ProviderID)
+		store, err := s.store(ctx, r.dest.ProviderID)
 		if err != nil {
 			return Parts{}, err
 		}
-		return Parts{}, s.gone(ctx, store, r)
+		return Parts{}, s.explainGone(ctx, store, r)
 	}
 	if err != nil {
 		return Parts{}, err
 	}
-	parts := Parts{Mode: worker, Total: r.totalParts, Received: received, Missing: missing(r.totalParts, received)}
-	if r.direct() {
+	parts := Parts{Mode: modeWorker, Total: r.totalParts, Received: received, Missing: missing(r.totalParts, received)}
+	if r.mayGoDirect() {
 		if parts.URLs, err = s.partURLs(ctx, r, parts.Missing); err == nil {
-			parts.Mode = presigned
+			parts.Mode = modePresigned
 		} else {
-			s.unsigned(r, err)
+			s.warnUnsigned(r, err)
 		}
 	}
 	return parts, nil
@@ -277,27 +277,27 @@ func (s *Service) Renew(ctx context.Context, a access.Actor, sessionID string) (
 		if err != nil {
 			return err
 		}
-		if err := s.takesParts(r); err != nil {
+		if err := s.checkTakesParts(r); err != nil {
 			return err
 		}
 		now := s.now()
-		until := min(now.Add(Lifetime).UnixMilli(), r.createdAt+renewable.Milliseconds())
-		renewed, err = prolong(tx, r.id, until, now.UnixMilli())
+		until := min(now.Add(Lifetime).UnixMilli(), r.createdAt+renewableFor.Milliseconds())
+		renewed, err = extendSession(tx, r.id, until, now.UnixMilli())
 		if errors.Is(err, db.ErrNoRows) { // it ended while this waited for its row
 			if r, err = find(tx, a.UserID, sessionID); err == nil {
-				err = s.takesBytes(r)
+				err = s.checkTakesBytes(r)
 			}
 			if err == nil {
-				err = errChanged
+				err = errSessionChanged
 			}
 		}
 		if err != nil {
 			return err
 		}
-		return s.expect(tx, renewed)
+		return s.discardPartsLater(tx, renewed)
 	})
 	if err != nil {
 		return Session{}, fmt.Errorf("renew an upload: %w", err)
 	}
-	return s.handOut(ctx, renewed, ""), nil
+	return s.sessionFor(ctx, renewed, ""), nil
 }

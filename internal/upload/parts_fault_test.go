@@ -14,32 +14,32 @@ import (
 	"larder/internal/fault"
 )
 
-// down is how a store fails: before it does anything, or after.
-func down(late bool) blobtest.Fault {
+// storeDown is how a store fails: before it does anything, or after.
+func storeDown(late bool) blobtest.Fault {
 	return blobtest.Fault{Err: blob.Unavailable("use store", errors.New("EIO")), Late: late}
 }
 
 // Abuse cases C125 and C128 for what comes in parts: whatever the store does, nothing is lost, charged twice or left over.
 func TestFailingStoreOfParts(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		content := whole(2500)
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		content := distinctBytes(2500)
 		for _, late := range []bool{false, true} {
 			what := fmt.Sprintf("late: %v, ", late)
-			w.store.Next(blobtest.Begin, down(late))
+			w.store.Next(blobtest.Begin, storeDown(late))
 			_, err := w.up.Create(ctx, w.ann, inParts("f", 2500, ""))
 			w.wantFault(err, fault.Unavailable, what+"begin")
 			w.wantReserved(w.ann, 0, 0)
 
 			id := w.create(w.ann, inParts("f", 2500, "")).ID
-			w.fill(w.ann, id, content, 1, 3)
-			w.store.Next(blobtest.PutPart, down(late))
-			_, err = w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(pieceOf(content, 2)), -1)
+			w.putParts(w.ann, id, content, 1, 3)
+			w.store.Next(blobtest.PutPart, storeDown(late))
+			_, err = w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(partOf(content, 2)), -1)
 			w.wantFault(err, fault.Unavailable, what+"part")
-			w.store.Next(blobtest.Parts, down(late))
+			w.store.Next(blobtest.Parts, storeDown(late))
 			_, err = w.up.Parts(ctx, w.ann, id)
 			w.wantFault(err, fault.Unavailable, what+"parts")
-			w.part(w.ann, id, 2, pieceOf(content, 2))
-			w.store.Next(blobtest.Finish, down(late))
+			w.putPart(w.ann, id, 2, partOf(content, 2))
+			w.store.Next(blobtest.Finish, storeDown(late))
 			_, _, err = w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unavailable, what+"finish")
 			w.wantReserved(w.ann, 2500, 1)
@@ -50,10 +50,10 @@ func TestFailingStoreOfParts(t *testing.T) {
 				_, err = w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(strings.Repeat("x", partLength)), -1)
 				w.wantFault(err, fault.Conflict, "a part of what is put together")
 			}
-			w.store.Next(blobtest.Stat, down(late))
+			w.store.Next(blobtest.Stat, storeDown(late))
 			_, _, err = w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unavailable, what+"stat")
-			w.store.Next(blobtest.Open, down(late))
+			w.store.Next(blobtest.Open, storeDown(late))
 			_, _, err = w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unavailable, what+"a look at the first bytes")
 			entry := w.complete(w.ann, id, "")
@@ -66,29 +66,29 @@ func TestFailingStoreOfParts(t *testing.T) {
 			w.wantUsed(w.ann, 0, 0)
 		}
 		w.advance(3 * time.Hour)
-		w.emptied("in the end")
+		w.wantOnlyFileObjects("in the end")
 	})
 }
 
-func TestPartThatTheStoreTakesInPart(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("", 1, 2, 3)
+func TestPartStoredInPartIsRefused(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("", 1, 2, 3)
 		w.store.Next(blobtest.PutPart, blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC")), Short: 10})
 		_, err := w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(strings.Repeat("x", partLength)), -1)
 		w.wantFault(err, fault.Unavailable, "a full store")
-		if w.content(w.ann, w.complete(w.ann, id, "").ID) != whole(2500) {
+		if w.content(w.ann, w.complete(w.ann, id, "").ID) != distinctBytes(2500) {
 			t.Error("other bytes")
 		}
 	})
 }
 
 func TestCompletionWaitsAMomentForABusyStore(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("", 1, 2, 3)
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("", 1, 2, 3)
 		busy := blobtest.Fault{Err: blob.ErrBusy}
 		w.store.Next(blobtest.Finish, busy, busy, busy)
 		w.complete(w.ann, id, "")
-		id = w.begun("", 1, 2, 3)
+		id = w.beginParts("", 1, 2, 3)
 		for range 100 {
 			w.store.Next(blobtest.Finish, busy)
 		}
@@ -98,9 +98,9 @@ func TestCompletionWaitsAMomentForABusyStore(t *testing.T) {
 }
 
 // A file with other bytes than those received is not made.
-func TestCompletionLooksAtWhatWasPutTogether(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("", 1, 2, 3)
+func TestCompletionChecksTheAssembledObject(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("", 1, 2, 3)
 		w.store.Next(blobtest.Stat, blobtest.Fault{Err: blob.ErrNotFound}, blobtest.Fault{Err: blob.ErrNotFound})
 		_, _, err := w.up.Complete(ctx, w.ann, id, "")
 		w.wantFault(err, fault.Conflict, "an object that is not there")
@@ -111,8 +111,8 @@ func TestCompletionLooksAtWhatWasPutTogether(t *testing.T) {
 
 // What the store does not tell now is asked again, and others don't wait for it; after a day it is over either way.
 func TestExpiryWaitsForItsStore(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		w.begun("k", 1, 3)
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		w.beginParts("k", 1, 3)
 		w.create(w.ann, inParts("g", 1000, ""))
 		w.create(w.ann, file("h", 5))
 		w.advance(time.Hour)
@@ -134,15 +134,15 @@ func TestExpiryWaitsForItsStore(t *testing.T) {
 		w.sweep()
 		w.wantReserved(w.ann, 0, 0)
 		w.store.Down(nil)
-		w.emptied("in the end")
+		w.wantOnlyFileObjects("in the end")
 	})
 }
 
 // A completion that got as far as the object and no further is kept and taken over like parts.
-func TestWhatWasPutTogetherIsKeptToo(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id := w.begun("k", 1, 2, 3)
-		w.store.Next(blobtest.Finish, down(true))
+func TestAssembledObjectIsKept(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id := w.beginParts("k", 1, 2, 3)
+		w.store.Next(blobtest.Finish, storeDown(true))
 		_, _, err := w.up.Complete(ctx, w.ann, id, "")
 		w.wantFault(err, fault.Unavailable, "the answer was lost")
 		w.advance(time.Hour)
@@ -150,32 +150,32 @@ func TestWhatWasPutTogetherIsKeptToo(t *testing.T) {
 		w.wantReserved(w.ann, 2500, 0)
 		second := w.create(w.ann, inParts("f", 2500, "k")).ID
 		w.wantParts(w.ann, second, []int{1, 2, 3}, nil)
-		if w.content(w.ann, w.complete(w.ann, second, "").ID) != whole(2500) {
+		if w.content(w.ann, w.complete(w.ann, second, "").ID) != distinctBytes(2500) {
 			t.Error("other bytes")
 		}
 		w.advance(48 * time.Hour)
-		w.emptied("in the end")
+		w.wantOnlyFileObjects("in the end")
 	})
 }
 
-// told is a store that tells other things about what it holds.
-type told struct {
+// typeBeforeBytes is a store that tells other things about what it holds.
+type typeBeforeBytes struct {
 	blob.Store
 	finished, stat func(blob.Info) blob.Info
 }
 
-func (s told) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
+func (s typeBeforeBytes) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	info, err := s.Store.Finish(ctx, u, parts)
 	return s.finished(info), err
 }
 
-func (s told) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
+func (s typeBeforeBytes) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	info, err := s.Store.Stat(ctx, key)
 	return s.stat(info), err
 }
 
 // Abuse case C101: what the store calls the object is compared as it is, and its size is what was announced.
-func TestCompletionComparesWhatTheStoreTells(t *testing.T) {
+func TestCompletionComparesSizeAndETag(t *testing.T) {
 	tag := func(etag string) func(blob.Info) blob.Info {
 		return func(info blob.Info) blob.Info { info.ETag = etag; return info }
 	}
@@ -185,18 +185,18 @@ func TestCompletionComparesWhatTheStoreTells(t *testing.T) {
 		finished, stat func(blob.Info) blob.Info
 		want           fault.Kind
 	}{
-		"the same":         {tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), success},
+		"the same":         {tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), noFault},
 		"another etag":     {tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), tag(`"d41d8cd98f00b204e9800998ecf8427e-2"`), fault.Unverified},
 		"no quotes":        {tag(`"a-3"`), tag("a-3"), fault.Unverified},
 		"one byte is gone": {same, shorter, fault.Unverified},
 	} {
-		eachInPartsNamed(t, name, func(t *testing.T, w *world) {
-			w.up.WrapStores(func(inner blob.Store) blob.Store { return told{inner, c.finished, c.stat} })
-			id := w.begun("", 1, 2, 3)
+		eachInPartsNamed(t, name, func(t *testing.T, w *fixture) {
+			w.up.WrapStores(func(inner blob.Store) blob.Store { return typeBeforeBytes{inner, c.finished, c.stat} })
+			id := w.beginParts("", 1, 2, 3)
 			if _, _, err := w.up.Complete(ctx, w.ann, id, `"a-3"`); kindOf(err) != c.want {
 				t.Errorf("got %v", err)
 			}
-			if c.want != success {
+			if c.want != noFault {
 				w.wantUsed(w.ann, 0, 0)
 				w.wantReserved(w.ann, 2500, 1)
 			}
@@ -205,9 +205,9 @@ func TestCompletionComparesWhatTheStoreTells(t *testing.T) {
 }
 
 // A completion that is overtaken, by another one and by the end of the file, says what any later one would.
-func TestCompletionThatIsOvertaken(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		id, release, done := w.begun("", 1, 2, 3), make(chan struct{}), make(chan error, 1)
+func TestOvertakenCompletionFails(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		id, release, done := w.beginParts("", 1, 2, 3), make(chan struct{}), make(chan error, 1)
 		w.store.Next(blobtest.Finish, blobtest.Fault{Until: release})
 		go func() {
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
@@ -222,7 +222,7 @@ func TestCompletionThatIsOvertaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.advance(2 * time.Hour)
-		w.emptied("after the deletion")
+		w.wantOnlyFileObjects("after the deletion")
 		close(release)
 		w.wantFault(<-done, fault.NotFound, "the file is gone")
 		w.wantUsed(w.ann, 0, 0)

@@ -21,9 +21,9 @@ import (
 // partLength is the length of a part in the worlds of eachInParts, instead of 8 MiB.
 const partLength = 1000
 
-func eachInParts(t *testing.T, test func(t *testing.T, w *world)) {
+func eachInParts(t *testing.T, test func(t *testing.T, w *fixture)) {
 	t.Helper()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		w.up.SetPartSize(partLength)
 		test(t, w)
 	})
@@ -36,8 +36,8 @@ func inParts(name string, size int64, key string) upload.NewSession {
 	return n
 }
 
-// whole is a content of which no two parts are alike.
-func whole(size int) string {
+// distinctBytes is a content of which no two parts are alike.
+func distinctBytes(size int) string {
 	var b strings.Builder
 	for b.Len() < size {
 		fmt.Fprintf(&b, "%07d\n", b.Len())
@@ -45,12 +45,12 @@ func whole(size int) string {
 	return b.String()[:size]
 }
 
-// pieceOf returns part number of a content.
-func pieceOf(content string, number int) string {
+// partOf returns part number of a content.
+func partOf(content string, number int) string {
 	return content[(number-1)*partLength : min(number*partLength, len(content))]
 }
 
-func (w *world) part(a access.Actor, id string, number int, content string) string {
+func (w *fixture) putPart(a access.Actor, id string, number int, content string) string {
 	w.t.Helper()
 	etag, err := w.up.PutPart(ctx, a, id, number, strings.NewReader(content), int64(len(content)))
 	if err != nil || etag == "" {
@@ -59,8 +59,8 @@ func (w *world) part(a access.Actor, id string, number int, content string) stri
 	return etag
 }
 
-// fill sends the parts with these numbers, or all of them.
-func (w *world) fill(a access.Actor, id, content string, numbers ...int) {
+// putParts sends the parts with these numbers, or all of them.
+func (w *fixture) putParts(a access.Actor, id, content string, numbers ...int) {
 	w.t.Helper()
 	if numbers == nil {
 		for n := 1; (n-1)*partLength < len(content); n++ {
@@ -68,12 +68,12 @@ func (w *world) fill(a access.Actor, id, content string, numbers ...int) {
 		}
 	}
 	for _, n := range numbers {
-		w.part(a, id, n, pieceOf(content, n))
+		w.putPart(a, id, n, partOf(content, n))
 	}
 }
 
 // wantParts checks what the listing says has come in, and what not.
-func (w *world) wantParts(a access.Actor, id string, received, missing []int) upload.Parts {
+func (w *fixture) wantParts(a access.Actor, id string, received, missing []int) upload.Parts {
 	w.t.Helper()
 	parts, err := w.up.Parts(ctx, a, id)
 	var got []int
@@ -86,43 +86,43 @@ func (w *world) wantParts(a access.Actor, id string, received, missing []int) up
 	return parts
 }
 
-func (w *world) wantReserved(a access.Actor, storage, count int64) {
+func (w *fixture) wantReserved(a access.Actor, storage, count int64) {
 	w.t.Helper()
 	if s, n := w.reserved(a); s != storage || n != count {
 		w.t.Errorf("reserved %d bytes and %d files, want %d and %d", s, n, storage, count)
 	}
 }
 
-func (w *world) wantUsed(a access.Actor, storage, count int64) {
+func (w *fixture) wantUsed(a access.Actor, storage, count int64) {
 	w.t.Helper()
 	if s, n := w.used(a); s != storage || n != count {
 		w.t.Errorf("used %d bytes and %d files, want %d and %d", s, n, storage, count)
 	}
 }
 
-// emptied has the collector take what is garbage by now, and checks that the store holds nothing but the objects of files.
-func (w *world) emptied(when string) {
+// wantOnlyFileObjects has the collector take what is garbage by now, and checks that the store holds nothing but the objects of files.
+func (w *fixture) wantOnlyFileObjects(when string) {
 	w.t.Helper()
-	w.chores()
-	if stored, known := w.stored(), w.number("SELECT count(*) FROM objects"); int64(len(stored)) != known {
+	w.sweepAndCollect()
+	if stored, known := w.storedKeys(), w.queryInt("SELECT count(*) FROM objects"); int64(len(stored)) != known {
 		w.t.Errorf("%s: the store holds %q, %d objects are known", when, stored, known)
 	}
 }
 
 func TestPartsInAnyOrderBecomeTheFile(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		content := whole(2500)
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		content := distinctBytes(2500)
 		session := w.create(w.ann, inParts("f.txt", 2500, ""))
 		if session.Mode != "worker" || session.TotalParts == nil || *session.TotalParts != 3 || session.ExpiresAt != w.clock.Load()+3_600_000 {
 			t.Fatalf("created %+v", session)
 		}
 		w.wantReserved(w.ann, 2500, 1)
 		w.wantParts(w.ann, session.ID, nil, []int{1, 2, 3})
-		third := w.part(w.ann, session.ID, 3, pieceOf(content, 3))
-		w.part(w.ann, session.ID, 1, strings.Repeat("x", partLength)) // and again below
+		third := w.putPart(w.ann, session.ID, 3, partOf(content, 3))
+		w.putPart(w.ann, session.ID, 1, strings.Repeat("x", partLength)) // and again below
 		w.wantParts(w.ann, session.ID, []int{1, 3}, []int{2})
-		w.part(w.ann, session.ID, 2, pieceOf(content, 2))
-		first := w.part(w.ann, session.ID, 1, pieceOf(content, 1))
+		w.putPart(w.ann, session.ID, 2, partOf(content, 2))
+		first := w.putPart(w.ann, session.ID, 1, partOf(content, 1))
 		parts := w.wantParts(w.ann, session.ID, []int{1, 2, 3}, nil)
 		if parts.Received[0].ETag != first || parts.Received[2].ETag != third || parts.Received[2].Size != 500 {
 			t.Errorf("parts %+v", parts.Received)
@@ -138,22 +138,22 @@ func TestPartsInAnyOrderBecomeTheFile(t *testing.T) {
 		w.wantReserved(w.ann, 0, 0)
 		w.wantUsed(w.ann, 2500, 1)
 		// The hash comes later, by a job of nobody's.
-		if n := w.number(`SELECT count(*) FROM objects o JOIN jobs j ON j.payload = o.id
+		if n := w.queryInt(`SELECT count(*) FROM objects o JOIN jobs j ON j.payload = o.id
 			WHERE o.sha256 IS NULL AND j.type = 'checksum' AND j.owner_id = '' AND j.status = 'pending' AND j.total_bytes = 2500`); n != 1 {
 			t.Errorf("%d objects wait for their hash", n)
 		}
-		w.emptied("after the completion")
+		w.wantOnlyFileObjects("after the completion")
 	})
 }
 
-func TestTypeOfWhatCameInParts(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
-		png := "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + whole(1500)
+func TestTypeOfAFileInParts(t *testing.T) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
+		png := "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + distinctBytes(1500)
 		for _, c := range []struct{ name, claim, want string }{{"a", "", "image/png"}, {"b.pdf", "", "application/pdf"}, {"c", "video/mp4", "video/mp4"}} {
 			n := inParts(c.name, int64(len(png)), "")
 			n.MimeType = c.claim
 			id := w.create(w.ann, n).ID
-			w.fill(w.ann, id, png)
+			w.putParts(w.ann, id, png)
 			if entry := w.complete(w.ann, id, ""); entry.MimeType != c.want {
 				t.Errorf("%s: %s", c.name, entry.MimeType)
 			}
@@ -161,17 +161,17 @@ func TestTypeOfWhatCameInParts(t *testing.T) {
 	})
 }
 
-// vast is a store that begins whatever size.
-type vast struct{ blob.Store }
+// unboundedStore is a store that begins whatever size.
+type unboundedStore struct{ blob.Store }
 
-func (vast) Begin(_ context.Context, key blob.Key, size, partSize int64, _ string) (blob.Upload, error) {
+func (unboundedStore) Begin(_ context.Context, key blob.Key, size, partSize int64, _ string) (blob.Upload, error) {
 	return blob.Upload{Key: key, ID: "vast", Size: size, PartSize: partSize}, nil
 }
 
-func TestWhatComesInParts(t *testing.T) {
+func TestWhichSizesComeInParts(t *testing.T) {
 	count := func(n int64) *int64 { return &n }
-	each(t, func(t *testing.T, w *world) {
-		w.up.WrapStores(func(inner blob.Store) blob.Store { return vast{inner} })
+	each(t, func(t *testing.T, w *fixture) {
+		w.up.WrapStores(func(inner blob.Store) blob.Store { return unboundedStore{inner} })
 		if err := w.setLimits(w.ann, -1, -1); err != nil {
 			t.Fatal(err)
 		}
@@ -196,86 +196,86 @@ func TestWhatComesInParts(t *testing.T) {
 // What each call answers in each state. Abuse cases C36 for the rows of somebody else, and C100 for parts of what takes none.
 func TestEveryCallOfPartsInEveryState(t *testing.T) {
 	type calls struct{ part, parts, raw, renew, complete, abort fault.Kind }
-	make3 := func(w *world, numbers ...int) string {
-		id := w.create(w.ann, inParts("f", 2500, fmt.Sprint("key ", w.number("SELECT count(*) FROM upload_sessions")))).ID
-		w.fill(w.ann, id, whole(2500), append([]int{}, numbers...)...)
+	make3 := func(w *fixture, numbers ...int) string {
+		id := w.create(w.ann, inParts("f", 2500, fmt.Sprint("key ", w.queryInt("SELECT count(*) FROM upload_sessions")))).ID
+		w.putParts(w.ann, id, distinctBytes(2500), append([]int{}, numbers...)...)
 		return id
 	}
-	swept := func(w *world, after time.Duration) {
+	swept := func(w *fixture, after time.Duration) {
 		w.advance(after)
 		if err := w.up.Sweep(ctx); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	over := calls{fault.UploadExpired, fault.UploadExpired, fault.Conflict, fault.UploadExpired, fault.UploadExpired, success}
+	over := calls{fault.UploadExpired, fault.UploadExpired, fault.Conflict, fault.UploadExpired, fault.UploadExpired, noFault}
 	unknown := calls{fault.NotFound, fault.NotFound, fault.NotFound, fault.NotFound, fault.NotFound, fault.NotFound}
 	states := []struct {
 		name string
-		by   func(w *world) access.Actor
-		make func(w *world) string
+		by   func(w *fixture) access.Actor
+		make func(w *fixture) string
 		want calls
 	}{
-		{"without parts", nil, func(w *world) string { return make3(w) }, calls{success, success, fault.Conflict, success, fault.Unverified, success}},
-		{"a part is missing", nil, func(w *world) string { return make3(w, 1, 3) }, calls{success, success, fault.Conflict, success, fault.Unverified, success}},
-		{"all parts", nil, func(w *world) string { return make3(w, 1, 2, 3) }, calls{success, success, fault.Conflict, success, success, success}},
-		{"completed", nil, func(w *world) string {
+		{"without parts", nil, func(w *fixture) string { return make3(w) }, calls{noFault, noFault, fault.Conflict, noFault, fault.Unverified, noFault}},
+		{"a part is missing", nil, func(w *fixture) string { return make3(w, 1, 3) }, calls{noFault, noFault, fault.Conflict, noFault, fault.Unverified, noFault}},
+		{"all parts", nil, func(w *fixture) string { return make3(w, 1, 2, 3) }, calls{noFault, noFault, fault.Conflict, noFault, noFault, noFault}},
+		{"completed", nil, func(w *fixture) string {
 			id := make3(w, 1, 2, 3)
 			w.complete(w.ann, id, "")
 			return id
-		}, calls{fault.Conflict, fault.Conflict, fault.Conflict, fault.Conflict, success, fault.Conflict}},
-		{"completed, after the hour", nil, func(w *world) string {
+		}, calls{fault.Conflict, fault.Conflict, fault.Conflict, fault.Conflict, noFault, fault.Conflict}},
+		{"completed, after the hour", nil, func(w *fixture) string {
 			id := make3(w, 1, 2, 3)
 			w.complete(w.ann, id, "")
 			swept(w, time.Hour)
 			return id
-		}, calls{fault.Conflict, fault.Conflict, fault.Conflict, fault.Conflict, success, fault.Conflict}},
-		{"aborted", nil, func(w *world) string {
+		}, calls{fault.Conflict, fault.Conflict, fault.Conflict, fault.Conflict, noFault, fault.Conflict}},
+		{"aborted", nil, func(w *fixture) string {
 			id := make3(w, 1, 2, 3)
 			if err := w.up.Abort(ctx, w.ann, id); err != nil {
 				w.t.Fatal(err)
 			}
 			return id
-		}, calls{fault.Conflict, fault.Conflict, fault.Conflict, fault.Conflict, fault.Conflict, success}},
-		{"expired, not swept", nil, func(w *world) string {
+		}, calls{fault.Conflict, fault.Conflict, fault.Conflict, fault.Conflict, fault.Conflict, noFault}},
+		{"expired, not swept", nil, func(w *fixture) string {
 			id := make3(w, 1, 2, 3)
 			w.advance(time.Hour)
 			return id
 		}, over},
-		{"expired, its parts kept", nil, func(w *world) string {
+		{"expired, its parts kept", nil, func(w *fixture) string {
 			id := make3(w, 1, 2, 3)
 			swept(w, time.Hour)
 			return id
 		}, over},
-		{"expired, nothing to keep", nil, func(w *world) string {
+		{"expired, nothing to keep", nil, func(w *fixture) string {
 			id := make3(w)
 			swept(w, time.Hour)
 			return id
 		}, over},
-		{"a millisecond before its end", nil, func(w *world) string {
+		{"a millisecond before its end", nil, func(w *fixture) string {
 			id := make3(w, 1, 2, 3)
 			swept(w, time.Hour-time.Millisecond)
 			return id
-		}, calls{success, success, fault.Conflict, success, success, success}},
-		{"one piece", nil, func(w *world) string {
+		}, calls{noFault, noFault, fault.Conflict, noFault, noFault, noFault}},
+		{"one piece", nil, func(w *fixture) string {
 			return w.create(w.ann, file("f", 3)).ID
-		}, calls{fault.Conflict, fault.Conflict, success, fault.Conflict, fault.Invalid, success}},
-		{"one piece, expired", nil, func(w *world) string {
+		}, calls{fault.Conflict, fault.Conflict, noFault, fault.Conflict, fault.Invalid, noFault}},
+		{"one piece, expired", nil, func(w *fixture) string {
 			id := w.create(w.ann, file("f", 3)).ID
 			w.advance(time.Hour)
 			return id
-		}, calls{fault.Conflict, fault.Conflict, fault.UploadExpired, fault.Conflict, fault.Invalid, success}},
-		{"somebody else's", func(w *world) access.Actor { return w.ben }, func(w *world) string { return make3(w, 1, 2, 3) }, unknown},
-		{"somebody else's, for an administrator", func(w *world) access.Actor { return w.admin }, func(w *world) string { return make3(w, 1, 2, 3) }, unknown},
-		{"unknown", nil, func(*world) string { return "5a1f3c1e-0000-4000-8000-000000000000" }, unknown},
+		}, calls{fault.Conflict, fault.Conflict, fault.UploadExpired, fault.Conflict, fault.Invalid, noFault}},
+		{"somebody else's", func(w *fixture) access.Actor { return w.ben }, func(w *fixture) string { return make3(w, 1, 2, 3) }, unknown},
+		{"somebody else's, for an administrator", func(w *fixture) access.Actor { return w.admin }, func(w *fixture) string { return make3(w, 1, 2, 3) }, unknown},
+		{"unknown", nil, func(*fixture) string { return "5a1f3c1e-0000-4000-8000-000000000000" }, unknown},
 	}
-	eachInParts(t, func(t *testing.T, w *world) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
 		for _, state := range states {
 			actor := w.ann
 			if state.by != nil {
 				actor = state.by(w)
 			}
 			var got calls
-			_, err := w.up.PutPart(ctx, actor, state.make(w), 2, strings.NewReader(pieceOf(whole(2500), 2)), partLength)
+			_, err := w.up.PutPart(ctx, actor, state.make(w), 2, strings.NewReader(partOf(distinctBytes(2500), 2)), partLength)
 			got.part = kindOf(err)
 			_, err = w.up.Parts(ctx, actor, state.make(w))
 			got.parts = kindOf(err)
@@ -295,14 +295,14 @@ func TestEveryCallOfPartsInEveryState(t *testing.T) {
 }
 
 // Abuse cases C94 and C100: a part has its number and its length, and nothing else is kept.
-func TestPartsThatAreNotAsTheyMustBe(t *testing.T) {
+func TestInvalidPartsAreRefused(t *testing.T) {
 	const kept = "what was there before"
-	content := whole(2500)
+	content := distinctBytes(2500)
 	for _, before := range []string{"", kept} {
-		eachInPartsNamed(t, "before: "+before, func(t *testing.T, w *world) {
+		eachInPartsNamed(t, "before: "+before, func(t *testing.T, w *fixture) {
 			id := w.create(w.ann, inParts("f", 2500, "")).ID
 			if before != "" {
-				w.fill(w.ann, id, content)
+				w.putParts(w.ann, id, content)
 			}
 			for _, c := range []struct {
 				number, length int
@@ -319,11 +319,11 @@ func TestPartsThatAreNotAsTheyMustBe(t *testing.T) {
 				_, err := w.up.PutPart(ctx, w.ann, id, c.number, strings.NewReader(strings.Repeat("-", c.length)), c.announced)
 				w.wantFault(err, c.want, fmt.Sprintf("%+v", c))
 			}
-			_, err := w.up.PutPart(ctx, w.ann, id, 2, io.MultiReader(strings.NewReader("half"), broken{}), -1)
+			_, err := w.up.PutPart(ctx, w.ann, id, 2, io.MultiReader(strings.NewReader("half"), brokenReader{}), -1)
 			w.wantFault(err, fault.Unverified, "a body that breaks off")
 			if before == "" {
 				w.wantParts(w.ann, id, nil, []int{1, 2, 3})
-				w.fill(w.ann, id, content)
+				w.putParts(w.ann, id, content)
 			}
 			w.wantParts(w.ann, id, []int{1, 2, 3}, nil)
 			if got := w.content(w.ann, w.complete(w.ann, id, "").ID); got != content {
@@ -333,22 +333,22 @@ func TestPartsThatAreNotAsTheyMustBe(t *testing.T) {
 	}
 }
 
-func eachInPartsNamed(t *testing.T, name string, test func(t *testing.T, w *world)) {
+func eachInPartsNamed(t *testing.T, name string, test func(t *testing.T, w *fixture)) {
 	t.Run(name, func(t *testing.T) { eachInParts(t, test) })
 }
 
 // Abuse case C100.
 func TestParallelBodiesOfOnePart(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.create(w.ann, inParts("f", 1500, "")).ID
-		w.part(w.ann, id, 2, strings.Repeat("z", 500))
+		w.putPart(w.ann, id, 2, strings.Repeat("z", 500))
 		etags := make([]string, 10)
 		body := func(i int) string { return strings.Repeat(fmt.Sprint(i), partLength) }
 		got := parallel(10, func(i int) (err error) {
 			etags[i], err = w.up.PutPart(ctx, w.ann, id, 1, strings.NewReader(body(i)), -1)
 			return err
 		})
-		if got[success] != 10 {
+		if got[noFault] != 10 {
 			t.Fatalf("outcomes %v", got)
 		}
 		told := w.wantParts(w.ann, id, []int{1, 2}, nil).Received[0].ETag
@@ -360,14 +360,14 @@ func TestParallelBodiesOfOnePart(t *testing.T) {
 }
 
 func TestCompletionNamesMissingParts(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.create(w.ann, inParts("f", 9500, "")).ID
-		w.fill(w.ann, id, whole(9500), 2, 4)
+		w.putParts(w.ann, id, distinctBytes(9500), 2, 4)
 		for _, c := range []struct {
 			send []int
 			want string
 		}{{nil, "come in yet: 1, 3, 5, 6, 7 and 3 more."}, {[]int{1, 3, 5, 8, 9, 10}, "come in yet: 6, 7."}} {
-			w.fill(w.ann, id, whole(9500), append([]int{}, c.send...)...)
+			w.putParts(w.ann, id, distinctBytes(9500), append([]int{}, c.send...)...)
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unverified, "missing parts")
 			if told := new(fault.Error); !errors.As(err, &told) || !strings.HasSuffix(told.Message, c.want) {
@@ -375,16 +375,16 @@ func TestCompletionNamesMissingParts(t *testing.T) {
 			}
 		}
 		w.wantReserved(w.ann, 9500, 1)
-		w.fill(w.ann, id, whole(9500), 6, 7)
+		w.putParts(w.ann, id, distinctBytes(9500), 6, 7)
 		w.complete(w.ann, id, "")
 	})
 }
 
 // Abuse case C87.
 func TestParallelCompletionsOfPartsMakeOneFile(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.create(w.ann, inParts("f", 2500, "")).ID
-		w.fill(w.ann, id, whole(2500))
+		w.putParts(w.ann, id, distinctBytes(2500))
 		made := make(chan string, 20)
 		got := parallel(20, func(int) error {
 			entry, already, err := w.up.Complete(ctx, w.ann, id, "")
@@ -393,18 +393,18 @@ func TestParallelCompletionsOfPartsMakeOneFile(t *testing.T) {
 			}
 			return err
 		})
-		if got[success] != 20 || len(made) != 1 {
+		if got[noFault] != 20 || len(made) != 1 {
 			t.Errorf("outcomes %v, %d calls that made a file", got, len(made))
 		}
 		w.wantUsed(w.ann, 2500, 1)
 		w.wantReserved(w.ann, 0, 0)
-		w.emptied("after the completions")
+		w.wantOnlyFileObjects("after the completions")
 	})
 }
 
 // Abuse case C88; those that are refused after all leave nothing in the store.
 func TestParallelSessionsInPartsNeverOvercommitTheQuota(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
 		if err := w.setLimits(w.ann, 5000, 100); err != nil {
 			t.Fatal(err)
 		}
@@ -412,20 +412,20 @@ func TestParallelSessionsInPartsNeverOvercommitTheQuota(t *testing.T) {
 			_, err := w.up.Create(ctx, w.ann, inParts(fmt.Sprint("f", i), 3000, ""))
 			return err
 		})
-		if got[success] != 1 || got[fault.QuotaExceeded] != 49 {
+		if got[noFault] != 1 || got[fault.QuotaExceeded] != 49 {
 			t.Errorf("outcomes %v", got)
 		}
 		w.wantReserved(w.ann, 3000, 1)
-		w.chores()
-		if n := len(w.inTheMaking()); n != 2 { // bytes and journal of one
+		w.sweepAndCollect()
+		if n := len(w.partFiles()); n != 2 { // bytes and journal of one
 			t.Errorf("%d files of uploads in parts", n)
 		}
 	})
 }
 
-// inTheMaking lists what the store has of uploads in parts.
-func (w *world) inTheMaking() (found []string) {
-	for _, key := range w.stored() {
+// partFiles lists what the store has of uploads in parts.
+func (w *fixture) partFiles() (found []string) {
+	for _, key := range w.storedKeys() {
 		if strings.Contains(key, "tmp/parts/") {
 			found = append(found, key)
 		}
@@ -435,7 +435,7 @@ func (w *world) inTheMaking() (found []string) {
 
 // What has no chance touches no store.
 func TestRefusedSessionsInPartsBeginNothing(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
 		foreign := inParts("f", 2500, "")
 		foreign.Dir = path("/home/ben")
 		taken := inParts("taken", 2500, "")
@@ -445,7 +445,7 @@ func TestRefusedSessionsInPartsBeginNothing(t *testing.T) {
 			n    upload.NewSession
 			want fault.Kind
 		}{
-			"quota": {inParts("f", 10*mega, ""), fault.QuotaExceeded}, "rights": {foreign, fault.Forbidden}, "name": {taken, fault.AlreadyExists},
+			"quota": {inParts("f", 10*mebibyte, ""), fault.QuotaExceeded}, "rights": {foreign, fault.Forbidden}, "name": {taken, fault.AlreadyExists},
 		} {
 			_, err := w.up.Create(ctx, w.ann, c.n)
 			w.wantFault(err, c.want, name)

@@ -20,29 +20,29 @@ import (
 	"larder/internal/vpath"
 )
 
-// worker does random things in a folder of its own and remembers what it was told.
-type worker struct {
-	*world
+// modeWorker does random things in a folder of its own and remembers what it was told.
+type modeWorker struct {
+	*fixture
 	actor access.Actor
 	dir   vpath.Path
 	r     *rand.Rand
 	// may holds, by name, what a file may contain now; "" stands for no file. Of more than one the service said neither yes nor no.
-	may map[string][]string
-	ids map[string]string
+	possible map[string][]string
+	ids      map[string]string
 }
 
 // Abuse cases C93, C123 and C125, and the promise of the whole: whatever fails in between, what was acknowledged is there, what was deleted
 // is gone, quotas are the sums of what there is, each object is a file's or known as garbage, and in the end nothing is left over.
 func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
-	eachInParts(t, func(t *testing.T, w *world) {
+	eachInParts(t, func(t *testing.T, w *fixture) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
-		if err := errors.Join(w.setLimits(w.ann, 4*mega, 20), w.setLimits(w.ben, 4*mega, 20)); err != nil {
+		if err := errors.Join(w.setLimits(w.ann, 4*mebibyte, 20), w.setLimits(w.ben, 4*mebibyte, 20)); err != nil {
 			t.Fatal(err)
 		}
-		var workers []*worker
+		var workers []*modeWorker
 		for i := range 4 {
-			k := &worker{world: w, actor: w.ann, r: rand.New(rand.NewPCG(seed, uint64(i))), may: map[string][]string{}, ids: map[string]string{}}
+			k := &modeWorker{fixture: w, actor: w.ann, r: rand.New(rand.NewPCG(seed, uint64(i))), possible: map[string][]string{}, ids: map[string]string{}}
 			home := "/home/ann"
 			if i%2 == 1 {
 				k.actor, home = w.ben, "/home/ben"
@@ -61,7 +61,7 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 					default:
 					}
 					w.advance(time.Minute)
-					w.chores()
+					w.sweepAndCollect()
 				}
 			})
 			for _, k := range workers {
@@ -74,30 +74,30 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 			working.Wait()
 			close(done)
 			chores.Wait()
-			w.chores()
+			w.sweepAndCollect()
 			w.checkInvariants()
 			for _, k := range workers {
 				k.check()
 			}
 		}
 		w.advance(72 * time.Hour)
-		w.chores()
+		w.sweepAndCollect()
 		w.advance(72 * time.Hour)
-		w.chores()
-		if n := w.number("SELECT (SELECT count(*) FROM garbage) + (SELECT count(*) FROM upload_sessions)"); n != 0 {
+		w.sweepAndCollect()
+		if n := w.queryInt("SELECT (SELECT count(*) FROM garbage) + (SELECT count(*) FROM upload_sessions)"); n != 0 {
 			t.Errorf("%d keys and sessions left over", n)
 		}
-		if objects, n := w.stored(), w.number("SELECT count(*) FROM objects"); int64(len(objects)) != n {
+		if objects, n := w.storedKeys(), w.queryInt("SELECT count(*) FROM objects"); int64(len(objects)) != n {
 			t.Errorf("%d objects in the store, %d known", len(objects), n)
 		}
-		if n := w.number("SELECT count(*) FROM objects o WHERE refs <> (SELECT count(*) FROM entries e WHERE e.object_id = o.id)"); n != 0 {
+		if n := w.queryInt("SELECT count(*) FROM objects o WHERE refs <> (SELECT count(*) FROM entries e WHERE e.object_id = o.id)"); n != 0 {
 			t.Errorf("%d objects have a wrong number of references", n)
 		}
 	})
 }
 
-// chores are those of the sweep.
-func (w *world) chores() {
+// sweepAndCollect are those of the sweep.
+func (w *fixture) sweepAndCollect() {
 	if err := w.up.Sweep(ctx); err != nil {
 		w.t.Error(err)
 	}
@@ -112,7 +112,7 @@ func (w *world) chores() {
 	}
 }
 
-func (k *worker) step() {
+func (k *modeWorker) step() {
 	name := fmt.Sprint("f", k.r.IntN(4))
 	if k.r.IntN(4) == 0 { // whoever puts next meets it, this worker or another
 		op := []blobtest.Op{blobtest.Put, blobtest.Put, blobtest.Begin, blobtest.PutPart, blobtest.Parts, blobtest.Finish}[k.r.IntN(6)]
@@ -126,7 +126,7 @@ func (k *worker) step() {
 	case 0, 1, 2:
 		k.putOnce(name, 1+k.r.IntN(2000))
 	case 3:
-		k.putOnce(name, 256<<10+k.r.IntN(mega))
+		k.putOnce(name, 256<<10+k.r.IntN(mebibyte))
 	case 4, 5:
 		k.session(name)
 	case 6:
@@ -138,56 +138,56 @@ func (k *worker) step() {
 	}
 }
 
-func (k *worker) content(size int) string {
+func (k *modeWorker) content(size int) string {
 	unit := fmt.Sprintf("%016x", k.r.Uint64())
 	return strings.Repeat(unit, size/len(unit)+1)[:size]
 }
 
 // context ends at some time in one call of four.
-func (k *worker) context() (context.Context, context.CancelFunc) {
+func (k *modeWorker) context() (context.Context, context.CancelFunc) {
 	if k.r.IntN(4) > 0 {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, time.Duration(k.r.IntN(20))*time.Millisecond)
 }
 
-// told keeps what a change of name to content may have come to. Only a fault says that nothing came of it.
-func (k *worker) told(name, content, id string, err error) {
+// record keeps what a change of name to content may have come to. Only a fault says that nothing came of it.
+func (k *modeWorker) record(name, content, id string, err error) {
 	switch {
 	case err == nil:
-		k.may[name], k.ids[name] = []string{content}, id
+		k.possible[name], k.ids[name] = []string{content}, id
 	case fault.KindOf(err) == fault.Internal:
-		k.may[name] = append(k.now(name), content)
+		k.possible[name] = append(k.possibleNow(name), content)
 	}
 }
 
-func (k *worker) now(name string) []string {
-	if may := k.may[name]; may != nil {
+func (k *modeWorker) possibleNow(name string) []string {
+	if may := k.possible[name]; may != nil {
 		return may
 	}
 	return []string{""}
 }
 
-func (k *worker) putOnce(name string, size int) {
+func (k *modeWorker) putOnce(name string, size int) {
 	ctx, cancel := k.context()
 	defer cancel()
 	content := k.content(size)
 	o := upload.OneShot{Dir: k.dir, Name: vpath.Name(name), Size: int64(size), Conflict: files.Replace, Body: strings.NewReader(content)}
 	switch k.r.IntN(6) {
 	case 0:
-		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), broken{}) // the client goes away
+		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), brokenReader{}) // the client goes away
 	case 1:
 		o.Size = -1
 	}
 	result, err := k.up.Put(ctx, k.actor, o)
-	k.told(name, content, result.File.ID, err)
+	k.record(name, content, result.File.ID, err)
 }
 
-type broken struct{}
+type brokenReader struct{}
 
-func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func (k *worker) session(name string) {
+func (k *modeWorker) session(name string) {
 	ctx, cancel := k.context()
 	defer cancel()
 	content := k.content(1 + k.r.IntN(3000))
@@ -207,12 +207,12 @@ func (k *worker) session(name string) {
 	}
 	if err == nil {
 		file, _, err := k.up.Complete(ctx, k.actor, session.ID, etag)
-		k.told(name, content, file.ID, err)
+		k.record(name, content, file.ID, err)
 	}
 }
 
 // inParts sends a file in parts, in any order, some of them twice, or only some; under an idempotency key the same content goes on where it was left.
-func (k *worker) inParts(name string) {
+func (k *modeWorker) inParts(name string) {
 	ctx, cancel := k.context()
 	defer cancel()
 	n, content := inParts(name, int64(1+k.r.IntN(4000)), ""), ""
@@ -229,7 +229,7 @@ func (k *worker) inParts(name string) {
 	}
 	total := int(*session.TotalParts)
 	for _, i := range append(k.r.Perm(total), k.r.IntN(total)) {
-		_, _ = k.up.PutPart(ctx, k.actor, session.ID, i+1, strings.NewReader(pieceOf(content, i+1)), -1) // what fails is missing in the end
+		_, _ = k.up.PutPart(ctx, k.actor, session.ID, i+1, strings.NewReader(partOf(content, i+1)), -1) // what fails is missing in the end
 		if k.r.IntN(8) == 0 {
 			return // left to the sweep, or to whoever comes back
 		}
@@ -240,11 +240,11 @@ func (k *worker) inParts(name string) {
 	}
 	file, already, err := k.up.Complete(ctx, k.actor, session.ID, "")
 	if !already { // of what is complete already the content may be another by now
-		k.told(name, content, file.ID, err)
+		k.record(name, content, file.ID, err)
 	}
 }
 
-func (k *worker) delete(name string) {
+func (k *modeWorker) delete(name string) {
 	id := k.ids[name]
 	if id == "" {
 		return
@@ -252,23 +252,23 @@ func (k *worker) delete(name string) {
 	ctx, cancel := k.context()
 	defer cancel()
 	_, _, err := k.tree.Delete(ctx, k.actor, id)
-	k.told(name, "", "", err)
+	k.record(name, "", "", err)
 }
 
 // move renames a file to another of the names.
-func (k *worker) move(name string) {
+func (k *modeWorker) move(name string) {
 	id, other := k.ids[name], vpath.Name(fmt.Sprint("f", k.r.IntN(4)))
 	if id == "" {
 		return
 	}
 	if _, err := k.tree.Move(ctx, k.actor, id, k.dir, &other); err == nil {
-		k.may[string(other)], k.ids[string(other)] = k.now(name), id
-		k.may[name], k.ids[name] = nil, ""
+		k.possible[string(other)], k.ids[string(other)] = k.possibleNow(name), id
+		k.possible[name], k.ids[name] = nil, ""
 	}
 }
 
 // check compares what is there with what was told, and settles what was uncertain.
-func (k *worker) check() {
+func (k *modeWorker) check() {
 	k.t.Helper()
 	found := map[string]string{}
 	list, err := k.tree.List(ctx, k.actor, files.ListQuery{Path: k.dir, Page: 1, Limit: 100})
@@ -276,13 +276,13 @@ func (k *worker) check() {
 		k.t.Fatal(err)
 	}
 	for _, e := range list.Items {
-		found[e.Name] = k.world.content(k.actor, e.ID)
+		found[e.Name] = k.fixture.content(k.actor, e.ID)
 		k.ids[e.Name] = e.ID
-		if k.may[e.Name] == nil {
+		if k.possible[e.Name] == nil {
 			k.t.Errorf("%s: a file that should not be there", e.Name)
 		}
 	}
-	for name, may := range k.may {
+	for name, may := range k.possible {
 		if may == nil {
 			continue
 		}
@@ -293,7 +293,7 @@ func (k *worker) check() {
 		if !fits {
 			k.t.Errorf("%s: %d bytes that are none of the %d it may have", name, len(found[name]), len(may))
 		}
-		k.may[name] = []string{found[name]}
+		k.possible[name] = []string{found[name]}
 		if found[name] == "" {
 			k.ids[name] = ""
 		}

@@ -25,76 +25,76 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 	if r.inParts() {
 		return "", 0, fault.New(fault.Conflict, "The bytes of this upload come in parts.")
 	}
-	if err := s.takesBytes(r); err != nil {
+	if err := s.checkTakesBytes(r); err != nil {
 		return "", 0, err
 	}
 	if length >= 0 && length != r.size {
 		return "", 0, fault.Newf(fault.Unverified, "The session was made for %d bytes, and %d are coming.", r.size, length)
 	}
-	if r.key, err = s.keys.Draw(ctx, r.place.ProviderID); err != nil {
+	if r.key, err = s.keys.NewKey(ctx, r.dest.ProviderID); err != nil {
 		return "", 0, err
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(false); err != nil { // see object.Keyring
 			return err
 		}
-		return object.Discard(tx, r.place.ProviderID, r.key, r.expiresAt+garbageSlip.Milliseconds())
+		return object.Discard(tx, r.dest.ProviderID, r.key, r.expiresAt+garbageDelay.Milliseconds())
 	})
 	if err != nil {
 		return "", 0, fmt.Errorf("note the key of an upload: %w", err)
 	}
 	if err := s.receive(ctx, &r, body, contentType); err != nil {
-		s.discard(ctx, err, r.place.ProviderID, r.key)
+		s.discard(ctx, err, r.dest.ProviderID, r.key)
 		return "", 0, err
 	}
 	return r.sha256, r.size, nil
 }
 
-// takesBytes refuses bytes for a session that is over. Faults: Conflict, UploadExpired.
-func (s *Service) takesBytes(r row) error {
+// checkTakesBytes refuses bytes for a session that is over. Faults: Conflict, UploadExpired.
+func (s *Service) checkTakesBytes(r row) error {
 	switch {
 	case r.status == completed:
 		return fault.New(fault.Conflict, "This upload is completed.")
 	case r.status == aborted:
 		return fault.New(fault.Conflict, "This upload was aborted.")
-	case r.status == expired || s.ms() >= r.expiresAt:
+	case r.status == expired || s.nowMs() >= r.expiresAt:
 		return fault.New(fault.UploadExpired, "This upload session has expired. Begin a new one.")
 	}
 	return nil
 }
 
-// receive stores the body under the new key in r and makes it the session's.
+// recordBytes stores the body under the new key in r and makes it the session's.
 func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentType string) error {
-	store, err := s.store(ctx, r.place.ProviderID)
+	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
 		return err
 	}
-	head := &headReader{r: &guardedReader{r: body, guard: func() error { return s.takesBytes(*r) }}}
-	info, err := store.Put(ctx, r.key, head, blob.PutOptions{Size: r.size, Max: r.size, MimeType: told(r.place.Name, claim(contentType), r.claim)})
+	head := &headReader{r: &guardedReader{r: body, guard: func() error { return s.checkTakesBytes(*r) }}}
+	info, err := store.Put(ctx, r.key, head, blob.PutOptions{Size: r.size, Max: r.size, MimeType: typeBeforeBytes(r.dest.Name, cleanType(contentType), r.claimedType)})
 	if err != nil {
-		return stored(err)
+		return storeFault(err)
 	}
 	crash.Point("raw.stored")
 	r.sha256, r.etag = hex.EncodeToString(info.SHA256), info.ETag
-	r.mimeType = settle(r.place.Name, head.head, claim(contentType), r.claim)
+	r.mimeType = decideType(r.dest.Name, head.head, cleanType(contentType), r.claimedType)
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		for {
 			now, err := find(tx, r.userID, r.id)
 			if err != nil {
 				return err
 			}
-			if err := s.takesBytes(now); err != nil {
+			if err := s.checkTakesBytes(now); err != nil {
 				return err
 			}
-			switch done, err := receive(tx, *r, now.key, s.ms()); {
+			switch done, err := recordBytes(tx, *r, now.key, s.nowMs()); {
 			case err != nil:
 				return err
 			case !done:
 				continue // another body of the same session, or its end, came in between
-			case now.key == "", now.staged(): // what comes to where bytes wait is swept when their address has expired
+			case now.key == "", now.inStaging(): // what comes to where bytes wait is swept when their address has expired
 				return nil
 			}
-			return object.Discard(tx, r.place.ProviderID, now.key, s.ms())
+			return object.Discard(tx, r.dest.ProviderID, now.key, s.nowMs())
 		}
 	})
 }

@@ -24,8 +24,8 @@ import (
 )
 
 // Abuse cases C94 and C92 (an empty file).
-func TestBodiesThatAreNotAsAnnounced(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestBodiesOfAnotherSizeAreRefused(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
 		broken := func(s string) io.Reader {
 			return io.MultiReader(strings.NewReader(s), iotest.ErrReader(io.ErrUnexpectedEOF))
 		}
@@ -36,10 +36,10 @@ func TestBodiesThatAreNotAsAnnounced(t *testing.T) {
 			length int64
 			want   fault.Kind
 		}{
-			{"as announced", 5, strings.NewReader("hello"), 5, success},
-			{"as announced, chunked", 5, iotest.OneByteReader(strings.NewReader("hello")), -1, success},
-			{"empty", 0, strings.NewReader(""), 0, success},
-			{"empty, chunked", 0, strings.NewReader(""), -1, success},
+			{"as announced", 5, strings.NewReader("hello"), 5, noFault},
+			{"as announced, chunked", 5, iotest.OneByteReader(strings.NewReader("hello")), -1, noFault},
+			{"empty", 0, strings.NewReader(""), 0, noFault},
+			{"empty, chunked", 0, strings.NewReader(""), -1, noFault},
 			{"longer", 5, strings.NewReader("hello!"), 6, fault.Unverified},
 			{"shorter", 5, strings.NewReader("hell"), 4, fault.Unverified},
 			{"longer, chunked", 5, strings.NewReader("hello!"), -1, fault.Unverified},
@@ -51,7 +51,7 @@ func TestBodiesThatAreNotAsAnnounced(t *testing.T) {
 			{"something instead of nothing", 0, strings.NewReader("x"), -1, fault.Unverified},
 		}
 		for i, c := range cases {
-			objects := len(w.stored())
+			objects := len(w.storedKeys())
 			session := w.create(w.ann, file(fmt.Sprint("f", i), c.size))
 			etag, size, err := w.up.PutRaw(ctx, w.ann, session.ID, c.body, c.length, "")
 			if kindOf(err) != c.want {
@@ -64,7 +64,7 @@ func TestBodiesThatAreNotAsAnnounced(t *testing.T) {
 				w.complete(w.ann, session.ID, etag)
 				continue
 			}
-			if got := len(w.stored()); got != objects {
+			if got := len(w.storedKeys()); got != objects {
 				t.Errorf("%s: %d objects are kept", c.name, got-objects)
 			}
 			_, _, err = w.up.Complete(ctx, w.ann, session.ID, sha("hello"))
@@ -77,13 +77,13 @@ func TestBodiesThatAreNotAsAnnounced(t *testing.T) {
 }
 
 func TestRawBytesMayBeSentAgain(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 5))
-		first := w.raw(w.ann, session.ID, "first")
+		first := w.putRaw(w.ann, session.ID, "first")
 		_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("cut"), -1, "")
 		w.wantFault(err, fault.Unverified, "a body cut short")
-		second := w.raw(w.ann, session.ID, "later")
-		if due := w.number("SELECT count(*) FROM garbage WHERE after <= $1", w.clock.Load()); due != 2 { // the first body, and the cut one
+		second := w.putRaw(w.ann, session.ID, "later")
+		if due := w.queryInt("SELECT count(*) FROM garbage WHERE after <= $1", w.clock.Load()); due != 2 { // the first body, and the cut one
 			t.Errorf("%d keys are garbage now, want 2", due)
 		}
 		_, _, err = w.up.Complete(ctx, w.ann, session.ID, first)
@@ -98,13 +98,13 @@ func TestRawBytesMayBeSentAgain(t *testing.T) {
 }
 
 func TestParallelBodiesOfOneSession(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 2))
 		got := parallel(12, func(i int) error {
 			_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader(fmt.Sprintf("%02d", i)), 2, "")
 			return err
 		})
-		if got[success] != 12 {
+		if got[noFault] != 12 {
 			t.Fatalf("outcomes %v", got)
 		}
 		won := 0
@@ -123,9 +123,9 @@ func TestParallelBodiesOfOneSession(t *testing.T) {
 
 // Abuse case C87.
 func TestParallelCompletionsMakeOneFile(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 5))
-		etag := w.raw(w.ann, session.ID, "hello")
+		etag := w.putRaw(w.ann, session.ID, "hello")
 		type outcome struct {
 			id      string
 			already bool
@@ -136,7 +136,7 @@ func TestParallelCompletionsMakeOneFile(t *testing.T) {
 			outcomes <- outcome{entry.ID, already}
 			return err
 		})
-		if got[success] != 20 {
+		if got[noFault] != 20 {
 			t.Fatalf("outcomes %v", got)
 		}
 		ids, firsts := map[string]bool{}, 0
@@ -157,10 +157,10 @@ func TestParallelCompletionsMakeOneFile(t *testing.T) {
 }
 
 func TestAbortAgainstComplete(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for i := range 10 {
 			session := w.create(w.ann, file(fmt.Sprint("f", i), 5))
-			etag := w.raw(w.ann, session.ID, "hello")
+			etag := w.putRaw(w.ann, session.ID, "hello")
 			got := parallel(2, func(i int) error {
 				if i == 0 {
 					return w.up.Abort(ctx, w.ann, session.ID)
@@ -168,7 +168,7 @@ func TestAbortAgainstComplete(t *testing.T) {
 				_, _, err := w.up.Complete(ctx, w.ann, session.ID, etag)
 				return err
 			})
-			if got[success] != 1 || got[fault.Conflict] != 1 {
+			if got[noFault] != 1 || got[fault.Conflict] != 1 {
 				t.Errorf("outcomes %v", got)
 			}
 			w.checkInvariants()
@@ -178,9 +178,9 @@ func TestAbortAgainstComplete(t *testing.T) {
 
 // Abuse case C95.
 func TestWrongEtagsChangeNothing(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 5))
-		etag := w.raw(w.ann, session.ID, "hello")
+		etag := w.putRaw(w.ann, session.ID, "hello")
 		for i := range 100 {
 			_, _, err := w.up.Complete(ctx, w.ann, session.ID, sha(fmt.Sprint(i)))
 			w.wantFault(err, fault.Unverified, "a wrong etag")
@@ -197,9 +197,9 @@ func TestWrongEtagsChangeNothing(t *testing.T) {
 }
 
 func TestCompletingAgainWorksForADay(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 5))
-		etag := w.raw(w.ann, session.ID, "hello")
+		etag := w.putRaw(w.ann, session.ID, "hello")
 		made := w.complete(w.ann, session.ID, etag)
 		w.advance(24*time.Hour - time.Millisecond)
 		if err := w.up.Sweep(ctx); err != nil {
@@ -216,7 +216,7 @@ func TestCompletingAgainWorksForADay(t *testing.T) {
 		if err := w.up.Sweep(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if n := w.number("SELECT count(*) FROM upload_sessions"); n != 0 {
+		if n := w.queryInt("SELECT count(*) FROM upload_sessions"); n != 0 {
 			t.Errorf("%d old rows stay", n)
 		}
 	})
@@ -224,9 +224,9 @@ func TestCompletingAgainWorksForADay(t *testing.T) {
 
 // Abuse case C96.
 func TestExpiryWhileBytesAreComingIn(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 4))
-		objects := len(w.stored())
+		objects := len(w.storedKeys())
 		body := io.MultiReader(strings.NewReader("ab"), readFunc(func(p []byte) (int, error) {
 			w.advance(time.Hour)
 			if err := w.up.Sweep(ctx); err != nil {
@@ -236,7 +236,7 @@ func TestExpiryWhileBytesAreComingIn(t *testing.T) {
 		}))
 		_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, body, -1, "")
 		w.wantFault(err, fault.UploadExpired, "bytes after the end")
-		if got := len(w.stored()); got > objects && w.number("SELECT count(*) FROM garbage WHERE after <= $1", w.clock.Load()) == 0 {
+		if got := len(w.storedKeys()); got > objects && w.queryInt("SELECT count(*) FROM garbage WHERE after <= $1", w.clock.Load()) == 0 {
 			t.Error("late bytes are kept")
 		}
 		if storage, count := w.reserved(w.ann); storage != 0 || count != 0 {
@@ -251,9 +251,9 @@ func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 // Abuse case C31.
 func TestRightsAreJudgedAgainOnCompletion(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, upload.NewSession{Dir: path("/uploads/new"), Name: "f", Size: 5})
-		etag := w.raw(w.ann, session.ID, "hello")
+		etag := w.putRaw(w.ann, session.ID, "hello")
 		rule := access.Stored{Rule: access.Rule{
 			ID: "7d3f9a52-0000-4000-8000-000000000000", Pattern: "/uploads/**", Effect: access.Deny, UserID: w.ann.UserID, Priority: 5,
 		}}
@@ -276,9 +276,9 @@ func TestRightsAreJudgedAgainOnCompletion(t *testing.T) {
 
 // Abuse case C24.
 func TestASessionStaysWithItsMountAndProvider(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.admin, upload.NewSession{Dir: path("/public"), Name: "f", Size: 5})
-		etag := w.raw(w.admin, session.ID, "hello")
+		etag := w.putRaw(w.admin, session.ID, "hello")
 		const id = "00000000-0000-4000-8000-00000000000a"
 		if err := w.providers.Prepare("other", id); err != nil {
 			t.Fatal(err)
@@ -316,7 +316,7 @@ func TestASessionStaysWithItsMountAndProvider(t *testing.T) {
 
 // Abuse case C128, and C125 as far as a store's lost answers go.
 func TestFailingStore(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 5))
 		send := func() error {
 			_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("hello"), 5, "")
@@ -330,7 +330,7 @@ func TestFailingStore(t *testing.T) {
 			w.wantFault(send(), fault.Unavailable, "a failing store")
 			w.checkInvariants()
 		}
-		etag := w.raw(w.ann, session.ID, "hello")
+		etag := w.putRaw(w.ann, session.ID, "hello")
 		w.store.Next(blobtest.Stat, blobtest.Fault{Err: blob.Unavailable("stat", errors.New("EIO"))}, blobtest.Fault{Err: blob.ErrNotFound})
 		_, _, err := w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unavailable, "a store that cannot tell")
@@ -348,9 +348,9 @@ func TestFailingStore(t *testing.T) {
 
 // Between the look at the bytes and the commit others may come in: what was not looked at is not committed.
 func TestBytesThatChangeDuringCompletion(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 5))
-		first := w.raw(w.ann, session.ID, "first")
+		first := w.putRaw(w.ann, session.ID, "first")
 		asked, release := w.store.Calls(blobtest.Stat), make(chan struct{})
 		w.store.Next(blobtest.Stat, blobtest.Fault{Until: release})
 		done := make(chan error)
@@ -361,7 +361,7 @@ func TestBytesThatChangeDuringCompletion(t *testing.T) {
 		for w.store.Calls(blobtest.Stat) == asked {
 			runtime.Gosched()
 		}
-		second := w.raw(w.ann, session.ID, "later")
+		second := w.putRaw(w.ann, session.ID, "later")
 		close(release)
 		w.wantFault(<-done, fault.Unverified, "the first bytes, replaced meanwhile")
 		entry := w.complete(w.ann, session.ID, second)
@@ -371,12 +371,12 @@ func TestBytesThatChangeDuringCompletion(t *testing.T) {
 	})
 }
 
-func TestCompletionLooksAtTheObject(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+func TestCompletionChecksTheObject(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 5))
-		before := w.stored()
-		etag := w.raw(w.ann, session.ID, "hello")
-		for _, key := range w.stored() {
+		before := w.storedKeys()
+		etag := w.putRaw(w.ann, session.ID, "hello")
+		for _, key := range w.storedKeys() {
 			if !slices.Contains(before, key) {
 				if err := os.Truncate(filepath.Join(w.objects, "default", key), 4); err != nil {
 					t.Fatal(err)
@@ -385,7 +385,7 @@ func TestCompletionLooksAtTheObject(t *testing.T) {
 		}
 		_, _, err := w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unverified, "an object that lost a byte")
-		etag = w.raw(w.ann, session.ID, "hello")
+		etag = w.putRaw(w.ann, session.ID, "hello")
 		w.complete(w.ann, session.ID, etag)
 	})
 }

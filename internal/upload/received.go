@@ -19,7 +19,7 @@ import (
 // received lists the parts of a session that count, and says whether the store lists any that do not. When a completion has put them together and got no
 // further, they are all there, by the etag of the object. Error: blob.ErrNotFound when the store knows nothing of them. Fault: Unavailable.
 func (s *Service) received(ctx context.Context, r row) (parts []blob.Part, others bool, err error) {
-	store, err := s.store(ctx, r.place.ProviderID)
+	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -27,27 +27,27 @@ func (s *Service) received(ctx context.Context, r row) (parts []blob.Part, other
 	listed, err := store.Parts(ctx, u)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		parts, err = putTogether(ctx, store, u)
+		parts, err = assembledParts(ctx, store, u)
 		return parts, false, err
 	case err != nil:
 		return nil, false, provider.Fault(err)
-	case !r.recorded:
+	case !r.partsRecorded:
 		return listed, false, nil
 	}
-	known, err := acknowledged(s.db.Read(ctx), r.id)
+	known, err := acknowledgedETags(s.db.Read(ctx), r.id)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, p := range listed {
-		if slices.Contains(known[p.Number], plainTag(p.ETag)) {
+		if slices.Contains(known[p.Number], unquoteETag(p.ETag)) {
 			parts = append(parts, p)
 		}
 	}
 	return parts, len(parts) < len(listed), nil
 }
 
-// putTogether lists the parts of an upload that was finished. Error: blob.ErrNotFound when it was not. Fault: Unavailable.
-func putTogether(ctx context.Context, store blob.Store, u blob.Upload) (parts []blob.Part, err error) {
+// assembledParts lists the parts of an upload that was finished. Error: blob.ErrNotFound when it was not. Fault: Unavailable.
+func assembledParts(ctx context.Context, store blob.Store, u blob.Upload) (parts []blob.Part, err error) {
 	info, err := store.Stat(ctx, u.Key)
 	if err != nil {
 		return nil, provider.Fault(err)
@@ -73,8 +73,8 @@ func missing(total int, received []blob.Part) []int {
 	return numbers
 }
 
-// length adds parts up, in bytes.
-func length(parts []blob.Part) (n int64) {
+// totalSize adds parts up, in bytes.
+func totalSize(parts []blob.Part) (n int64) {
 	for _, p := range parts {
 		n += p.Size
 	}

@@ -18,7 +18,7 @@ func keyed(name string, size int64, key string) upload.NewSession {
 }
 
 func TestIdempotencyKeyResumes(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		first := w.create(w.ann, keyed("f", 5, "k"))
 		if again := w.create(w.ann, keyed("f", 5, "k")); again.ID != first.ID || again.AlreadyCompleted || again.File != nil {
 			t.Errorf("resumed: %+v", again)
@@ -36,7 +36,7 @@ func TestIdempotencyKeyResumes(t *testing.T) {
 			}
 		}
 		refused("pending")
-		etag := w.raw(w.ann, first.ID, "hello")
+		etag := w.putRaw(w.ann, first.ID, "hello")
 		made := w.complete(w.ann, first.ID, etag)
 		refused("completed")
 
@@ -55,7 +55,7 @@ func TestIdempotencyKeyResumes(t *testing.T) {
 
 // Abuse case C37.
 func TestIdempotencyKeysAreEachUsersOwn(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		theirs := w.create(w.ann, keyed("f", 5, "k"))
 		mine := w.create(w.ben, upload.NewSession{Dir: path("/home/ben"), Name: "f", Size: 7, IdempotencyKey: "k"})
 		if mine.ID == theirs.ID {
@@ -65,15 +65,15 @@ func TestIdempotencyKeysAreEachUsersOwn(t *testing.T) {
 }
 
 func TestIdempotencyKeyIsFreeWhenItsSessionIsOver(t *testing.T) {
-	endings := map[string]func(w *world, id string){
-		"aborted": func(w *world, id string) {
+	endings := map[string]func(w *fixture, id string){
+		"aborted": func(w *fixture, id string) {
 			if err := w.up.Abort(ctx, w.ann, id); err != nil {
 				w.t.Error(err)
 			}
 		},
-		"expired, not swept": func(w *world, _ string) { w.advance(time.Hour) },
-		"file deleted": func(w *world, id string) {
-			entry := w.complete(w.ann, id, w.raw(w.ann, id, "hello"))
+		"expired, not swept": func(w *fixture, _ string) { w.advance(time.Hour) },
+		"file deleted": func(w *fixture, id string) {
+			entry := w.complete(w.ann, id, w.putRaw(w.ann, id, "hello"))
 			if _, _, err := w.tree.Delete(ctx, w.ann, entry.ID); err != nil {
 				w.t.Error(err)
 			}
@@ -85,7 +85,7 @@ func TestIdempotencyKeyIsFreeWhenItsSessionIsOver(t *testing.T) {
 			}
 		},
 	}
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for name, end := range endings {
 			first := w.create(w.ann, keyed("f", 5, name))
 			end(w, first.ID)
@@ -99,14 +99,14 @@ func TestIdempotencyKeyIsFreeWhenItsSessionIsOver(t *testing.T) {
 }
 
 func TestParallelCreationsWithOneKeyMakeOneSession(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		ids := make(chan string, 20)
 		got := parallel(20, func(int) error {
 			session, err := w.up.Create(ctx, w.ann, keyed("f", 5, "k"))
 			ids <- session.ID
 			return err
 		})
-		if got[success] != 20 {
+		if got[noFault] != 20 {
 			t.Fatalf("outcomes %v", got)
 		}
 		seen := map[string]bool{}
@@ -126,9 +126,9 @@ func TestParallelCreationsWithOneKeyMakeOneSession(t *testing.T) {
 func TestPartsAreTakenOverWithinTwoDaysOfTheirBeginning(t *testing.T) {
 	for name, late := range map[string]bool{"a millisecond before": false, "two days": true} {
 		for name, swept := range map[string]string{name: "", name + ", swept": "swept"} {
-			eachInPartsNamed(t, name, func(t *testing.T, w *world) {
+			eachInPartsNamed(t, name, func(t *testing.T, w *fixture) {
 				start := w.clock.Load()
-				w.begun("k", 1)
+				w.beginParts("k", 1)
 				w.clock.Store(start + (24 * time.Hour).Milliseconds())
 				second := w.create(w.ann, inParts("f", 2500, "k"))
 				w.wantParts(w.ann, second.ID, []int{1}, []int{2, 3})

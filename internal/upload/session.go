@@ -56,17 +56,17 @@ type Session struct {
 	Received, KeptUntil *int64
 }
 
-func (r row) view() Session {
+func (r row) session() Session {
 	s := Session{
-		ID: r.id, Mode: worker, ExpiresAt: r.expiresAt, Status: r.status, Dir: r.place.Dir, Name: r.place.Name, Size: r.size, CreatedAt: r.createdAt,
+		ID: r.id, Mode: modeWorker, ExpiresAt: r.expiresAt, Status: r.status, Dir: r.dest.Dir, Name: r.dest.Name, Size: r.size, CreatedAt: r.createdAt,
 		IdempotencyKey: r.idempotencyKey,
 	}
 	if r.inParts() {
 		total := int64(r.totalParts)
 		s.TotalParts = &total
 	}
-	if r.direct() {
-		s.Mode = presigned
+	if r.mayGoDirect() {
+		s.Mode = modePresigned
 	}
 	return s
 }
@@ -78,13 +78,13 @@ func (n *NewSession) check() error {
 		return fault.New(fault.Invalid, "The file size must not be negative.")
 	case n.Size > MaxFileSize:
 		return fault.New(fault.Invalid, "A file has at most 20 GiB.")
-	case n.PartCount != nil && (*n.PartCount < 1 || *n.PartCount > partCounts):
+	case n.PartCount != nil && (*n.PartCount < 1 || *n.PartCount > maxParts):
 		return fault.New(fault.Invalid, "The number of parts is 1 to 2560.")
 	case !utf8.ValidString(n.IdempotencyKey) || strings.ContainsRune(n.IdempotencyKey, 0):
 		return fault.New(fault.Invalid, "An idempotency key must be valid UTF-8 without NUL.")
-	case utf8.RuneCountInString(n.IdempotencyKey) > keyMax:
+	case utf8.RuneCountInString(n.IdempotencyKey) > maxKeyLength:
 		return fault.New(fault.Invalid, "An idempotency key has at most 255 characters.")
-	case n.Mode != "" && n.Mode != "auto" && n.Mode != worker:
+	case n.Mode != "" && n.Mode != "auto" && n.Mode != modeWorker:
 		return fault.New(fault.Invalid, "The upload mode that can be asked for is auto or worker.")
 	}
 	var err error
@@ -94,7 +94,7 @@ func (n *NewSession) check() error {
 
 // inParts reports whether the bytes are to come in parts: no bytes are always one piece.
 func (n *NewSession) inParts() bool {
-	return n.Size > singleMax || n.Size > 0 && n.PartCount != nil && *n.PartCount > 1
+	return n.Size > maxSingleSize || n.Size > 0 && n.PartCount != nil && *n.PartCount > 1
 }
 
 // Create makes a session and reserves its bytes and a file; of one that is to replace a file of the user's own, only the bytes beyond that file's,
@@ -115,26 +115,26 @@ func (s *Service) Create(ctx context.Context, a access.Actor, n NewSession) (Ses
 		if n.IdempotencyKey != "" {
 			found, former, err := s.resume(ctx, a, n)
 			if err != nil || found != nil {
-				return deref(found), err
+				return sessionOrZero(found), err
 			}
 			old = former
 		}
 		session, err := s.create(ctx, a, n, old)
-		if try < tries && overtaken(err) {
+		if try < tries && mustRetryCreate(err) {
 			continue
 		}
 		return session, err
 	}
 }
 
-// overtaken reports whether a session was not made because the same key came in twice at once, and the other one's session is to be resumed, or
+// mustRetryCreate reports whether a session was not made because the same key came in twice at once, and the other one's session is to be resumed, or
 // because the collector was faster, which another try takes into account.
-func overtaken(err error) bool {
+func mustRetryCreate(err error) bool {
 	var taken *db.ErrUnique
-	return errors.As(err, &taken) && taken.Name == "upload_sessions_key_unique" || errors.Is(err, errChanged) || errors.Is(err, object.ErrCollected)
+	return errors.As(err, &taken) && taken.Name == "upload_sessions_key_unique" || errors.Is(err, errSessionChanged) || errors.Is(err, object.ErrCollected)
 }
 
-func deref(session *Session) Session {
+func sessionOrZero(session *Session) Session {
 	if session == nil {
 		return Session{}
 	}
@@ -144,17 +144,17 @@ func deref(session *Session) Session {
 // resume returns the session that the idempotency key names, or the row that still holds the key and has to give way: of a completed session, or of
 // one whose parts are kept.
 func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Session, *row, error) {
-	r, err := s.holder(ctx, a.UserID, n.IdempotencyKey)
+	r, err := s.keyHolder(ctx, a.UserID, n.IdempotencyKey)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	same := r.place.Dir == n.Dir && r.place.Name == n.Name && r.size == n.Size
+	same := r.dest.Dir == n.Dir && r.dest.Name == n.Name && r.size == n.Size
 	var file *files.Entry
 	if r.status == completed {
-		if s.ms() >= r.completedAt+repeatable.Milliseconds() {
+		if s.nowMs() >= r.completedAt+repeatableFor.Milliseconds() {
 			return nil, &r, nil
 		}
 		there, _, err := s.tree.Details(ctx, a, r.entryID)
@@ -173,31 +173,31 @@ func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Se
 		return nil, &r, nil
 	case r.status == pending:
 		// Whether the name is free is asked on completion; the right to write is asked each time.
-		if _, err := s.tree.Place(ctx, a, n.Dir, n.Name, files.RenameNew); err != nil {
+		if _, err := s.tree.ResolveDestination(ctx, a, n.Dir, n.Name, files.RenameNew); err != nil {
 			return nil, nil, err
 		}
 	}
-	view := s.handOut(ctx, r, n.Mode)
+	view := s.sessionFor(ctx, r, n.Mode)
 	view.AlreadyCompleted, view.File = file != nil, file
 	return &view, nil, nil
 }
 
-// holder returns the row that holds an idempotency key, after ending it when its time is over. Error: db.ErrNoRows.
-func (s *Service) holder(ctx context.Context, userID, idempotencyKey string) (row, error) {
+// keyHolder returns the row that holds an idempotency key, after ending it when its time is over. Error: db.ErrNoRows.
+func (s *Service) keyHolder(ctx context.Context, userID, idempotencyKey string) (row, error) {
 	for range 5 { // what is ended may have become kept, or another's
 		r, err := findKey(s.db.Read(ctx), userID, idempotencyKey)
-		switch now := s.ms(); {
+		switch now := s.nowMs(); {
 		case err != nil:
 			return row{}, fmt.Errorf("find a session by its key: %w", err)
 		case r.status == pending && now >= r.expiresAt && s.assembling(r):
 			return row{}, beingCompleted()
 		case r.status == pending && now >= r.expiresAt:
 			var received int64
-			if received, err = s.toKeep(ctx, r); err == nil {
+			if received, err = s.bytesToKeep(ctx, r); err == nil {
 				err = s.expire(ctx, r, received)
 			}
 		case r.status == expired && now >= r.keptUntil:
-			err = s.dropKept(ctx, r)
+			err = s.dropKeptParts(ctx, r)
 		default:
 			return r, nil
 		}
@@ -210,28 +210,28 @@ func (s *Service) holder(ctx context.Context, userID, idempotencyKey string) (ro
 
 // create makes a new session; old holds its idempotency key still, when it has one.
 func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old *row) (Session, error) {
-	place, err := s.tree.Place(ctx, a, n.Dir, n.Name, n.Conflict)
+	place, err := s.tree.ResolveDestination(ctx, a, n.Dir, n.Name, n.Conflict)
 	if err != nil {
 		return Session{}, err
 	}
 	now := s.now()
 	r := row{
-		id: s.ids.UUID(), userID: a.UserID, place: place, size: n.Size, claim: claim(n.MimeType), idempotencyKey: n.IdempotencyKey,
+		id: s.ids.UUID(), userID: a.UserID, dest: place, size: n.Size, claimedType: cleanType(n.MimeType), idempotencyKey: n.IdempotencyKey,
 		status: pending, bytes: n.Size, files: 1, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
 		begunAt: now.UnixMilli(),
 	}
 	if place.Replaces { // overwriting adds no file
 		r.files = 0
-		if r.own() {
-			r.replaces, r.freed = place.Over, place.Freed
+		if r.paidByUser() {
+			r.replaces, r.freed = place.ReplacesID, place.Freed
 			r.bytes = max(r.size-r.freed, 0)
 		}
 	}
 	if a.Key != nil {
 		r.keyID = a.Key.ID
 	}
-	if old != nil && old.status == expired && old.place.ProviderID != place.ProviderID { // they lie where the file is not to be any more
-		if err := s.dropKept(ctx, *old); err != nil {
+	if old != nil && old.status == expired && old.dest.ProviderID != place.ProviderID { // they lie where the file is not to be any more
+		if err := s.dropKeptParts(ctx, *old); err != nil {
 			return Session{}, fmt.Errorf("drop kept parts: %w", err)
 		}
 		old = nil
@@ -242,83 +242,83 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	begun := false
 	switch {
 	case old != nil && old.status == expired:
-		r.key, r.uploadID, r.totalParts, r.begunAt, r.recorded = old.key, old.uploadID, old.totalParts, old.begunAt, old.recorded
-		if r.recorded { // what lies there and was not acknowledged is not to count now
-			r.mode = worker
+		r.key, r.uploadID, r.totalParts, r.begunAt, r.partsRecorded = old.key, old.uploadID, old.totalParts, old.begunAt, old.partsRecorded
+		if r.partsRecorded { // what lies there and was not acknowledged is not to count now
+			r.mode = modeWorker
 		}
 	case n.inParts():
-		if err := s.begin(ctx, &r); err != nil {
+		if err := s.beginParts(ctx, &r); err != nil {
 			return Session{}, err
 		}
 		begun = true
-	case r.mode == presigned:
-		if r.key, err = s.keys.Draw(ctx, place.ProviderID); err != nil {
+	case r.mode == modePresigned:
+		if r.key, err = s.keys.NewKey(ctx, place.ProviderID); err != nil {
 			return Session{}, err
 		}
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error { return s.reserve(tx, r, old) })
 	if errors.Is(err, object.ErrCollected) {
-		s.collected(ctx, r, old)
+		s.forgetCollected(ctx, r, old)
 	}
 	if err != nil {
 		if begun {
-			s.dropParts(ctx, err, r)
+			s.discardParts(ctx, err, r)
 		}
 		return Session{}, fmt.Errorf("create an upload session: %w", err)
 	}
-	return s.handOut(ctx, r, n.Mode), nil
+	return s.sessionFor(ctx, r, n.Mode), nil
 }
 
-// reserve records a new session with its reservation. Error: errChanged when somebody else took the parts kept in old.
+// reserve records a new session with its reservation. Error: errSessionChanged when somebody else took the parts kept in old.
 func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
-	if r.staged() {
+	if r.inStaging() {
 		if err := tx.LockTree(false); err != nil { // see object.Keyring
 			return err
 		}
 	}
 	if old != nil { // sessions before quotas, as everywhere, or two callers could wait for each other
-		if err := s.giveWay(tx, *old); err != nil {
+		if err := s.releaseFormer(tx, *old); err != nil {
 			return err
 		}
 	}
-	if err := countOnce(tx, &r); err != nil {
+	if err := deductReplaced(tx, &r); err != nil {
 		return err
 	}
 	r.bytes = max(r.size-r.freed, 0)
 	if err := quota.Reserve(tx, r.userID, r.bytes, r.files); err != nil {
 		return err
 	}
-	if err := s.few(tx, r); err != nil {
+	if err := s.checkOpenLimit(tx, r); err != nil {
 		return err
 	}
 	if err := insert(tx, r); err != nil {
 		return err
 	}
 	if old != nil && old.status == expired {
-		if err := inherit(tx, r.id, old.id); err != nil {
+		if err := moveAcknowledgments(tx, r.id, old.id); err != nil {
 			return err
 		}
 	}
 	switch {
 	case r.inParts():
-		return s.expect(tx, r)
-	case r.staged():
-		if err := object.Discard(tx, r.place.ProviderID, r.key, r.garbageAt()); err != nil {
+		return s.discardPartsLater(tx, r)
+	case r.inStaging():
+		if err := object.Discard(tx, r.dest.ProviderID, r.key, r.garbageAt()); err != nil {
 			return err
 		}
-		return object.ExpectLateWrites(tx, r.place.ProviderID, r.key, r.expiresAt)
+		return object.ExpectLateWrites(tx, r.dest.ProviderID, r.key, r.expiresAt)
 	}
 	return nil
 }
 
-// giveWay takes its idempotency key from an old session that is completed, and from an expired one the parts that were kept.
-func (s *Service) giveWay(tx *db.Tx, old row) error {
+// releaseFormer takes its idempotency key from an old session that is completed, and from an expired one the parts that were kept.
+func (s *Service) releaseFormer(tx *db.Tx, old row) error {
 	if old.status == completed {
 		return dropKey(tx, old.id)
 	}
-	former, err := unkeep(tx, old.id)
+	former, err := endKeeping(tx, old.id)
 	if errors.Is(err, db.ErrNoRows) {
-		return errChanged
+		return errSessionChanged
 	}
 	if err != nil {
 		return err
@@ -326,10 +326,10 @@ func (s *Service) giveWay(tx *db.Tx, old row) error {
 	return quota.Release(tx, former.userID, former.bytes, former.files)
 }
 
-// few refuses one more open session than a user may have. Exact only after the user's quota was changed in the same transaction.
-func (s *Service) few(q db.Querier, r row) error {
+// checkOpenLimit refuses one more open session than a user may have. Exact only after the user's quota was changed in the same transaction.
+func (s *Service) checkOpenLimit(q db.Querier, r row) error {
 	count, err := countOpen(q, r.userID, r.createdAt)
-	if err == nil && count >= openMax {
+	if err == nil && count >= maxOpenSessions {
 		err = fault.New(fault.Conflict, "You have 100 open uploads. Finish or abort some of them first. "+
 			"One that was to go straight to the store counts until its address has expired, even when aborted.")
 	}

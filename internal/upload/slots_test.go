@@ -17,19 +17,19 @@ import (
 	"larder/internal/vpath"
 )
 
-// open is an upload in one request whose body is under way.
-type open struct {
+// openUpload is an upload in one request whose body is under way.
+type openUpload struct {
 	t    *testing.T
 	body *io.PipeWriter
 	done chan error
 }
 
-// begin begins an upload of unknown length by up, after that many bytes of which the caller goes
+// beginOneShot begins an upload of unknown length by up, after that many bytes of which the caller goes
 // on.
-func (w *world) begin(up *upload.Service, name string, conflict files.Conflict, arrived int) *open {
+func (w *fixture) beginOneShot(up *upload.Service, name string, conflict files.Conflict, arrived int) *openUpload {
 	w.t.Helper()
 	reader, writer := io.Pipe()
-	u := &open{t: w.t, body: writer, done: make(chan error, 1)}
+	u := &openUpload{t: w.t, body: writer, done: make(chan error, 1)}
 	go func() {
 		_, err := up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: vpath.Name(name), Size: -1, Conflict: conflict, Body: reader})
 		_ = reader.CloseWithError(errors.New("refused"))
@@ -40,47 +40,47 @@ func (w *world) begin(up *upload.Service, name string, conflict files.Conflict, 
 }
 
 // send sends more, and reports whether it was read.
-func (u *open) send(bytes int) bool {
-	_, err := u.body.Write([]byte(letters(bytes)))
+func (u *openUpload) send(bytes int) bool {
+	_, err := u.body.Write([]byte(letterBytes(bytes)))
 	return err == nil
 }
 
-func (u *open) end() error {
+func (u *openUpload) end() error {
 	_ = u.body.Close()
 	return <-u.done
 }
 
-func (u *open) breakOff() error {
+func (u *openUpload) breakOff() error {
 	_ = u.body.CloseWithError(io.ErrUnexpectedEOF)
 	return <-u.done
 }
 
 // replica is another process on the same database and store.
-func (w *world) replica() *upload.Service {
+func (w *fixture) replica() *upload.Service {
 	return upload.New(upload.Config{DB: w.db, Tree: w.tree, Objects: w.tree.Objects, Providers: w.providers, IDs: ident.New(rand.Reader), Now: w.now, Log: slog.New(slog.DiscardHandler)})
 }
 
 // docs/decisions.md, Quota: an account has 16 uploads in one request at a time.
 func TestSixteenOneShotsAtATime(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		if err := w.setLimits(w.ann, 100*mega, 200); err != nil {
+	each(t, func(t *testing.T, w *fixture) {
+		if err := w.setLimits(w.ann, 100*mebibyte, 200); err != nil {
 			t.Fatal(err)
 		}
-		var under []*open
+		var under []*openUpload
 		for i := range 16 {
-			under = append(under, w.begin(w.up, fmt.Sprint("f", i), "", i%2*(300<<10))) // of half of them nothing has come yet
+			under = append(under, w.beginOneShot(w.up, fmt.Sprint("f", i), "", i%2*(300<<10))) // of half of them nothing has come yet
 		}
 		for _, u := range under {
 			u.send(1) // it has begun
 		}
-		w.up.SetSlotPatience(0)
-		_, err := w.up.Put(ctx, w.ann, shot("one more", "x", 1))
+		w.up.SetSlotTimeout(0)
+		_, err := w.up.Put(ctx, w.ann, oneShot("one more", "x", 1))
 		w.wantFault(err, fault.RateLimited, "the 17th")
 		var f *fault.Error
 		if !errors.As(err, &f) || f.RetryAfter <= 0 {
 			t.Errorf("no time to wait: %v", err)
 		}
-		_, err = w.up.Wait(ctx, w.ann)
+		_, err = w.up.BeginBuffered(ctx, w.ann)
 		w.wantFault(err, fault.RateLimited, "the 17th, which waits")
 		if _, err := w.up.Put(ctx, w.ben, upload.OneShot{Dir: path("/home/ben"), Name: "f", Size: 1, Body: strings.NewReader("x")}); err != nil {
 			t.Errorf("another account: %v", err)
@@ -94,9 +94,9 @@ func TestSixteenOneShotsAtATime(t *testing.T) {
 				t.Errorf("one of 16: %v", err)
 			}
 		}
-		w.up.SetSlotPatience(time.Minute)
+		w.up.SetSlotTimeout(time.Minute)
 		parallel(40, func(i int) error { // small ones take turns
-			_, err := w.up.Put(ctx, w.ann, shot(fmt.Sprint("again", i), "x", 1))
+			_, err := w.up.Put(ctx, w.ann, oneShot(fmt.Sprint("again", i), "x", 1))
 			if err != nil {
 				t.Errorf("after all have ended: %v", err)
 			}
@@ -108,26 +108,26 @@ func TestSixteenOneShotsAtATime(t *testing.T) {
 // What comes in by any replica counts, while it comes in; rows of a process that has died do not
 // count for long.
 func TestSixteenOneShotsOverReplicas(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		if w.db.Dialect() == "sqlite" {
 			return // there are no replicas
 		}
-		if err := w.setLimits(w.ann, 100*mega, 200); err != nil {
+		if err := w.setLimits(w.ann, 100*mebibyte, 200); err != nil {
 			t.Fatal(err)
 		}
-		var under []*open
+		var under []*openUpload
 		for i := range 16 {
-			u := w.begin(w.up, fmt.Sprint("f", i), "", 300<<10)
+			u := w.beginOneShot(w.up, fmt.Sprint("f", i), "", 300<<10)
 			u.send(1) // the row is there: its reader asks for more
 			under = append(under, u)
 		}
 		other := w.replica()
 		large := func() error {
-			_, err := other.Put(ctx, w.ann, shot("large", letters(300<<10), 300<<10))
+			_, err := other.Put(ctx, w.ann, oneShot("large", letterBytes(300<<10), 300<<10))
 			return err
 		}
 		w.wantFault(large(), fault.RateLimited, "the 17th by another replica")
-		waiting, err := other.Wait(ctx, w.ann)
+		waiting, err := other.BeginBuffered(ctx, w.ann)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,12 +154,12 @@ func TestSixteenOneShotsOverReplicas(t *testing.T) {
 // While bytes of unknown length arrive there is always room reserved for them, and no more than
 // fits is ever taken in.
 func TestRoomIsReservedWhileBytesArrive(t *testing.T) {
-	each(t, func(t *testing.T, w *world) { // 10 MiB
-		old := w.put("old", letters(mega))
-		var under []*open
+	each(t, func(t *testing.T, w *fixture) { // 10 MiB
+		old := w.put("old", letterBytes(mebibyte))
+		var under []*openUpload
 		arrived := make([]int64, 12)
 		for i := range arrived {
-			under = append(under, w.begin(w.up, fmt.Sprint("f", i), "", 300<<10))
+			under = append(under, w.beginOneShot(w.up, fmt.Sprint("f", i), "", 300<<10))
 			arrived[i] = 300 << 10
 		}
 		for range 20 {
@@ -167,7 +167,7 @@ func TestRoomIsReservedWhileBytesArrive(t *testing.T) {
 				if arrived[i] == 0 {
 					continue
 				}
-				if arrived[i] += mega/2 + 1; !u.send(mega/2) || !u.send(1) {
+				if arrived[i] += mebibyte/2 + 1; !u.send(mebibyte/2) || !u.send(1) {
 					arrived[i] = 0 // refused: nothing of it is kept
 				}
 				var sum int64
@@ -176,7 +176,7 @@ func TestRoomIsReservedWhileBytesArrive(t *testing.T) {
 				}
 				storage, _ := w.used(w.ann)
 				reserved, _ := w.reserved(w.ann)
-				if storage+reserved > 10*mega || sum > reserved {
+				if storage+reserved > 10*mebibyte || sum > reserved {
 					t.Fatalf("%d bytes are used and %d reserved of 10 MiB, and %d are under way", storage, reserved, sum)
 				}
 			}
@@ -189,7 +189,7 @@ func TestRoomIsReservedWhileBytesArrive(t *testing.T) {
 		if bytes, count := w.reserved(w.ann); bytes != 0 || count != 0 {
 			t.Errorf("%d bytes and %d files stay reserved", bytes, count)
 		}
-		if w.content(w.ann, old.ID) != letters(mega) {
+		if w.content(w.ann, old.ID) != letterBytes(mebibyte) {
 			t.Error("the file that was there is another")
 		}
 	})
@@ -197,14 +197,14 @@ func TestRoomIsReservedWhileBytesArrive(t *testing.T) {
 
 // Two uploads that replace one file do not both take the room that it gives back.
 func TestReplacedBytesCountOnceWhileBytesArrive(t *testing.T) {
-	each(t, func(t *testing.T, w *world) { // 10 MiB
-		w.put("f", letters(9*mega))
-		first := w.begin(w.up, "f", files.Replace, 300<<10)
-		if !first.send(8*mega) || !first.send(1) {
+	each(t, func(t *testing.T, w *fixture) { // 10 MiB
+		w.put("f", letterBytes(9*mebibyte))
+		first := w.beginOneShot(w.up, "f", files.Replace, 300<<10)
+		if !first.send(8*mebibyte) || !first.send(1) {
 			t.Error("there is no room for what replaces the file")
 		}
-		second := w.begin(w.up, "f", files.Replace, 300<<10)
-		if second.send(2*mega) && second.send(1) {
+		second := w.beginOneShot(w.up, "f", files.Replace, 300<<10)
+		if second.send(2*mebibyte) && second.send(1) {
 			t.Error("the second one has taken the room of the first")
 		}
 		w.wantFault(second.end(), fault.QuotaExceeded, "the second one")
@@ -215,34 +215,34 @@ func TestReplacedBytesCountOnceWhileBytesArrive(t *testing.T) {
 }
 
 // A body that waits elsewhere has its room reserved, which Put takes over.
-func TestWaitingBodyHasItsRoomReserved(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		wait := func(size int) (*upload.Waiting, string, error) {
-			waiting, err := w.up.Wait(ctx, w.ann)
+func TestBufferedBodyIsReserved(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		wait := func(size int) (*upload.BufferedUpload, string, error) {
+			waiting, err := w.up.BeginBuffered(ctx, w.ann)
 			if err != nil {
 				t.Fatal(err)
 			}
-			body, err := waiting.Body(ctx, strings.NewReader(letters(size)))
+			body, err := waiting.Body(ctx, strings.NewReader(letterBytes(size)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			content, err := io.ReadAll(body)
 			return waiting, string(content), err
 		}
-		first, content, err := wait(7 * mega)
-		if bytes, count := w.reserved(w.ann); err != nil || bytes < 7*mega || count != 1 {
+		first, content, err := wait(7 * mebibyte)
+		if bytes, count := w.reserved(w.ann); err != nil || bytes < 7*mebibyte || count != 1 {
 			t.Fatalf("%d bytes and %d files are reserved: %v", bytes, count, err)
 		}
-		second, _, err := wait(4 * mega)
+		second, _, err := wait(4 * mebibyte)
 		w.wantFault(err, fault.QuotaExceeded, "what does not fit beside it")
 		second.End(ctx)
-		o := shot("f", content, int64(len(content)))
-		o.Waited = first
+		o := oneShot("f", content, int64(len(content)))
+		o.Buffered = first
 		if _, err := w.up.Put(ctx, w.ann, o); err != nil {
 			t.Errorf("put what has waited: %v", err)
 		}
 		first.End(ctx)
-		third, _, err := wait(3 * mega) // to the last byte
+		third, _, err := wait(3 * mebibyte) // to the last byte
 		if err != nil {
 			t.Errorf("just what fits: %v", err)
 		}
@@ -250,12 +250,12 @@ func TestWaitingBodyHasItsRoomReserved(t *testing.T) {
 		if bytes, count := w.reserved(w.ann); bytes != 0 || count != 0 {
 			t.Errorf("%d bytes and %d files stay reserved", bytes, count)
 		}
-		lost, _, err := wait(mega) // its process dies
+		lost, _, err := wait(mebibyte) // its process dies
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.advance(2 * time.Hour)
-		w.chores()
+		w.sweepAndCollect()
 		if bytes, count := w.reserved(w.ann); bytes != 0 || count != 0 {
 			t.Errorf("%d bytes and %d files stay reserved after a crash", bytes, count)
 		}

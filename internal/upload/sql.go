@@ -25,9 +25,9 @@ const (
 // row is a session as it is stored.
 type row struct {
 	id, userID, keyID string // keyID "" for none
-	place             files.Place
+	dest              files.Destination
 	size              int64  // bytes announced, -1 for an upload in one request that does not know
-	claim             string // the MIME type that the client named, may be empty
+	claimedType       string // the MIME type that the client named, may be empty
 	idempotencyKey    string // "" for none
 	oneShot           bool   // an upload in one request: no client knows the row
 	mode              string // worker or presigned
@@ -36,12 +36,12 @@ type row struct {
 	replaces          string // the file whose bytes are left out of what is reserved, "" for none
 	freed             int64  // how many bytes those are
 
-	key        blob.Key // of the bytes received, "" for none yet; of a session in parts: of the object they make, from the start; see also staged
-	totalParts int      // 0 for a session whose bytes come in one piece
-	uploadID   string   // what the store calls the parts
-	recorded   bool     // a part counts only as it was acknowledged, see received.go
-	begunAt    int64    // ms; when the store was told of the parts
-	keptUntil  int64    // ms; 0 unless the parts of an expired session are kept
+	key           blob.Key // of the bytes received, "" for none yet; of a session in parts: of the object they make, from the start; see also staged
+	totalParts    int      // 0 for a session whose bytes come in one piece
+	uploadID      string   // what the store calls the parts
+	partsRecorded bool     // a part counts only as it was acknowledged, see received.go
+	begunAt       int64    // ms; when the store was told of the parts
+	keptUntil     int64    // ms; 0 unless the parts of an expired session are kept
 
 	completingBy    string // the completion that holds the lease, "" for none; see lease.go
 	completingUntil int64  // ms; the end of the lease, or when the store was last asked without a clear answer, or 0
@@ -52,38 +52,38 @@ type row struct {
 	entryID  string
 
 	createdAt, expiresAt, completedAt int64 // ms
-	renewAt                           int64 // ms; not stored: when keepAlive tries again after a failure
+	retryRenewAt                      int64 // ms; not stored: when renewOneShot tries again after a failure
 }
 
 // inParts reports whether the bytes come in parts.
 func (r row) inParts() bool { return r.totalParts > 0 }
 
-// direct reports whether the bytes may come by pre-signed addresses straight to the store.
-func (r row) direct() bool { return r.mode == presigned && (r.inParts() || r.sha256 == "") }
+// mayGoDirect reports whether the bytes may come by pre-signed addresses straight to the store.
+func (r row) mayGoDirect() bool { return r.mode == modePresigned && (r.inParts() || r.sha256 == "") }
 
-// staged reports whether key is where bytes that come in one piece straight to the store wait to be copied to where nobody can write. Once bytes
+// inStaging reports whether key is where bytes that come in one piece straight to the store wait to be copied to where nobody can write. Once bytes
 // have come through the service, those count, and key is theirs.
-func (r row) staged() bool { return r.direct() && !r.inParts() }
+func (r row) inStaging() bool { return r.mayGoDirect() && !r.inParts() }
 
-// keeps reports whether what a session received is kept when it expires.
-func (r row) keeps() bool { return r.inParts() && r.idempotencyKey != "" }
+// keepsParts reports whether what a session received is kept when it expires.
+func (r row) keepsParts() bool { return r.inParts() && r.idempotencyKey != "" }
 
-// keepEnd is until when what a session received is kept (ms): so long that whoever takes it over then has a whole session's time before stores
+// partsKeptUntil is until when what a session received is kept (ms): so long that whoever takes it over then has a whole session's time before stores
 // drop an unfinished upload for its age.
-func (r row) keepEnd() int64 {
-	return min(r.expiresAt+keepParts.Milliseconds(), r.begunAt+adoptable.Milliseconds())
+func (r row) partsKeptUntil() int64 {
+	return min(r.expiresAt+keepPartsFor.Milliseconds(), r.begunAt+takeoverWindow.Milliseconds())
 }
 
 // garbageAt is when the key of a session is garbage should nobody end the session before (ms). That is after the time for which its parts may
 // be kept, so that a service that was down for a night finds them.
 func (r row) garbageAt() int64 {
 	switch {
-	case r.keeps():
-		return r.expiresAt + (keepParts + garbageSlip).Milliseconds()
-	case r.staged():
-		return r.expiresAt + stagingSlip.Milliseconds()
+	case r.keepsParts():
+		return r.expiresAt + (keepPartsFor + garbageDelay).Milliseconds()
+	case r.inStaging():
+		return r.expiresAt + stagingDelay.Milliseconds()
 	}
-	return r.expiresAt + garbageSlip.Milliseconds()
+	return r.expiresAt + garbageDelay.Milliseconds()
 }
 
 const columns = `
@@ -100,10 +100,10 @@ func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 		completedAt, totalParts, keptUntil, completingUntil               sql.NullInt64
 		target, missing, name, conflict                                   string
 	)
-	err := from.Scan(&r.id, &r.userID, &keyID, &r.place.MountID, &r.place.ProviderID, &target, &r.place.BaseID, &missing, &name, &r.size,
-		&r.claim, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256, &etag, &mimeType, &entryID,
+	err := from.Scan(&r.id, &r.userID, &keyID, &r.dest.MountID, &r.dest.ProviderID, &target, &r.dest.BaseID, &missing, &name, &r.size,
+		&r.claimedType, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256, &etag, &mimeType, &entryID,
 		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil, &r.mode, &r.begunAt,
-		&r.recorded, &completingBy, &completingUntil, &r.replaces, &r.freed)
+		&r.partsRecorded, &completingBy, &completingUntil, &r.replaces, &r.freed)
 	if err != nil {
 		return row{}, err
 	}
@@ -112,23 +112,23 @@ func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	r.uploadID, r.totalParts = uploadID.String, int(totalParts.Int64)
 	r.completedAt, r.keptUntil = completedAt.Int64, keptUntil.Int64
 	r.completingBy, r.completingUntil = completingBy.String, completingUntil.Int64
-	if r.place.Dir, err = vpath.Parse(target); err != nil {
+	if r.dest.Dir, err = vpath.Parse(target); err != nil {
 		return row{}, fmt.Errorf("stored path of an upload session: %w", err)
 	}
 	if missing != "" {
 		for _, part := range strings.Split(missing, "/") {
-			r.place.Missing = append(r.place.Missing, vpath.Name(part))
+			r.dest.Missing = append(r.dest.Missing, vpath.Name(part))
 		}
 	}
-	r.place.Name, r.place.Conflict = vpath.Name(name), files.Conflict(conflict)
+	r.dest.Name, r.dest.Conflict = vpath.Name(name), files.Conflict(conflict)
 	return r, nil
 }
 
 func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
 func insert(tx *db.Tx, r row) error {
-	missing := make([]string, len(r.place.Missing))
-	for i, name := range r.place.Missing {
+	missing := make([]string, len(r.dest.Missing))
+	for i, name := range r.dest.Missing {
 		missing[i] = string(name)
 	}
 	_, err := tx.Exec(`
@@ -136,11 +136,11 @@ func insert(tx *db.Tx, r row) error {
 			mime_type, conflict, idempotency_key, one_shot, status, reserved_storage, reserved_files, object_key, created_at, expires_at,
 			upload_id, total_parts, upload_mode, begun_at, parts_recorded, replaces_id, freed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)`,
-		r.id, r.userID, null(r.keyID), r.place.MountID, r.place.ProviderID, r.place.Dir.String(), r.place.BaseID,
-		strings.Join(missing, "/"), string(r.place.Name), r.size, r.claim, string(r.place.Conflict), null(r.idempotencyKey), r.oneShot,
+		r.id, r.userID, null(r.keyID), r.dest.MountID, r.dest.ProviderID, r.dest.Dir.String(), r.dest.BaseID,
+		strings.Join(missing, "/"), string(r.dest.Name), r.size, r.claimedType, string(r.dest.Conflict), null(r.idempotencyKey), r.oneShot,
 		r.bytes, r.files, null(string(r.key)), r.createdAt, r.expiresAt,
-		sql.NullString{String: r.uploadID, Valid: r.inParts()}, sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()}, cmp.Or(r.mode, worker),
-		sql.NullInt64{Int64: r.begunAt, Valid: r.inParts()}, r.recorded, null(r.replaces), r.freed)
+		sql.NullString{String: r.uploadID, Valid: r.inParts()}, sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()}, cmp.Or(r.mode, modeWorker),
+		sql.NullInt64{Int64: r.begunAt, Valid: r.inParts()}, r.partsRecorded, null(r.replaces), r.freed)
 	return err
 }
 
@@ -180,8 +180,8 @@ func countOpen(q db.Querier, userID string, now int64) (int, error) {
 	return n, err
 }
 
-// countLive counts the sessions of a user whose bytes in one piece can still be sent to the store.
-func countLive(q db.Querier, userID string, now int64) (int, error) {
+// countUsableAddresses counts the sessions of a user whose bytes in one piece can still be sent to the store.
+func countUsableAddresses(q db.Querier, userID string, now int64) (int, error) {
 	var n int
 	err := q.QueryRow(`
 		SELECT count(*)
@@ -196,8 +196,8 @@ func dropKey(tx *db.Tx, id string) error {
 	return err
 }
 
-// receive notes the bytes of a pending session under a new key, provided that the former key is still former, and reports whether it did.
-func receive(tx *db.Tx, r row, former blob.Key, now int64) (bool, error) {
+// recordBytes notes the bytes of a pending session under a new key, provided that the former key is still former, and reports whether it did.
+func recordBytes(tx *db.Tx, r row, former blob.Key, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
 		SET object_key = $1, sha256 = $2, etag = $3, content_type = $4
@@ -276,8 +276,8 @@ func expire(tx *db.Tx, id string, now int64) (row, error) {
 		RETURNING `+columns, id, now))
 }
 
-// keep is expire for a session whose parts stay until then; so many bytes stay reserved for them. It reports whether it was so.
-func keep(tx *db.Tx, id string, until, reserved, now int64) (bool, error) {
+// expireKeepingParts is expire for a session whose parts stay until then; so many bytes stay reserved for them. It reports whether it was so.
+func expireKeepingParts(tx *db.Tx, id string, until, reserved, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
 		SET status = 'expired', kept_until = $1, reserved_storage = $2, reserved_files = 0
@@ -285,8 +285,8 @@ func keep(tx *db.Tx, id string, until, reserved, now int64) (bool, error) {
 	return n == 1, err
 }
 
-// unkeep decides who gets the kept parts of an expired session: a new session, or the garbage. db.ErrNoRows when somebody else was faster.
-func unkeep(tx *db.Tx, id string) (row, error) {
+// endKeeping decides who gets the kept parts of an expired session: a new session, or the garbage. db.ErrNoRows when somebody else was faster.
+func endKeeping(tx *db.Tx, id string) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
 		SET kept_until = NULL
@@ -294,8 +294,8 @@ func unkeep(tx *db.Tx, id string) (row, error) {
 		RETURNING `+columns, id))
 }
 
-// prolong gives a pending session in parts time until then, and never less than it had; db.ErrNoRows when it is not pending any more.
-func prolong(tx *db.Tx, id string, until, now int64) (row, error) {
+// extendSession gives a pending session in parts time until then, and never less than it had; db.ErrNoRows when it is not pending any more.
+func extendSession(tx *db.Tx, id string, until, now int64) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
 		SET expires_at = CASE WHEN expires_at < $1 THEN $1 ELSE expires_at END
@@ -303,8 +303,8 @@ func prolong(tx *db.Tx, id string, until, now int64) (row, error) {
 		RETURNING `+columns, until, id, now))
 }
 
-// take removes the row of an upload in one request, provided that it is still pending, and reports whether it was; r gets what was reserved.
-func take(tx *db.Tx, r *row) (bool, error) {
+// deleteOneShot removes the row of an upload in one request, provided that it is still pending, and reports whether it was; r gets what was reserved.
+func deleteOneShot(tx *db.Tx, r *row) (bool, error) {
 	err := tx.QueryRow(`
 		DELETE FROM upload_sessions
 		WHERE id = $1 AND status = 'pending' AND one_shot
@@ -330,8 +330,8 @@ func countOneShots(q db.Querier, userID string, after int64) (n int, err error) 
 	return n, err
 }
 
-// leftOut reports whether an upload under way leaves the bytes of a file out of its reservation, and how many bytes all of a user's leave out.
-func leftOut(q db.Querier, userID, entryID string) (taken bool, bytes int64, err error) {
+// deductedBytes reports whether an upload under way leaves the bytes of a file out of its reservation, and how many bytes all of a user's leave out.
+func deductedBytes(q db.Querier, userID, entryID string) (taken bool, bytes int64, err error) {
 	err = q.QueryRow(`
 		SELECT
 			EXISTS (SELECT 1 FROM upload_sessions WHERE replaces_id = $1 AND (status = 'pending' OR kept_until IS NOT NULL)),
@@ -341,8 +341,8 @@ func leftOut(q db.Querier, userID, entryID string) (taken bool, bytes int64, err
 	return taken, bytes, err
 }
 
-// renew gives the row of an upload in one request more time, provided that it is still pending, and reports whether it was.
-func renew(tx *db.Tx, id string, until int64) (bool, error) {
+// extendOneShot gives the row of an upload in one request more time, provided that it is still pending, and reports whether it was.
+func extendOneShot(tx *db.Tx, id string, until int64) (bool, error) {
 	n, err := tx.Exec(`UPDATE upload_sessions SET expires_at = $1 WHERE id = $2 AND status = 'pending' AND one_shot`, until, id)
 	return n == 1, err
 }
@@ -361,8 +361,8 @@ func InUse(q db.Querier, providerID string) (in bool, err error) {
 
 func noSession() error { return fault.New(fault.NotFound, "There is no such upload session.") }
 
-// Restored takes out of a database that comes from a backup what speaks of bytes that are not in it: all sessions but the completed ones.
-func Restored(tx *db.Tx) error {
+// AfterRestore takes out of a database that comes from a backup what speaks of bytes that are not in it: all sessions but the completed ones.
+func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec(`DELETE FROM upload_sessions WHERE status <> 'completed'`); err != nil {
 		return fmt.Errorf("drop uploads under way: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 // parameter, and that the store is not assembling after one that broke off; see assembling.
 func notCompleting(now string) string {
 	return fmt.Sprintf("(completing_until IS NULL OR completing_until + %d <= %s OR completing_until > %[2]s + %d)",
-		assemblyTime.Milliseconds(), now, leaseMost.Milliseconds())
+		assemblyTime.Milliseconds(), now, maxLease.Milliseconds())
 }
 
 // takeLease gives the lease of a pending session until then to the caller named by, provided that

@@ -6,9 +6,9 @@ import (
 	"larder/internal/db"
 )
 
-// listed lists the user's sessions, the newest first: open ones, and expired ones whose parts are kept, or are about to be once the sweep has met
+// listSessions lists the user's sessions, the newest first: open ones, and expired ones whose parts are kept, or are about to be once the sweep has met
 // them. With keyID only those made with that API key.
-func listed(q db.Querier, userID, keyID string, open, kept bool, now int64) ([]row, error) {
+func listSessions(q db.Querier, userID, keyID string, open, kept bool, now int64) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
 		WHERE user_id = $1 AND ($2 = '' OR key_id = $2) AND NOT one_shot
@@ -17,11 +17,11 @@ func listed(q db.Querier, userID, keyID string, open, kept bool, now int64) ([]r
 				OR $5 AND status = 'pending' AND expires_at <= $4 AND expires_at > $6 AND total_parts IS NOT NULL AND idempotency_key IS NOT NULL
 					AND COALESCE(begun_at, created_at) > $7)
 		ORDER BY created_at DESC, id
-		LIMIT $8`, userID, keyID, open, now, kept, now-keepParts.Milliseconds(), now-adoptable.Milliseconds(), listMax))
+		LIMIT $8`, userID, keyID, open, now, kept, now-keepPartsFor.Milliseconds(), now-takeoverWindow.Milliseconds(), maxListed))
 }
 
-// due lists pending sessions whose time is over and which no completion is at, at most limit, those that come after the one given.
-func due(q db.Querier, now int64, after row, limit int) ([]row, error) {
+// expiredPending lists pending sessions whose time is over and which no completion is at, at most limit, those that come after the one given.
+func expiredPending(q db.Querier, now int64, after row, limit int) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
 		WHERE status = 'pending' AND expires_at <= $1 AND (expires_at, id) > ($2, $3) AND `+notCompleting("$1")+`
@@ -29,8 +29,8 @@ func due(q db.Querier, now int64, after row, limit int) ([]row, error) {
 		LIMIT $4`, now, after.expiresAt, after.id, limit))
 }
 
-// unclaimed lists expired sessions whose parts have been kept for long enough, at most limit.
-func unclaimed(q db.Querier, now int64, limit int) ([]row, error) {
+// overdueKeptParts lists expired sessions whose parts have been kept for long enough, at most limit.
+func overdueKeptParts(q db.Querier, now int64, limit int) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
 		WHERE kept_until <= $1
@@ -38,16 +38,16 @@ func unclaimed(q db.Querier, now int64, limit int) ([]row, error) {
 		LIMIT $2`, now, limit))
 }
 
-// forget deletes rows that nobody asks for any more.
-func forget(tx *db.Tx, now int64) error {
-	err := forgetThose(tx, `status = 'completed' AND completed_at <= $1 AND expires_at <= $2`, now-keepDone.Milliseconds(), now)
+// deleteOldSessions deletes rows that nobody asks for any more.
+func deleteOldSessions(tx *db.Tx, now int64) error {
+	err := deleteSessionsWhere(tx, `status = 'completed' AND completed_at <= $1 AND expires_at <= $2`, now-keepCompletedFor.Milliseconds(), now)
 	if err == nil {
-		err = forgetThose(tx, `status IN ('aborted', 'expired') AND expires_at <= $1 AND kept_until IS NULL`, now-keepOthers.Milliseconds())
+		err = deleteSessionsWhere(tx, `status IN ('aborted', 'expired') AND expires_at <= $1 AND kept_until IS NULL`, now-keepEndedFor.Milliseconds())
 	}
 	return err
 }
 
-func forgetThose(tx *db.Tx, which string, args ...any) error {
+func deleteSessionsWhere(tx *db.Tx, which string, args ...any) error {
 	_, err := tx.Exec(`DELETE FROM upload_parts WHERE session_id IN (SELECT id FROM upload_sessions WHERE `+which+`)`, args...)
 	if err == nil {
 		_, err = tx.Exec(`DELETE FROM upload_sessions WHERE `+which, args...)

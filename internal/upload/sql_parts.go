@@ -8,9 +8,9 @@ import (
 	"larder/internal/db"
 )
 
-// acknowledged returns the ETags of a session's parts by number, of a session whose parts are recorded. To be asked after the store, so that no part is
+// acknowledgedETags returns the ETags of a session's parts by number, of a session whose parts are recorded. To be asked after the store, so that no part is
 // seen there of which nothing is known here yet.
-func acknowledged(q db.Querier, sessionID string) (map[int][]string, error) {
+func acknowledgedETags(q db.Querier, sessionID string) (map[int][]string, error) {
 	rows, err := q.Query(`
 		SELECT number, etag
 		FROM upload_parts
@@ -35,7 +35,7 @@ func acknowledged(q db.Querier, sessionID string) (map[int][]string, error) {
 // acknowledge notes that this is the part which the client is told of, in the place of those that were known before its body went to the store. One
 // that came beside it stays known: which of the two the store took last shows there.
 func acknowledge(tx *db.Tx, sessionID string, part blob.Part, before []string) error {
-	etag := plainTag(part.ETag)
+	etag := unquoteETag(part.ETag)
 	if etag == "" {
 		return errors.New("the store does not say what it calls a part")
 	}
@@ -52,8 +52,8 @@ func acknowledge(tx *db.Tx, sessionID string, part blob.Part, before []string) e
 	return err
 }
 
-// inherit hands what is known of the parts of one session on to the one that takes them over.
-func inherit(tx *db.Tx, sessionID, formerID string) error {
+// moveAcknowledgments hands what is known of the parts of one session on to the one that takes them over.
+func moveAcknowledgments(tx *db.Tx, sessionID, formerID string) error {
 	_, err := tx.Exec(`UPDATE upload_parts SET session_id = $1 WHERE session_id = $2`, sessionID, formerID)
 	return err
 }

@@ -46,27 +46,27 @@ const (
 
 	// partSize is the length of every part but the last, in bytes.
 	partSize = 8 << 20
-	// renewable is how long after its creation a session in parts can be pending at most.
-	renewable = 24 * time.Hour
-	// keepParts is how long the parts of an expired session are kept.
-	keepParts = 24 * time.Hour
-	// adoptable is for how long after they were begun a new session may take over parts. With renewable it is what provider.Sweep, and the rules of
+	// renewableFor is how long after its creation a session in parts can be pending at most.
+	renewableFor = 24 * time.Hour
+	// keepPartsFor is how long the parts of an expired session are kept.
+	keepPartsFor = 24 * time.Hour
+	// takeoverWindow is for how long after they were begun a new session may take over parts. With renewable it is what provider.Sweep, and the rules of
 	// buckets, leave an unfinished upload at least: three days.
-	adoptable = renewable + keepParts
+	takeoverWindow = renewableFor + keepPartsFor
 
 	// answerTime is how long a store has to tell what came in, where that it does not tell holds nothing up.
 	answerTime = 5 * time.Second
 
-	singleMax   = 100 << 20 // bytes of the largest file that a single session takes
-	partCounts  = 2560      // 20 GiB in parts of 8 MiB
-	openMax     = 100       // pending sessions of one user
-	listMax     = 1000      // sessions in a list
-	keyMax      = 255       // characters of an idempotency key
-	repeatable  = 24 * time.Hour
-	keepDone    = 48 * time.Hour   // how long the row of a completed session stays
-	keepOthers  = 24 * time.Hour   // how long other rows stay after the expiry
-	garbageSlip = time.Hour        // how long after its session's expiry a key is garbage
-	stagingSlip = 50 * time.Minute // the same for bytes sent to the store by an address that has expired: all that came is gone within the hour
+	maxSingleSize    = 100 << 20 // bytes of the largest file that a single session takes
+	maxParts         = 2560      // 20 GiB in parts of 8 MiB
+	maxOpenSessions  = 100       // pending sessions of one user
+	maxListed        = 1000      // sessions in a list
+	maxKeyLength     = 255       // characters of an idempotency key
+	repeatableFor    = 24 * time.Hour
+	keepCompletedFor = 48 * time.Hour   // how long the row of a completed session stays
+	keepEndedFor     = 24 * time.Hour   // how long other rows stay after the expiry
+	garbageDelay     = time.Hour        // how long after its session's expiry a key is garbage
+	stagingDelay     = 50 * time.Minute // the same for bytes sent to the store by an address that has expired: all that came is gone within the hour
 )
 
 // Config is what a Service works with.
@@ -88,26 +88,26 @@ type Service struct {
 	now  func() time.Time
 	log  *slog.Logger
 
-	store     func(ctx context.Context, providerID string) (blob.Store, error)
-	providers *provider.Registry
-	keys      *object.Keyring
-	part      int64         // partSize, less in tests
-	answer    time.Duration // answerTime, less in tests
+	store      func(ctx context.Context, providerID string) (blob.Store, error)
+	providers  *provider.Registry
+	keys       *object.KeySource
+	partSize   int64         // partSize, less in tests
+	answerTime time.Duration // answerTime, less in tests
 
-	patience, renewal time.Duration // leaseWait and leaseRenewal, less in tests
-	slotPatience      time.Duration // slotPatience, less in tests
+	leaseWait, leaseRenewal time.Duration // leaseWait and leaseRenewal, less in tests
+	slotTimeout             time.Duration // slotTimeout, less in tests
 
-	turns   turns
-	waiting waiters
-	slots   turns // of uploads in one request
+	copySlots         userSemaphore
+	completionWaiters waiterLimit
+	oneShotSlots      userSemaphore // of uploads in one request
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
 	return &Service{
 		db: cfg.DB, tree: cfg.Tree, ids: cfg.IDs, now: cfg.Now, log: cfg.Log, store: cfg.Providers.Store, providers: cfg.Providers,
-		keys: cfg.Objects.Keys, part: partSize, answer: answerTime, patience: leaseWait, renewal: leaseRenewal,
-		slots: turns{size: slotsPerUser}, slotPatience: slotPatience,
+		keys: cfg.Objects.Keys, partSize: partSize, answerTime: answerTime, leaseWait: leaseWait, leaseRenewal: leaseRenewal,
+		oneShotSlots: userSemaphore{perUser: slotsPerUser}, slotTimeout: slotTimeout,
 	}
 }
 
@@ -119,18 +119,18 @@ func signedIn(a access.Actor) error {
 	return nil
 }
 
-func (s *Service) ms() int64 { return s.now().UnixMilli() }
+func (s *Service) nowMs() int64 { return s.now().UnixMilli() }
 
-// discard makes a key garbage at once that was to be so later, because of err, also when the caller's context has ended. Only a fault, or errChanged,
+// discard makes a key garbage at once that was to be so later, because of err, also when the caller's context has ended. Only a fault, or errSessionChanged,
 // is a sure sign that nothing came of it: the answer to a commit may be lost, and the key then a file's. Nor is that a store did not answer: it may still
 // finish what it was sent, after the collector has found nothing and forgotten the key, which therefore stays noted for later.
 func (s *Service) discard(ctx context.Context, err error, providerID string, key blob.Key) {
-	if fault.KindOf(err) == fault.Internal && !errors.Is(err, errChanged) || errors.Is(err, blob.ErrUnavailable) {
+	if fault.KindOf(err) == fault.Internal && !errors.Is(err, errSessionChanged) || errors.Is(err, blob.ErrUnavailable) {
 		return
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	err = s.db.Write(ctx, func(tx *db.Tx) error { return object.Discard(tx, providerID, key, s.ms()) })
+	err = s.db.Write(ctx, func(tx *db.Tx) error { return object.Discard(tx, providerID, key, s.nowMs()) })
 	if err != nil {
 		s.log.Warn("discard an upload", "error", err)
 	}

@@ -35,17 +35,17 @@ func parsePropfind(e *element) (propfind, error) {
 	if e == nil {
 		return propfind{kind: allprop}, nil
 	}
-	if e.name != dav("propfind") {
+	if e.name != davName("propfind") {
 		return propfind{}, fault.New(fault.Invalid, "The body must be a DAV: propfind element.")
 	}
 	var found []propfind
 	for child := range e.elements() {
 		switch child.name {
-		case dav("allprop"):
+		case davName("allprop"):
 			found = append(found, propfind{kind: allprop})
-		case dav("propname"):
+		case davName("propname"):
 			found = append(found, propfind{kind: propname})
-		case dav("prop"):
+		case davName("prop"):
 			found = append(found, propfind{prop, namesIn([]*element{child})})
 		}
 	}
@@ -53,7 +53,7 @@ func parsePropfind(e *element) (propfind, error) {
 		return propfind{}, fault.New(fault.Invalid, "A propfind element holds exactly one of allprop, propname and prop.")
 	}
 	if found[0].kind == allprop {
-		found[0].props = namesIn(e.named(dav("include")))
+		found[0].props = namesIn(e.named(davName("include")))
 	}
 	return found[0], nil
 }
@@ -84,23 +84,23 @@ type propUpdate struct {
 // parsePropertyUpdate reads the body of a PROPPATCH (RFC 4918 section 14.19), in document order, which is the order to carry it out in.
 // Faults: Invalid; TooLarge when the values are longer than maxValues.
 func parsePropertyUpdate(e *element) ([]propUpdate, error) {
-	if e == nil || e.name != dav("propertyupdate") {
+	if e == nil || e.name != davName("propertyupdate") {
 		return nil, fault.New(fault.Invalid, "The body must be a DAV: propertyupdate element.")
 	}
 	var updates []propUpdate
 	parts, room := 0, maxValues
 	for part := range e.elements() {
-		if part.name != dav("set") && part.name != dav("remove") {
+		if part.name != davName("set") && part.name != davName("remove") {
 			continue
 		}
 		parts++
-		lists := part.named(dav("prop"))
+		lists := part.named(davName("prop"))
 		if len(lists) == 0 {
 			return nil, fault.New(fault.Invalid, "A set or remove element holds a prop element.")
 		}
 		for _, list := range lists {
 			for property := range list.elements() {
-				u := propUpdate{name: property.name, remove: part.name == dav("remove")}
+				u := propUpdate{name: property.name, remove: part.name == davName("remove")}
 				if !u.remove {
 					var err error
 					if u.value, u.lang, err = valueOf(property, room, e, part, list); err != nil {
@@ -146,7 +146,7 @@ type lockInfo struct {
 
 // parseLockInfo reads the body of a LOCK that makes a lock (RFC 4918 section 14.11). Fault: Invalid.
 func parseLockInfo(e *element) (lockInfo, error) {
-	if e == nil || e.name != dav("lockinfo") {
+	if e == nil || e.name != davName("lockinfo") {
 		return lockInfo{}, fault.New(fault.Invalid, "The body must be a DAV: lockinfo element.")
 	}
 	scope, err := choice(e, "lockscope", "exclusive", "shared")
@@ -157,7 +157,7 @@ func parseLockInfo(e *element) (lockInfo, error) {
 		return lockInfo{}, err
 	}
 	info := lockInfo{exclusive: scope == "exclusive"}
-	owners := e.named(dav("owner"))
+	owners := e.named(davName("owner"))
 	if len(owners) > 1 {
 		return lockInfo{}, fault.New(fault.Invalid, "A lockinfo element holds at most one owner.")
 	}
@@ -173,7 +173,7 @@ func parseLockInfo(e *element) (lockInfo, error) {
 // choice returns which one of the given names the only element called name holds. Fault: Invalid when that is not exactly one.
 func choice(e *element, name string, of ...string) (string, error) {
 	var chosen []string
-	elements := e.named(dav(name))
+	elements := e.named(davName(name))
 	for _, outer := range elements {
 		for inner := range outer.elements() {
 			if inner.name.space == davSpace && slices.Contains(of, inner.name.local) {

@@ -26,22 +26,22 @@ func TestParsePropfind(t *testing.T) {
 		"all (9.1.5)":   {`<D:propfind xmlns:D="DAV:"><D:allprop/></D:propfind>`, allprop, nil},
 		"all and included (9.1.6)": {
 			`<D:propfind xmlns:D="DAV:"><D:allprop/><D:include><D:supported-live-property-set/><D:supported-report-set/></D:include></D:propfind>`,
-			allprop, []qname{dav("supported-live-property-set"), dav("supported-report-set")},
+			allprop, []qname{davName("supported-live-property-set"), davName("supported-report-set")},
 		},
-		"included before all": {`<propfind xmlns="DAV:"><include><a/></include><allprop/></propfind>`, allprop, []qname{dav("a")}},
+		"included before all": {`<propfind xmlns="DAV:"><include><a/></include><allprop/></propfind>`, allprop, []qname{davName("a")}},
 		"included nothing":    {`<propfind xmlns="DAV:"><allprop/><include/></propfind>`, allprop, nil},
 		"duplicates": {
 			`<propfind xmlns="DAV:"><prop><b/><a/><b/><b xmlns=""/><a>x</a></prop></propfind>`,
-			prop, []qname{dav("b"), dav("a"), {"", "b"}},
+			prop, []qname{davName("b"), davName("a"), {"", "b"}},
 		},
 		"no property": {`<propfind xmlns="DAV:"><prop/></propfind>`, prop, nil},
 		"unknown elements (17)": {
 			`<propfind xmlns="DAV:"><x/><propname/><y xmlns="u:1"><prop/></y><prop xmlns="u:1"/></propfind>`, propname, nil,
 		},
-		"include that belongs to none": {`<propfind xmlns="DAV:"><prop><a/></prop><include><b/></include></propfind>`, prop, []qname{dav("a")}},
+		"include that belongs to none": {`<propfind xmlns="DAV:"><prop><a/></prop><include><b/></include></propfind>`, prop, []qname{davName("a")}},
 		"unknown attributes (17)":      {`<propfind xmlns="DAV:" a="b"><propname c="d"/></propfind>`, propname, nil},
 	} {
-		got, err := parsePropfind(read(t, c.in))
+		got, err := parsePropfind(mustReadXML(t, c.in))
 		if err != nil || got.kind != c.kind || !slices.Equal(got.props, c.props) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -63,7 +63,7 @@ func TestParsePropfindRefuses(t *testing.T) {
 		"what lies too deep":  `<propfind xmlns="DAV:"><x><allprop/></x></propfind>`,
 		"a prop of elsewhere": `<propfind xmlns="DAV:"><prop xmlns=""><a/></prop></propfind>`,
 	} {
-		if got, err := parsePropfind(read(t, in)); !fault.Is(err, fault.Invalid) {
+		if got, err := parsePropfind(mustReadXML(t, in)); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
@@ -89,29 +89,29 @@ func TestParsePropertyUpdate(t *testing.T) {
 		"in document order": {
 			`<propertyupdate xmlns="DAV:"><remove><prop><a/></prop></remove><set><prop><a>1</a><b>2</b></prop></set>
 			<remove><prop><b/></prop></remove></propertyupdate>`,
-			[]propUpdate{{name: dav("a"), remove: true}, {name: dav("a"), value: "1"}, {name: dav("b"), value: "2"}, {name: dav("b"), remove: true}},
+			[]propUpdate{{name: davName("a"), remove: true}, {name: davName("a"), value: "1"}, {name: davName("b"), value: "2"}, {name: davName("b"), remove: true}},
 		},
 		"no namespace": {
 			`<propertyupdate xmlns="DAV:"><set><prop><a xmlns="">x</a></prop></set></propertyupdate>`, []propUpdate{{name: qname{"", "a"}, value: "x"}},
 		},
 		"what is removed": {
-			`<propertyupdate xmlns="DAV:"><remove><prop><a xml:lang="de">x</a></prop></remove></propertyupdate>`, []propUpdate{{name: dav("a"), remove: true}},
+			`<propertyupdate xmlns="DAV:"><remove><prop><a xml:lang="de">x</a></prop></remove></propertyupdate>`, []propUpdate{{name: davName("a"), remove: true}},
 		},
 		"no property": {`<propertyupdate xmlns="DAV:"><set><prop/></set></propertyupdate>`, nil},
 		"unknown elements (17)": {
-			`<propertyupdate xmlns="DAV:"><x><set/></x><set><y/><prop><a/></prop></set></propertyupdate>`, []propUpdate{{name: dav("a")}},
+			`<propertyupdate xmlns="DAV:"><x><set/></x><set><y/><prop><a/></prop></set></propertyupdate>`, []propUpdate{{name: davName("a")}},
 		},
 		"language (4.3)": {
 			`<propertyupdate xmlns="DAV:" xml:lang="en"><set><prop><a/></prop></set><set xml:lang="fr"><prop><b/></prop></set>
 			<set xml:lang="fr"><prop xml:lang="it"><c/>
 			<d xml:lang="de"><e xml:lang="ja"/></d><f xml:lang=""/><g lang="x"/></prop></set></propertyupdate>`,
 			[]propUpdate{
-				{name: dav("a"), lang: "en"}, {name: dav("b"), lang: "fr"}, {name: dav("c"), lang: "it"},
-				{name: dav("d"), lang: "de", value: `<e xmlns="DAV:" xml:lang="ja"/>`}, {name: dav("f")}, {name: dav("g"), lang: "it"},
+				{name: davName("a"), lang: "en"}, {name: davName("b"), lang: "fr"}, {name: davName("c"), lang: "it"},
+				{name: davName("d"), lang: "de", value: `<e xmlns="DAV:" xml:lang="ja"/>`}, {name: davName("f")}, {name: davName("g"), lang: "it"},
 			},
 		},
 	} {
-		got, err := parsePropertyUpdate(read(t, c.in))
+		got, err := parsePropertyUpdate(mustReadXML(t, c.in))
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -143,16 +143,16 @@ func TestParsePropertyUpdateRefuses(t *testing.T) {
 				strings.Repeat(`<a><y:b/></a>`, 300) + `</prop></set></propertyupdate>`, fault.TooLarge,
 		},
 	} {
-		if got, err := parsePropertyUpdate(read(t, c.in)); !fault.Is(err, c.want) {
+		if got, err := parsePropertyUpdate(mustReadXML(t, c.in)); !fault.Is(err, c.want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 }
 
-func TestAFullBodyOfEscapesIsNotTooLong(t *testing.T) {
+func TestEscapedBodyOfMaximalSize(t *testing.T) {
 	t.Parallel()
 	const before, after = `<propertyupdate xmlns="DAV:"><set><prop><a><![CDATA[`, `]]></a></prop></set></propertyupdate>`
-	e := read(t, before+strings.Repeat("<", 65536-len(before+after))+after)
+	e := mustReadXML(t, before+strings.Repeat("<", 65536-len(before+after))+after)
 	if got, err := parsePropertyUpdate(e); err != nil || len(got) != 1 {
 		t.Errorf("%d updates, %v", len(got), err)
 	}
@@ -182,7 +182,7 @@ func TestParseLockInfo(t *testing.T) {
 			lockInfo{exclusive: true},
 		},
 	} {
-		got, err := parseLockInfo(read(t, c.in))
+		got, err := parseLockInfo(mustReadXML(t, c.in))
 		if err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -208,17 +208,17 @@ func TestParseLockInfoRefuses(t *testing.T) {
 		"a long owner":        scope + kind + `<owner>` + strings.Repeat("x", 4097) + `</owner>`,
 		"an owner that grows": scope + kind + `<owner>` + strings.Repeat("&lt;", 1025) + `</owner>`,
 	} {
-		if got, err := parseLockInfo(read(t, `<lockinfo xmlns="DAV:">`+inside+`</lockinfo>`)); !fault.Is(err, fault.Invalid) {
+		if got, err := parseLockInfo(mustReadXML(t, `<lockinfo xmlns="DAV:">`+inside+`</lockinfo>`)); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 	for _, in := range []string{``, `<propfind xmlns="DAV:">` + scope + kind + `</propfind>`, `<lockinfo/>`} {
-		if got, err := parseLockInfo(read(t, in)); !fault.Is(err, fault.Invalid) {
+		if got, err := parseLockInfo(mustReadXML(t, in)); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%q: %+v, %v", in, got, err)
 		}
 	}
 	long := strings.Repeat("x", 4096)
-	if got, err := parseLockInfo(read(t, `<lockinfo xmlns="DAV:">`+scope+kind+`<owner>`+long+`</owner></lockinfo>`)); err != nil || got.owner != long {
+	if got, err := parseLockInfo(mustReadXML(t, `<lockinfo xmlns="DAV:">`+scope+kind+`<owner>`+long+`</owner></lockinfo>`)); err != nil || got.owner != long {
 		t.Errorf("an owner of 4096 bytes: %v", err)
 	}
 }

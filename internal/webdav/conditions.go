@@ -14,15 +14,15 @@ import (
 // tokenScheme is what a lock's UUID is written after, as a URI (RFC 4918, section 6.5).
 const tokenScheme = "urn:uuid:"
 
-// conditions judges the If header, whose tokens come along from here on. That it does not hold is told only to who may do what is asked, or it would tell
+// checkIf judges the If header, whose tokens come along from here on. That it does not hold is told only to who may do what is asked, or it would tell
 // others what is there (RFC 9110, section 13.2.1). Faults: Invalid, Precondition, Forbidden, PasswordRequired.
-func (q *request) conditions() error {
+func (q *request) checkIf() error {
 	lists, err := parseIf(q.R.Header.Get("If"))
 	if err != nil {
 		return err
 	}
-	q.lists = lists
-	for _, token := range submitted(lists) {
+	q.ifLists = lists
+	for _, token := range submittedTokens(lists) {
 		if id, ours := strings.CutPrefix(token, tokenScheme); ours {
 			q.Actor.Locks = append(q.Actor.Locks, id)
 		}
@@ -30,22 +30,22 @@ func (q *request) conditions() error {
 	if lists == nil {
 		return nil
 	}
-	return q.withheld(q.judge(nil))
+	return q.concealPrecondition(q.evaluateIf(nil))
 }
 
-// withheld is what the verdict of the conditions becomes for who may not do what is asked.
-func (q *request) withheld(verdict error) error {
+// concealPrecondition is what the verdict of the conditions becomes for who may not do what is asked.
+func (q *request) concealPrecondition(verdict error) error {
 	if !fault.Is(verdict, fault.Precondition) {
 		return verdict
 	}
-	at, err := q.spot()
+	at, err := q.resource()
 	if err != nil {
 		return err
 	}
 	var needed access.Permission
 	switch q.R.Method {
 	case "PROPFIND":
-		_, err = at.See(q.ctx(), q.Actor)
+		_, err = at.EntryFor(q.ctx(), q.Actor)
 	case http.MethodGet, http.MethodHead:
 		needed = access.Download
 	case "COPY":
@@ -58,7 +58,7 @@ func (q *request) withheld(verdict error) error {
 		}
 	}
 	if needed != 0 {
-		err = at.May(q.Actor, needed)
+		err = at.Authorize(q.Actor, needed)
 	}
 	if err == nil || fault.Is(err, fault.NotFound) {
 		return verdict
@@ -66,45 +66,45 @@ func (q *request) withheld(verdict error) error {
 	return err
 }
 
-// expect judges the conditions once more by what lies at the path at the moment when its content is replaced. Fault: Precondition.
-func (q *request) expect(etag string) error {
+// recheckContent judges the conditions once more by what lies at the path at the moment when its content is replaced. Fault: Precondition.
+func (q *request) recheckContent(etag string) error {
 	changed := q.Now().UnixMilli()
-	if at, err := q.spot(); err != nil {
+	if at, err := q.resource(); err != nil {
 		return err
 	} else if at.ETag() == etag {
 		changed = at.UpdatedAt()
 	}
-	if err := q.matches(etag, etag != "", changed); err != nil {
+	if err := q.checkConditions(etag, etag != "", changed); err != nil {
 		return err
 	}
-	if q.lists == nil {
+	if q.ifLists == nil {
 		return nil
 	}
-	return q.judge(&etag)
+	return q.evaluateIf(&etag)
 }
 
-// still holds what is changed by its id to what the request was about: others may have moved it away meanwhile, or given it other content. Faults: those of
+// recheckTarget holds what is changed by its id to what the request was about: others may have moved it away meanwhile, or given it other content. Faults: those of
 // expect; 404.
-func (q *request) still(at vpath.Path, etag string) error {
+func (q *request) recheckTarget(at vpath.Path, etag string) error {
 	if at != q.Path {
-		return refusal{status: http.StatusNotFound, message: "There is no such file or folder."}
+		return protocolError{status: http.StatusNotFound, message: "There is no such file or folder."}
 	}
-	if was, err := q.spot(); err != nil || was.ETag() == etag {
+	if was, err := q.resource(); err != nil || was.ETag() == etag {
 		return err
 	}
-	return q.expect(etag)
+	return q.recheckContent(etag)
 }
 
-func failed() error {
+func preconditionFailed() error {
 	return fault.New(fault.Precondition, "It is not what the request says it must be.")
 }
 
-// judge evaluates the If header; etag, unless it is nil, is what the file at the path has by now.
-func (q *request) judge(etag *string) error {
+// evaluateIf evaluates the If header; etag, unless it is nil, is what the file at the path has by now.
+func (q *request) evaluateIf(etag *string) error {
 	var broken error
-	state := map[string]*seen{}
-	if !holds(q.lists, func(resource string, c condition) bool {
-		s, err := q.look(state, resource)
+	state := map[string]*resourceState{}
+	if !anyListHolds(q.ifLists, func(resource string, c condition) bool {
+		s, err := q.stateOf(state, resource)
 		if err != nil {
 			broken = err
 			return false
@@ -117,24 +117,24 @@ func (q *request) judge(etag *string) error {
 		}
 		return slices.Contains(s.tokens, c.token)
 	}) && broken == nil {
-		return failed()
+		return preconditionFailed()
 	}
 	return broken
 }
 
-// seen is the state of a resource that an If header names.
-type seen struct {
+// resourceState is the state of a resource that an If header names.
+type resourceState struct {
 	etag   string
 	tokens []string // of the locks that cover it and are the key's
 	own    bool     // it is what the request is about
 }
 
-// look looks the state of a resource up, "" for the request's own. What is not here has none.
-func (q *request) look(known map[string]*seen, resource string) (*seen, error) {
+// stateOf looks the state of a resource up, "" for the request's own. What is not here has none.
+func (q *request) stateOf(known map[string]*resourceState, resource string) (*resourceState, error) {
 	if s := known[resource]; s != nil {
 		return s, nil
 	}
-	s := &seen{}
+	s := &resourceState{}
 	known[resource] = s
 	path := q.Path
 	if resource != "" {
@@ -144,7 +144,7 @@ func (q *request) look(known map[string]*seen, resource string) (*seen, error) {
 		}
 	}
 	s.own = path == q.Path
-	at, err := q.lookAt(path)
+	at, err := q.resourceAt(path)
 	if err != nil {
 		return nil, err
 	}
@@ -161,33 +161,33 @@ func (q *request) look(known map[string]*seen, resource string) (*seen, error) {
 	return s, nil
 }
 
-func (q *request) lookAt(path vpath.Path) (*files.Spot, error) {
+func (q *request) resourceAt(path vpath.Path) (*files.Resource, error) {
 	if path == q.Path {
-		return q.spot()
+		return q.resource()
 	}
-	return q.Tree.At(q.ctx(), path)
+	return q.Tree.ResourceAt(q.ctx(), path)
 }
 
-// matches judges If-Match, without it If-Unmodified-Since, and If-None-Match (RFC 9110, section 13.2.2). changed is when what is there changed last, in ms.
+// checkConditions judges If-Match, without it If-Unmodified-Since, and If-None-Match (RFC 9110, section 13.2.2). changed is when what is there changed last, in ms.
 // Fault: Precondition.
-func (q *request) matches(etag string, exists bool, changed int64) error {
+func (q *request) checkConditions(etag string, exists bool, changed int64) error {
 	if wanted := q.R.Header.Values("If-Match"); len(wanted) > 0 {
-		if !named(wanted, etag, exists, false) {
-			return failed()
+		if !listsETag(wanted, etag, exists, false) {
+			return preconditionFailed()
 		}
 	} else if since, err := http.ParseTime(q.R.Header.Get("If-Unmodified-Since")); err == nil && exists && changed/1000 > since.Unix() {
-		return failed()
+		return preconditionFailed()
 	}
-	if unwanted := q.R.Header.Values("If-None-Match"); len(unwanted) > 0 && named(unwanted, etag, exists, true) {
-		return failed()
+	if unwanted := q.R.Header.Values("If-None-Match"); len(unwanted) > 0 && listsETag(unwanted, etag, exists, true) {
+		return preconditionFailed()
 	}
 	return nil
 }
 
-// named reports whether a list of ETags names this one, or is `*` and there is something. A weak one is the same as a strong one where weak counts.
-func named(headers []string, etag string, exists, weak bool) bool {
+// listsETag reports whether a list of ETags names this one, or is `*` and there is something. A weak one is the same as a strong one where weak counts.
+func listsETag(headers []string, etag string, exists, weak bool) bool {
 	for one := range strings.SplitSeq(strings.Join(headers, ","), ",") {
-		one = trim(one)
+		one = trimBlank(one)
 		if one == "*" && exists {
 			return true
 		}

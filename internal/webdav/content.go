@@ -13,12 +13,12 @@ import (
 
 // get serves a file. A folder has no content: what is in it is told by PROPFIND.
 func (q *request) get() error {
-	at, err := q.spot()
+	at, err := q.resource()
 	if err != nil {
 		return err
 	}
-	content, err := at.For(q.Actor)
-	if fault.Is(err, fault.NotFound) && (at.Folder() || at.Virtual()) {
+	content, err := at.ContentFor(q.Actor)
+	if fault.Is(err, fault.NotFound) && (at.IsFolder() || at.Virtual()) {
 		return fault.New(fault.MethodNotAllowed, "This is a folder: open it with a WebDAV client.")
 	}
 	if err != nil {
@@ -32,27 +32,27 @@ func (q *request) put() error {
 	if q.R.Header.Get("Content-Range") != "" { // RFC 9110, section 14.5: a part must not be taken for the whole
 		return fault.New(fault.Invalid, "Parts of files are not taken: send the whole file.")
 	}
-	if q.Path.IsRoot() || q.Slash {
+	if q.Path.IsRoot() || q.TrailingSlash {
 		return fault.New(fault.MethodNotAllowed, "A file cannot be put in the place of a folder.")
 	}
-	at, err := q.spot()
+	at, err := q.resource()
 	if err != nil {
 		return err
 	}
-	if at.Folder() || at.Virtual() {
-		return q.taken(at)
+	if at.IsFolder() || at.Virtual() {
+		return q.alreadyExists(at)
 	}
 	wanted := access.Write
 	if at.Exists() {
 		wanted = access.Update
 	}
-	if err := at.May(q.Actor, wanted); err != nil && !fault.Is(err, fault.NotFound) { // before the body is read in vain
+	if err := at.Authorize(q.Actor, wanted); err != nil && !fault.Is(err, fault.NotFound) { // before the body is read in vain
 		return err
 	}
-	if err := q.matches(at.ETag(), at.Exists(), at.UpdatedAt()); err != nil {
+	if err := q.checkConditions(at.ETag(), at.Exists(), at.UpdatedAt()); err != nil {
 		return err
 	}
-	if err := at.Free(q.ctx(), q.Actor); err != nil {
+	if err := at.CheckUnlocked(q.ctx(), q.Actor); err != nil {
 		return err
 	}
 	result, err := q.store(upload.OneShot{Size: q.R.ContentLength, MimeType: q.R.Header.Get("Content-Type"), Conflict: files.Replace, Body: q.Body})
@@ -60,29 +60,29 @@ func (q *request) put() error {
 		return err
 	}
 	q.W.Header().Set("ETag", result.ETag)
-	q.done(settled(at.Exists()))
+	q.writeStatus(storedStatus(at.Exists()))
 	return nil
 }
 
 // store puts a file at the path, into a folder that must be there.
 func (q *request) store(o upload.OneShot) (files.Entry, error) {
-	o.Dir, o.Name, o.Here = q.Path.Parent(), q.Path.Base(), true
-	o.Expect = q.expect
+	o.Dir, o.Name, o.RequireFolder = q.Path.Parent(), q.Path.Base(), true
+	o.Precondition = q.recheckContent
 	result, err := q.Uploads.Put(q.ctx(), q.Actor, o)
 	if fault.Is(err, fault.NotFound) {
-		return files.Entry{}, noParent()
+		return files.Entry{}, missingParent()
 	}
 	return result.File, err
 }
 
-// noParent is what RFC 4918 calls a missing intermediate collection.
-func noParent() error {
+// missingParent is what RFC 4918 calls a missing intermediate collection.
+func missingParent() error {
 	return fault.New(fault.Conflict, "The folder that this is meant for does not exist.")
 }
 
-// taken is AlreadyExists, told to who may write there.
-func (q *request) taken(at *files.Spot) error {
-	if err := at.May(q.Actor, access.Write); err != nil {
+// occupied is AlreadyExists, told to who may write there.
+func (q *request) alreadyExists(at *files.Resource) error {
+	if err := at.Authorize(q.Actor, access.Write); err != nil {
 		return err
 	}
 	return fault.New(fault.AlreadyExists, "Something lies there already that cannot be replaced by this.")
@@ -95,64 +95,64 @@ func (q *request) mkcol() error {
 	}
 	var one [1]byte
 	if n, _ := io.ReadFull(q.R.Body, one[:]); n > 0 {
-		return refusal{status: http.StatusUnsupportedMediaType, message: "A folder is made without a body."}
+		return protocolError{status: http.StatusUnsupportedMediaType, message: "A folder is made without a body."}
 	}
-	at, err := q.spot()
+	at, err := q.resource()
 	if err != nil {
 		return err
 	}
-	if err := at.May(q.Actor, access.Write); err != nil && !fault.Is(err, fault.NotFound) {
+	if err := at.Authorize(q.Actor, access.Write); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	if err := q.matches(at.ETag(), at.Exists(), at.UpdatedAt()); err != nil {
+	if err := q.checkConditions(at.ETag(), at.Exists(), at.UpdatedAt()); err != nil {
 		return err
 	}
 	if at.Exists() || at.Virtual() {
-		return q.taken(at)
+		return q.alreadyExists(at)
 	}
 	_, err = q.Tree.CreateFolder(q.ctx(), q.Actor, q.Path.Parent(), q.Path.Base())
 	if fault.Is(err, fault.NotFound) {
-		return noParent()
+		return missingParent()
 	}
 	if err != nil {
 		return err
 	}
-	q.done(http.StatusCreated)
+	q.writeStatus(http.StatusCreated)
 	return nil
 }
 
 // delete removes a file, or a folder with all that is in it.
 func (q *request) delete() error {
-	at, err := q.there(access.Delete)
+	at, err := q.checkedResource(access.Delete)
 	if err != nil {
 		return err
 	}
-	if d, err := parseDepth(q.R.Header.Get("Depth"), depthInfinity); err != nil || at.Folder() && d != depthInfinity {
+	if d, err := parseDepth(q.R.Header.Get("Depth"), depthInfinity); err != nil || at.IsFolder() && d != depthInfinity {
 		return fault.New(fault.Invalid, "A folder is deleted with all that is in it: Depth is infinity.")
 	}
-	if err := q.Tree.DeleteStill(q.ctx(), q.Actor, at.ID(), q.still); err != nil {
-		return pinned(err)
+	if err := q.Tree.DeleteIf(q.ctx(), q.Actor, at.ID(), q.recheckTarget); err != nil {
+		return forbiddenIfConflict(err)
 	}
-	q.done(http.StatusNoContent)
+	q.writeStatus(http.StatusNoContent)
 	return nil
 }
 
-// pinned is Forbidden for what must stay where it is: a mount, and what is above one (abuse case C23).
-func pinned(err error) error {
+// forbiddenIfConflict is Forbidden for what must stay where it is: a mount, and what is above one (abuse case C23).
+func forbiddenIfConflict(err error) error {
 	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Forbidden, message(err)).Because(err)
+		return fault.New(fault.Forbidden, faultMessage(err)).Because(err)
 	}
 	return err
 }
 
-// transfer copies or moves to where the Destination header says.
-func (q *request) transfer() error {
+// copyOrMove copies or moves to where the Destination header says.
+func (q *request) copyOrMove() error {
 	move := q.R.Method == "MOVE"
 	to, err := q.destination()
 	if err != nil {
 		return err
 	}
-	over, err := parseOverwrite(q.R.Header.Get("Overwrite"))
+	overwrite, err := parseOverwrite(q.R.Header.Get("Overwrite"))
 	if err != nil {
 		return err
 	}
@@ -164,26 +164,26 @@ func (q *request) transfer() error {
 	if !move {
 		wanted = []access.Permission{access.Read, access.Download}
 	}
-	var at *files.Spot
+	var at *files.Resource
 	for _, p := range wanted {
-		if at, err = q.there(p); err != nil {
+		if at, err = q.checkedResource(p); err != nil {
 			return err
 		}
 	}
-	if move && d != depthInfinity && at.Folder() {
+	if move && d != depthInfinity && at.IsFolder() {
 		return fault.New(fault.Invalid, "A folder is moved with all that is in it: Depth is infinity.")
 	}
-	existed, err := q.vacant(to, over)
+	existed, err := q.checkDestination(to, overwrite)
 	if err != nil {
 		return err
 	}
 	if to.IsRoot() || to == q.Path || to.Within(q.Path) || q.Path.Within(to) {
 		return fault.New(fault.Forbidden, "Nothing is moved or copied onto itself, into itself or onto what it lies in.")
 	}
-	if err := q.carry(at.ID(), to, move, over, d == depth0); err != nil {
+	if err := q.runTransfer(at.ID(), to, move, overwrite, d == depth0); err != nil {
 		return err
 	}
-	q.done(settled(existed))
+	q.writeStatus(storedStatus(existed))
 	return nil
 }
 
@@ -194,44 +194,44 @@ func (q *request) destination() (vpath.Path, error) {
 		return vpath.Root, fault.New(fault.Invalid, "The Destination header is missing.")
 	}
 	to, _, err := parseDestination(header, q.BaseURL, q.R.Host)
-	if err == errForeign {
-		return vpath.Root, refusal{status: http.StatusBadGateway, message: "The destination is on another server."}
+	if err == errOtherServer {
+		return vpath.Root, protocolError{status: http.StatusBadGateway, message: "The destination is on another server."}
 	}
 	return to, err
 }
 
-// vacant reports whether something lies at the destination, and refuses it unless it is to be replaced; who may not write there is not told.
-func (q *request) vacant(to vpath.Path, over bool) (existed bool, err error) {
-	at, err := q.Tree.At(q.ctx(), to)
+// checkDestination reports whether something lies at the destination, and refuses it unless it is to be replaced; who may not write there is not told.
+func (q *request) checkDestination(to vpath.Path, overwrite bool) (existed bool, err error) {
+	at, err := q.Tree.ResourceAt(q.ctx(), to)
 	if err != nil {
 		return false, err
 	}
-	err = at.May(q.Actor, access.Write)
+	err = at.Authorize(q.Actor, access.Write)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return false, nil
 	case err != nil:
 		return false, err
-	case !over:
+	case !overwrite:
 		return true, fault.New(fault.Precondition, "Something lies at the destination already.")
 	}
 	return true, nil
 }
 
-// carry moves or copies, and waits for the job where that takes one.
-func (q *request) carry(id string, to vpath.Path, move, over, shallow bool) error {
+// runTransfer moves or copies, and waits for the job where that takes one.
+func (q *request) runTransfer(id string, to vpath.Path, move, overwrite, shallow bool) error {
 	name, dir := to.Base(), to.Parent()
-	j, err := q.begin(id, dir, name, move, over, shallow)
-	if fault.Is(err, fault.Conflict) && !over { // somebody has just put something there
-		if _, taken := q.vacant(to, over); taken != nil {
-			return taken
+	j, err := q.startTransfer(id, dir, name, move, overwrite, shallow)
+	if fault.Is(err, fault.Conflict) && !overwrite { // somebody has just put something there
+		if _, occupied := q.checkDestination(to, overwrite); occupied != nil {
+			return occupied
 		}
 	}
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return noParent()
+		return missingParent()
 	case err != nil:
-		return pinned(err)
+		return forbiddenIfConflict(err)
 	}
-	return q.wait(j)
+	return q.waitForJob(j)
 }

@@ -13,14 +13,14 @@ import (
 	"larder/internal/files"
 )
 
-// refusal is an error that only WebDAV has: its status, and the precondition of RFC 4918, section 16, that was not met, "" for none.
-type refusal struct {
+// protocolError is an error that only WebDAV has: its status, and the precondition of RFC 4918, section 16, that was not met, "" for none.
+type protocolError struct {
 	status    int
 	message   string
 	condition string
 }
 
-func (r refusal) Error() string { return r.message }
+func (r protocolError) Error() string { return r.message }
 
 // statuses gives every kind of fault its status; what is not here is 500.
 var statuses = map[fault.Kind]int{
@@ -44,9 +44,9 @@ var statuses = map[fault.Kind]int{
 	fault.Unavailable:      http.StatusServiceUnavailable,
 }
 
-// Known reports whether an error is one of the protocol's own, nothing to be logged.
-func Known(err error) bool {
-	var r refusal
+// IsProtocolError reports whether an error is one of the protocol's own, nothing to be logged.
+func IsProtocolError(err error) bool {
+	var r protocolError
 	return errors.As(err, &r)
 }
 
@@ -57,7 +57,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error, message strin
 	if status == 0 {
 		status = http.StatusInternalServerError
 	}
-	var own refusal
+	var own protocolError
 	if errors.As(err, &own) {
 		status, message, condition = own.status, own.message, own.condition
 	}
@@ -84,7 +84,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error, message strin
 	case http.StatusLocked:
 		condition = lockCondition(r, err)
 	}
-	boxed(h)
+	setSandboxHeaders(h)
 	body := message + "\n"
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	if condition != "" {
@@ -114,8 +114,8 @@ func lockCondition(r *http.Request, err error) string {
 	return fmt.Sprintf("<D:%s><D:href>%s</D:href></D:%s>", name, href(path, false), name)
 }
 
-// message is the sentence of a fault.
-func message(err error) string {
+// faultMessage is the sentence of a fault.
+func faultMessage(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) {
 		return f.Message

@@ -23,7 +23,7 @@ const (
 
 // parseDepth reads a Depth header; without one it is absent. Fault: Invalid.
 func parseDepth(header string, absent depth) (depth, error) {
-	switch strings.ToLower(trim(header)) {
+	switch strings.ToLower(trimBlank(header)) {
 	case "":
 		return absent, nil
 	case "0":
@@ -38,7 +38,7 @@ func parseDepth(header string, absent depth) (depth, error) {
 
 // parseOverwrite reads an Overwrite header; without one it is true (RFC 4918 section 10.6). Fault: Invalid.
 func parseOverwrite(header string) (bool, error) {
-	switch trim(header) {
+	switch trimBlank(header) {
 	case "", "T", "t":
 		return true, nil
 	case "F", "f":
@@ -51,7 +51,7 @@ func parseOverwrite(header string) (bool, error) {
 // most; without any it is most.
 func parseTimeout(header string, most time.Duration) time.Duration {
 	for wish := range strings.SplitSeq(header, ",") {
-		wish = strings.ToLower(trim(wish))
+		wish = strings.ToLower(trimBlank(wish))
 		digits, limited := strings.CutPrefix(wish, "second-")
 		switch {
 		case wish == "infinite":
@@ -69,7 +69,7 @@ func parseTimeout(header string, most time.Duration) time.Duration {
 
 // parseLockToken reads a Lock-Token header (RFC 4918 section 10.5) and returns the token without its angle brackets. Fault: Invalid.
 func parseLockToken(header string) (string, error) {
-	inside, opened := strings.CutPrefix(trim(header), "<")
+	inside, opened := strings.CutPrefix(trimBlank(header), "<")
 	token, closed := strings.CutSuffix(inside, ">")
 	if !opened || !closed || !isAbsoluteURI(token) {
 		return "", fault.New(fault.Invalid, "The Lock-Token header is a URI in angle brackets.")
@@ -77,42 +77,42 @@ func parseLockToken(header string) (string, error) {
 	return token, nil
 }
 
-func trim(header string) string { return strings.Trim(header, " \t") }
+func trimBlank(header string) string { return strings.Trim(header, " \t") }
 
-// mountedAt is the first segment of every WebDAV address.
-const mountedAt = "webdav"
+// pathSegment is the first segment of every WebDAV address.
+const pathSegment = "webdav"
 
-// errForeign says that an address names what another server has (502: RFC 4918 section 9.8.5).
-var errForeign = errors.New("the address is on another server")
+// errOtherServer says that an address names what another server has (502: RFC 4918 section 9.8.5).
+var errOtherServer = errors.New("the address is on another server")
 
 // parseDestination reads a Destination header or a tag of an If header (RFC 4918 sections 10.3 and
 // 8.3): an absolute path, or an http or https URI on the server of base, which is the service's own
 // address, or of host, which is the request's own; see sameServer. It returns the path below
 // /webdav and whether a slash ended it. Segments are decoded once, one by one. Fault: Invalid for
 // what is malformed, relative, not below /webdav, has a query, a fragment or user information, or
-// names what no entry can be called; errForeign.
+// names what no entry can be called; errOtherServer.
 func parseDestination(header, base, host string) (vpath.Path, bool, error) {
-	target, ok := splitAddress(trim(header))
+	target, ok := splitAddress(trimBlank(header))
 	if !ok {
 		return vpath.Root, false, fault.New(fault.Invalid, "The destination must be a URI or an absolute path, without user information.")
 	}
 	own, _ := splitAddress(base)
 	if target.scheme != "" && !target.sameServer(own.scheme, own.authority) &&
 		!target.sameServer("http", host) && !target.sameServer("https", host) {
-		return vpath.Root, false, errForeign
+		return vpath.Root, false, errOtherServer
 	}
 	if strings.ContainsAny(target.path, "?#") {
 		return vpath.Root, false, fault.New(fault.Invalid, "The destination must not have a query or a fragment.")
 	}
-	segments, slash, err := decode(target.path)
+	segments, slash, err := splitPath(target.path)
 	if err != nil {
 		return vpath.Root, false, err
 	}
-	above, _, err := decode(own.path)
+	above, _, err := splitPath(own.path)
 	if err != nil {
 		return vpath.Root, false, err
 	}
-	above = append(above, mountedAt)
+	above = append(above, pathSegment)
 	if len(segments) < len(above) || !slices.Equal(segments[:len(above)], above) {
 		return vpath.Root, false, fault.New(fault.Invalid, "The destination must lie below /webdav.")
 	}
@@ -140,15 +140,15 @@ func splitAddress(s string) (address, bool) {
 		end := strings.IndexAny(after+"/", "/?#")
 		a.authority, a.path = after[:end], after[end:]
 	}
-	return a, !strings.Contains(a.authority, "@") && (!isWeb(a.scheme) || bareHost(a.scheme, a.authority) != "")
+	return a, !strings.Contains(a.authority, "@") && (!isWeb(a.scheme) || canonicalHost(a.scheme, a.authority) != "")
 }
 
 // sameServer reports whether a is reached by scheme at authority. http and https at their default
 // ports are the same server: a proxy in front may end TLS, and then the client, the proxy and this
 // service each know another scheme and another of these ports.
 func (a address) sameServer(scheme, authority string) bool {
-	host := bareHost(a.scheme, a.authority)
-	if host != bareHost(scheme, authority) {
+	host := canonicalHost(a.scheme, a.authority)
+	if host != canonicalHost(scheme, authority) {
 		return false
 	}
 	return a.scheme == scheme || isWeb(a.scheme) && isWeb(scheme) && !hasPort(host)
@@ -162,8 +162,8 @@ func hasPort(authority string) bool {
 	return strings.Contains(authority[strings.LastIndexByte(authority, ']')+1:], ":")
 }
 
-// bareHost returns host and port in the one form that is compared: in lower case, and without a port that goes without saying.
-func bareHost(scheme, authority string) string {
+// canonicalHost returns host and port in the one form that is compared: in lower case, and without a port that goes without saying.
+func canonicalHost(scheme, authority string) string {
 	host := strings.TrimSuffix(strings.ToLower(authority), ":")
 	switch scheme {
 	case "http":
@@ -174,9 +174,9 @@ func bareHost(scheme, authority string) string {
 	return host
 }
 
-// decode returns the segments of a path, empty ones and `.` left out, and whether it names what it names with a slash at the end. Fault: Invalid for
+// splitPath returns the segments of a path, empty ones and `.` left out, and whether it names what it names with a slash at the end. Fault: Invalid for
 // bad escapes.
-func decode(path string) (segments []string, slash bool, err error) {
+func splitPath(path string) (segments []string, slash bool, err error) {
 	for part := range strings.SplitSeq(path, "/") {
 		segment, err := url.PathUnescape(part)
 		if err != nil {
@@ -192,9 +192,9 @@ func decode(path string) (segments []string, slash bool, err error) {
 // href returns the address of p as a path, all but the unreserved characters of RFC 3986 escaped, since clients compare it letter by letter. A folder
 // ends in a slash (RFC 4918 section 5.2).
 func href(p vpath.Path, folder bool) string {
-	b := []byte("/" + mountedAt)
+	b := []byte("/" + pathSegment)
 	for _, name := range p.Names() {
-		b = appendName(append(b, '/'), string(name))
+		b = appendSegment(append(b, '/'), string(name))
 	}
 	if folder {
 		b = append(b, '/')
@@ -202,8 +202,8 @@ func href(p vpath.Path, folder bool) string {
 	return string(b)
 }
 
-// appendName writes one segment of an address.
-func appendName(b []byte, name string) []byte {
+// appendSegment writes one segment of an address.
+func appendSegment(b []byte, name string) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := range len(name) {
 		if c := name[i]; isUnreserved(c) {

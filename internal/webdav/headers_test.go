@@ -122,7 +122,7 @@ func TestParseDestinationRefuses(t *testing.T) {
 	}
 }
 
-func TestParseDestinationElsewhere(t *testing.T) {
+func TestParseDestinationOnOtherServer(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{
 		"https://evil.example/webdav/a", "https://evil.example/webdav/a?b", "https://files.example.org.evil.example/webdav/a",
@@ -132,7 +132,7 @@ func TestParseDestinationElsewhere(t *testing.T) {
 		"http://10.0.0.5:8081/webdav/a", "ftp://files.example.org/webdav/a", "ftp://10.0.0.5:8080/webdav/a", "davs://files.example.org/webdav/a", "file:///webdav/a",
 		"urn:webdav:a", "mailto:a", "x:/webdav/a", "https://[::1]/webdav/a",
 	} {
-		if got, slash, err := parseDestination(in, "https://files.example.org", "10.0.0.5:8080"); !errors.Is(err, errForeign) || got != vpath.Root || slash {
+		if got, slash, err := parseDestination(in, "https://files.example.org", "10.0.0.5:8080"); !errors.Is(err, errOtherServer) || got != vpath.Root || slash {
 			t.Errorf("%q: %s, %v, %v", in, got, slash, err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestParseDestinationByBaseAndHost(t *testing.T) {
 		switch {
 		case c.ok && (err != nil || got.String() != "/a"):
 			t.Errorf("%s at %s, %s: %s, %v", c.in, c.base, c.host, got, err)
-		case !c.ok && !errors.Is(err, errForeign):
+		case !c.ok && !errors.Is(err, errOtherServer):
 			t.Errorf("%s at %s, %s: %s, %v", c.in, c.base, c.host, got, err)
 		}
 	}
@@ -213,7 +213,7 @@ func FuzzDestination(f *testing.F) {
 		const base = "https://files.example.org"
 		p, slash, err := parseDestination(header, base, host)
 		if err != nil {
-			if p != vpath.Root || slash || !fault.Is(err, fault.Invalid) && !errors.Is(err, errForeign) {
+			if p != vpath.Root || slash || !fault.Is(err, fault.Invalid) && !errors.Is(err, errOtherServer) {
 				t.Fatalf("%q: %s, %v, %v", header, p, slash, err)
 			}
 			return

@@ -36,7 +36,7 @@ func parseIf(header string) ([]ifList, error) {
 	if len(header) > maxIf {
 		return nil, fault.Newf(fault.Invalid, "An If header has at most %d bytes.", maxIf)
 	}
-	s := scanner{rest: header}
+	s := ifScanner{rest: header}
 	lists, ok := s.lists()
 	switch {
 	case s.conditions > maxConditions || len(lists) > maxLists:
@@ -47,14 +47,14 @@ func parseIf(header string) ([]ifList, error) {
 	return lists, nil
 }
 
-// scanner takes an If header apart from left to right. Its methods return false for what the grammar doesn't have.
-type scanner struct {
+// ifScanner takes an If header apart from left to right. Its methods return false for what the grammar doesn't have.
+type ifScanner struct {
 	rest       string
 	conditions int // so far
 }
 
 // next skips white space and returns the byte that follows, 0 at the end.
-func (s *scanner) next() byte {
+func (s *ifScanner) next() byte {
 	s.rest = strings.TrimLeft(s.rest, " \t")
 	if s.rest == "" {
 		return 0
@@ -63,7 +63,7 @@ func (s *scanner) next() byte {
 }
 
 // take reports whether text, in any case, comes next, and goes past it.
-func (s *scanner) take(text string) bool {
+func (s *ifScanner) take(text string) bool {
 	if len(s.rest) < len(text) || !strings.EqualFold(s.rest[:len(text)], text) {
 		return false
 	}
@@ -71,7 +71,7 @@ func (s *scanner) take(text string) bool {
 	return true
 }
 
-func (s *scanner) lists() ([]ifList, bool) {
+func (s *ifScanner) lists() ([]ifList, bool) {
 	var lists []ifList
 	tagged := s.next() == '<'
 	resource := ""
@@ -91,7 +91,7 @@ func (s *scanner) lists() ([]ifList, bool) {
 	return lists, len(lists) > 0
 }
 
-func (s *scanner) list() ([]condition, bool) {
+func (s *ifScanner) list() ([]condition, bool) {
 	if !s.take("(") {
 		return nil, false
 	}
@@ -109,7 +109,7 @@ func (s *scanner) list() ([]condition, bool) {
 	return list, s.take(")") && len(list) > 0
 }
 
-func (s *scanner) condition() (condition, bool) {
+func (s *ifScanner) condition() (condition, bool) {
 	c := condition{not: s.take("Not")}
 	var ok bool
 	switch s.next() {
@@ -123,7 +123,7 @@ func (s *scanner) condition() (condition, bool) {
 }
 
 // bracketed returns what stands between angle brackets.
-func (s *scanner) bracketed() (string, bool) {
+func (s *ifScanner) bracketed() (string, bool) {
 	inside, rest, ok := strings.Cut(s.rest[1:], ">")
 	s.rest = rest
 	return inside, ok
@@ -131,7 +131,7 @@ func (s *scanner) bracketed() (string, bool) {
 
 // entityTag returns what stands between square brackets: an entity tag (RFC 9110 section 8.8.3) without white space around it. Spaces inside are let
 // pass, as in HTTP before.
-func (s *scanner) entityTag() (string, bool) {
+func (s *ifScanner) entityTag() (string, bool) {
 	weak := strings.TrimPrefix(s.rest[1:], "W/")
 	if weak == "" || weak[0] != '"' {
 		return "", false
@@ -172,8 +172,8 @@ func isScheme(s string) bool {
 // notInURI reports the ASCII characters that would make the end of a URI doubtful. Others that a URI must escape are let pass: clients don't.
 func notInURI(r rune) bool { return r <= ' ' || r == 0x7f || r == '<' || r == '>' || r == '"' }
 
-// submitted returns the state tokens that the header submits, each once, in order: every one that appears, also under Not (RFC 4918 section 10.4.1).
-func submitted(lists []ifList) []string {
+// submittedTokens returns the state tokens that the header submits, each once, in order: every one that appears, also under Not (RFC 4918 section 10.4.1).
+func submittedTokens(lists []ifList) []string {
 	var tokens []string
 	for _, list := range lists {
 		for _, c := range list.conditions {
@@ -185,9 +185,9 @@ func submitted(lists []ifList) []string {
 	return tokens
 }
 
-// holds reports whether all conditions of any list hold, or there is no list. matches is asked whether the resource ("" for that of the request) has
+// anyListHolds reports whether all conditions of any list hold, or there is no list. matches is asked whether the resource ("" for that of the request) has
 // the state, without regard to Not, and only as far as the answer needs it (RFC 4918 section 10.4.3).
-func holds(lists []ifList, matches func(resource string, c condition) bool) bool {
+func anyListHolds(lists []ifList, matches func(resource string, c condition) bool) bool {
 	for _, list := range lists {
 		if !slices.ContainsFunc(list.conditions, func(c condition) bool { return matches(list.resource, c) == c.not }) {
 			return true

@@ -76,7 +76,7 @@ func TestParseIfRefuses(t *testing.T) {
 	}
 }
 
-func TestParseIfAtItsLimits(t *testing.T) {
+func TestParseIfLimits(t *testing.T) {
 	t.Parallel()
 	long := func(size int) string { return "(<u:" + strings.Repeat("1", size-6) + ">)" }
 	for name, in := range map[string]string{
@@ -114,7 +114,7 @@ func TestSubmitted(t *testing.T) {
 		`</a> (<u:1> Not <u:2> ["x"]) </b> (<u:3>)`: {"u:1", "u:2", "u:3"},
 		"(Not <u:1>) (<u:1>)":                       {"u:1"},
 	} {
-		if got := submitted(ifLists(t, in)); !slices.Equal(got, want) {
+		if got := submittedTokens(ifLists(t, in)); !slices.Equal(got, want) {
 			t.Errorf("%s submits %q, want %q", in, got, want)
 		}
 	}
@@ -130,7 +130,7 @@ func TestHolds(t *testing.T) {
 		`(<u:2>) (["b"])`: false, `(<u:2>) (["a"])`: true, `(["a"]) (<u:2>)`: true, "(<u:2>) (Not <DAV:no-lock>)": true,
 		"</b> (<u:2>)": true, "</b> (<u:1>)": false, "</c> (<u:2>)": false, "</c> (<u:2>) </b> (<u:2>)": true,
 	} {
-		if got := holds(ifLists(t, in), func(resource string, c condition) bool { return states[resource+" "+c.token+c.etag] }); got != want {
+		if got := anyListHolds(ifLists(t, in), func(resource string, c condition) bool { return states[resource+" "+c.token+c.etag] }); got != want {
 			t.Errorf("%s holds: %v", in, got)
 		}
 	}
@@ -165,7 +165,7 @@ func FuzzIf(f *testing.F) {
 		if (len(lists) == 0) != (header == "") || len(lists) > maxLists || conditions > maxConditions {
 			t.Fatalf("%q holds %d lists and %d conditions", header, len(lists), conditions)
 		}
-		submitted(lists)
-		holds(lists, func(string, condition) bool { return false })
+		submittedTokens(lists)
+		anyListHolds(lists, func(string, condition) bool { return false })
 	})
 }

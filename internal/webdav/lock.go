@@ -20,12 +20,12 @@ func (q *request) lock() error {
 	if err != nil {
 		return err
 	}
-	lasts := parseTimeout(q.R.Header.Get("Timeout"), files.MaxLockTime)
-	if q.Ends != nil { // nobody could end it then
-		lasts = min(lasts, time.UnixMilli(*q.Ends).Sub(q.Now()))
+	timeout := parseTimeout(q.R.Header.Get("Timeout"), files.MaxLockTime)
+	if q.KeyExpiresAt != nil { // nobody could end it then
+		timeout = min(timeout, time.UnixMilli(*q.KeyExpiresAt).Sub(q.Now()))
 	}
 	if tree == nil {
-		return q.refresh(lasts)
+		return q.refresh(timeout)
 	}
 	info, err := parseLockInfo(tree)
 	if err != nil {
@@ -35,84 +35,84 @@ func (q *request) lock() error {
 	if err != nil || d == depth1 {
 		return fault.New(fault.Invalid, "The Depth header is 0 or infinity here.")
 	}
-	wish := files.WriteLock{Deep: d == depthInfinity, Exclusive: info.exclusive, Owner: info.owner}
-	at, err := q.spot()
+	requested := files.WriteLock{Deep: d == depthInfinity, Exclusive: info.exclusive, Owner: info.owner}
+	resource, err := q.resource()
 	if err != nil {
 		return err
 	}
-	if !at.Exists() && !at.Virtual() {
-		l, err := q.lockNothing(at, wish, lasts)
+	if !resource.Exists() && !resource.Virtual() {
+		l, err := q.lockNewFile(resource, requested, timeout)
 		if !fault.Is(err, fault.AlreadyExists) { // else somebody has just made it
-			return q.locked(http.StatusCreated, l, err)
+			return q.writeNewLock(http.StatusCreated, l, err)
 		}
-		q.at = nil
+		q.target = nil
 	}
-	if at, err = q.there(access.Update); err != nil {
+	if resource, err = q.checkedResource(access.Update); err != nil {
 		return err
 	}
-	l, err := q.Tree.Lock(q.ctx(), q.Actor, at.ID(), wish, lasts)
-	if path, below := q.blocked(err); below {
-		return q.mixed(path, http.StatusLocked, at.Folder())
+	l, err := q.Tree.Lock(q.ctx(), q.Actor, resource.ID(), requested, timeout)
+	if path, below := q.lockedBelow(err); below {
+		return q.failedDependency(path, http.StatusLocked, resource.IsFolder())
 	}
-	return q.locked(http.StatusOK, l, err)
+	return q.writeNewLock(http.StatusOK, l, err)
 }
 
-// lockNothing makes an empty file and its lock, both or neither.
-func (q *request) lockNothing(at *files.Spot, wish files.WriteLock, lasts time.Duration) (l files.WriteLock, err error) {
-	if err := at.May(q.Actor, access.Write); err != nil && !fault.Is(err, fault.NotFound) {
+// lockNewFile makes an empty file and its lock, both or neither.
+func (q *request) lockNewFile(at *files.Resource, requested files.WriteLock, timeout time.Duration) (l files.WriteLock, err error) {
+	if err := at.Authorize(q.Actor, access.Write); err != nil && !fault.Is(err, fault.NotFound) {
 		return l, err
 	}
-	if err := q.matches("", false, 0); err != nil {
+	if err := q.checkConditions("", false, 0); err != nil {
 		return l, err
 	}
-	if q.Slash {
+	if q.TrailingSlash {
 		return l, fault.New(fault.Conflict, "There is no such folder: make it first.")
 	}
-	wish.Fresh = true
-	_, err = q.store(upload.OneShot{Conflict: files.Fail, Body: bytes.NewReader(nil), Then: func(tx *db.Tx, file files.Entry) (err error) {
-		l, err = q.Tree.LockInside(tx, q.Actor, file.ID, wish, lasts)
+	requested.NewEntry = true
+	_, err = q.store(upload.OneShot{Conflict: files.Fail, Body: bytes.NewReader(nil), InTx: func(tx *db.Tx, file files.Entry) (err error) {
+		l, err = q.Tree.LockTx(tx, q.Actor, file.ID, requested, timeout)
 		return err
 	}})
 	return l, err
 }
 
 // refresh gives the lock whose token came along its time anew.
-func (q *request) refresh(lasts time.Duration) error {
+func (q *request) refresh(timeout time.Duration) error {
 	if len(q.Actor.Locks) == 0 {
 		return fault.New(fault.Invalid, "A lock is made with a body, and refreshed with its token in the If header.")
 	}
-	at, err := q.spot()
+	at, err := q.resource()
 	if err != nil {
 		return err
 	}
-	if err := at.May(q.Actor, access.Update); err != nil && !fault.Is(err, fault.NotFound) { // who may not change it any more cannot hold it for good
+	if err := at.Authorize(q.Actor, access.Update); err != nil && !fault.Is(err, fault.NotFound) { // who may not change it any more cannot hold it for good
 		return err
 	}
-	l, err := q.Tree.Refresh(q.ctx(), q.Actor, at.ID(), lasts)
+	l, err := q.Tree.Refresh(q.ctx(), q.Actor, at.ID(), timeout)
 	if fault.Is(err, fault.Precondition) || fault.Is(err, fault.NotFound) {
-		return refusal{http.StatusPreconditionFailed, message(err), "lock-token-matches-request-uri"}
+		return protocolError{http.StatusPreconditionFailed, faultMessage(err), "lock-token-matches-request-uri"}
 	}
 	if err != nil {
 		return err
 	}
-	return q.granted(http.StatusOK, l)
+	return q.writeLock(http.StatusOK, l)
 }
 
-// locked answers with a lock that was made, or returns why there is none.
-func (q *request) locked(status int, l files.WriteLock, err error) error {
+// writeNewLock answers with a lock that was made, or returns why there is none.
+func (q *request) writeNewLock(status int, l files.WriteLock, err error) error {
 	if err != nil {
 		return err
 	}
 	q.W.Header().Set("Lock-Token", "<"+tokenScheme+l.Token+">")
-	return q.granted(status, l)
+	return q.writeLock(status, l)
 }
 
-// granted answers with a lock.
-func (q *request) granted(status int, l files.WriteLock) error {
+// writeLock answers with a lock.
+func (q *request) writeLock(status int, l files.WriteLock) error {
 	body := append([]byte(xmlHead), `<D:prop xmlns:D="DAV:">`...)
-	body = q.discovery(body, []files.WriteLock{l})
+	body = q.appendLockDiscovery(body, []files.WriteLock{l})
 	body = append(body, "</D:prop>\n"...)
-	asXML(q.W.Header())
+	setXMLHeaders(q.W.Header())
 	q.W.WriteHeader(status)
 	_, _ = q.W.Write(body) // a client that has gone reads nothing; its lock ends by itself
 	return nil
@@ -124,18 +124,18 @@ func (q *request) unlock() error {
 	if err != nil {
 		return err
 	}
-	at, err := q.spot()
+	at, err := q.resource()
 	if err != nil {
 		return err
 	}
 	id, _ := strings.CutPrefix(token, tokenScheme)
 	err = q.Tree.Unlock(q.ctx(), q.Actor, at.ID(), id)
 	if fault.Is(err, fault.Conflict) {
-		return refusal{http.StatusConflict, message(err), "lock-token-matches-request-uri"}
+		return protocolError{http.StatusConflict, faultMessage(err), "lock-token-matches-request-uri"}
 	}
 	if err != nil {
 		return err
 	}
-	q.done(http.StatusNoContent)
+	q.writeStatus(http.StatusNoContent)
 	return nil
 }

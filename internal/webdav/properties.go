@@ -14,8 +14,8 @@ import (
 // liveSet is a set of live properties.
 type liveSet uint16
 
-// live are the properties that the service itself knows (RFC 4918, section 15; RFC 4331), by their names in DAV:. None of them can be set.
-var live = map[string]liveSet{
+// liveByName are the properties that the service itself knows (RFC 4918, section 15; RFC 4331), by their names in DAV:. None of them can be set.
+var liveByName = map[string]liveSet{
 	"creationdate":          creationDate,
 	"displayname":           displayName,
 	"getcontentlength":      contentLength,
@@ -42,46 +42,46 @@ const (
 	quotaAvailable
 	quotaUsed
 
-	onlyByName = quotaAvailable | quotaUsed // RFC 4331, section 2
+	notInAllprop = quotaAvailable | quotaUsed // RFC 4331, section 2
 )
 
-// wanted is what a PROPFIND asks for, put so that it is quick to answer for many entries.
-type wanted struct {
+// plan is what a PROPFIND asks for, put so that it is quick to answer for many entries.
+type propertyPlan struct {
 	propfind
-	live liveSet
-	rest []qname // those asked for by name that are not live
+	live      liveSet
+	deadNames []qname // those asked for by name that are not live
 }
 
-func wants(p propfind) wanted {
-	w := wanted{propfind: p}
+func planProperties(p propfind) propertyPlan {
+	w := propertyPlan{propfind: p}
 	if p.kind != prop {
-		w.live = ^liveSet(0) &^ onlyByName
+		w.live = ^liveSet(0) &^ notInAllprop
 	}
 	for _, name := range p.props {
-		if is := liveNamed(name); is != 0 {
+		if is := liveProperty(name); is != 0 {
 			w.live |= is
 		} else {
-			w.rest = append(w.rest, name)
+			w.deadNames = append(w.deadNames, name)
 		}
 	}
 	return w
 }
 
-// liveNamed returns the live property of that name, 0 for none.
-func liveNamed(name qname) liveSet {
+// liveProperty returns the live property of that name, 0 for none.
+func liveProperty(name qname) liveSet {
 	if name.space != davSpace {
 		return 0
 	}
-	return live[name.local]
+	return liveByName[name.local]
 }
 
-func (w *wanted) has(p liveSet) bool { return w.live&p != 0 }
+func (w *propertyPlan) includes(p liveSet) bool { return w.live&p != 0 }
 
-// dead reports whether dead properties are asked for.
-func (w *wanted) dead() bool { return w.kind != prop || len(w.rest) > 0 }
+// properties reports whether dead properties are asked for.
+func (w *propertyPlan) needsDead() bool { return w.kind != prop || len(w.deadNames) > 0 }
 
-// member writes what was asked for of an entry in the folder.
-func (a *answer) member(m *files.Member, f facts, deep []files.WriteLock) {
+// writeMember writes what was asked for of an entry in the folder.
+func (a *multistatus) writeMember(m *files.Member, f entryDetails, deep []files.WriteLock) {
 	locks := deep
 	if own := f.locks[m.ID]; len(own) > 0 {
 		for i := range own {
@@ -89,23 +89,23 @@ func (a *answer) member(m *files.Member, f facts, deep []files.WriteLock) {
 		}
 		locks = append(slices.Clip(deep), own...)
 	}
-	a.at = appendName(append(a.at[:0], a.parent...), m.Name)
+	a.hrefBuf = appendSegment(append(a.hrefBuf[:0], a.parent...), m.Name)
 	if m.Folder {
-		a.at = append(a.at, '/')
+		a.hrefBuf = append(a.hrefBuf, '/')
 	}
-	a.response(string(a.at), m, f, locks)
+	a.writeResponse(string(a.hrefBuf), m, f, locks)
 }
 
-// response writes what was asked for of one entry.
-func (a *answer) response(at string, m *files.Member, f facts, locks []files.WriteLock) {
+// writeResponse writes what was asked for of one entry.
+func (a *multistatus) writeResponse(at string, m *files.Member, f entryDetails, locks []files.WriteLock) {
 	b := append(a.buf[:0], "<D:response><D:href>"...)
 	b = append(b, at...)
 	b = append(b, "</D:href>"...)
-	found := f.dead[m.ID]
-	if a.wanted.kind == propname {
-		b = a.names(b, m, found)
+	found := f.properties[m.ID]
+	if a.plan.kind == propname {
+		b = a.appendNames(b, m, found)
 	} else {
-		b = a.values(b, m, found, locks)
+		b = a.appendValues(b, m, found, locks)
 	}
 	b = append(b, "</D:response>\n"...)
 	a.buf = b
@@ -118,8 +118,8 @@ const (
 	propstatNone  = "</D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>"
 )
 
-// has are the live properties that an entry has.
-func (a *answer) has(e *files.Member) liveSet {
+// liveProperties are the live properties that an entry has.
+func (a *multistatus) liveProperties(e *files.Member) liveSet {
 	set := creationDate | displayName | lastModified | resourceType
 	if !e.Virtual {
 		set |= supportedLock | lockDiscovery
@@ -136,52 +136,52 @@ func (a *answer) has(e *files.Member) liveSet {
 	return set | contentLength | contentType | entityTag
 }
 
-// names writes which properties an entry has.
-func (a *answer) names(b []byte, e *files.Member, dead []files.Property) []byte {
+// appendNames writes which properties an entry has.
+func (a *multistatus) appendNames(b []byte, e *files.Member, dead []files.Property) []byte {
 	b = append(b, propstatBegin...)
 	for _, name := range liveNames {
-		if live[name]&a.has(e)&^onlyByName != 0 {
+		if liveByName[name]&a.liveProperties(e)&^notInAllprop != 0 {
 			b = append(append(append(b, "<D:"...), name...), "/>"...)
 		}
 	}
 	for i := range dead {
-		b = emptyElement(b, qname{dead[i].Namespace, dead[i].Name})
+		b = appendEmptyElement(b, qname{dead[i].Namespace, dead[i].Name})
 	}
 	return append(b, propstatOK...)
 }
 
 // liveNames are the names of the live properties in an order that is always the same.
 var liveNames = func() (names []string) {
-	for name := range live {
+	for name := range liveByName {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	return names
 }()
 
-// values writes the properties that are asked for and there, then the names of those that are not there.
-func (a *answer) values(b []byte, e *files.Member, dead []files.Property, locks []files.WriteLock) []byte {
-	has := a.has(e)
+// appendValues writes the properties that are asked for and there, then the names of those that are not there.
+func (a *multistatus) appendValues(b []byte, e *files.Member, dead []files.Property, locks []files.WriteLock) []byte {
+	has := a.liveProperties(e)
 	b = append(b, propstatBegin...)
-	b = a.liveValues(b, e, a.wanted.live&has, locks)
-	missing := a.wanted.live &^ has
-	if a.wanted.kind == allprop {
+	b = a.appendLive(b, e, a.plan.live&has, locks)
+	missing := a.plan.live &^ has
+	if a.plan.kind == allprop {
 		for i := range dead {
-			b = deadValue(b, &dead[i])
+			b = appendDead(b, &dead[i])
 		}
 		missing = 0
-		for _, name := range a.wanted.props { // those of an include
-			missing |= liveNamed(name) &^ has
+		for _, name := range a.plan.props { // those of an include
+			missing |= liveProperty(name) &^ has
 		}
 	}
 	var none []qname
-	for _, name := range a.wanted.rest {
+	for _, name := range a.plan.deadNames {
 		i := slices.IndexFunc(dead, func(p files.Property) bool { return p.Namespace == name.space && p.Name == name.local })
 		switch {
 		case i < 0:
 			none = append(none, name)
-		case a.wanted.kind == prop:
-			b = deadValue(b, &dead[i])
+		case a.plan.kind == prop:
+			b = appendDead(b, &dead[i])
 		}
 	}
 	b = append(b, propstatOK...)
@@ -191,19 +191,19 @@ func (a *answer) values(b []byte, e *files.Member, dead []files.Property, locks 
 	b = append(b, propstatBegin...)
 	if missing != 0 {
 		for _, name := range liveNames {
-			if live[name]&missing != 0 {
+			if liveByName[name]&missing != 0 {
 				b = append(append(append(b, "<D:"...), name...), "/>"...)
 			}
 		}
 	}
 	for _, name := range none {
-		b = emptyElement(b, name)
+		b = appendEmptyElement(b, name)
 	}
 	return append(b, propstatNone...)
 }
 
-// liveValues writes a set of the live properties of an entry.
-func (a *answer) liveValues(b []byte, e *files.Member, set liveSet, locks []files.WriteLock) []byte {
+// appendLive writes a set of the live properties of an entry.
+func (a *multistatus) appendLive(b []byte, e *files.Member, set liveSet, locks []files.WriteLock) []byte {
 	if set&resourceType != 0 {
 		if e.Folder {
 			b = append(b, "<D:resourcetype><D:collection/></D:resourcetype>"...)
@@ -245,7 +245,7 @@ func (a *answer) liveValues(b []byte, e *files.Member, set liveSet, locks []file
 		b = append(b, supportedLocks...)
 	}
 	if set&lockDiscovery != 0 {
-		b = a.discovery(b, locks)
+		b = a.appendLockDiscovery(b, locks)
 	}
 	if set&quotaUsed != 0 {
 		b = append(b, "<D:quota-used-bytes>"...)
@@ -266,11 +266,11 @@ const supportedLocks = "<D:supportedlock>" +
 	"<D:lockentry><D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>" +
 	"</D:supportedlock>"
 
-// maxForeign is how many locks of other keys are told of one entry: shared ones on a folder may be many, and are told of everything in it.
-const maxForeign = 10
+// maxForeignLocks is how many locks of other keys are told of one entry: shared ones on a folder may be many, and are told of everything in it.
+const maxForeignLocks = 10
 
-// discovery writes the locks that cover an entry (RFC 4918, section 15.8). The token is told to the key that made the lock, and to nobody else (abuse case C110).
-func (q *request) discovery(b []byte, locks []files.WriteLock) []byte {
+// appendLockDiscovery writes the locks that cover an entry (RFC 4918, section 15.8). The token is told to the key that made the lock, and to nobody else (abuse case C110).
+func (q *request) appendLockDiscovery(b []byte, locks []files.WriteLock) []byte {
 	b = append(b, "<D:lockdiscovery>"...)
 	foreign := 0
 	for i := range locks {
@@ -279,7 +279,7 @@ func (q *request) discovery(b []byte, locks []files.WriteLock) []byte {
 		if !own {
 			foreign++
 		}
-		if !own && foreign > maxForeign {
+		if !own && foreign > maxForeignLocks {
 			continue
 		}
 		scope, depth := "shared", "0"
@@ -304,15 +304,15 @@ func (q *request) discovery(b []byte, locks []files.WriteLock) []byte {
 	return append(b, "</D:lockdiscovery>"...)
 }
 
-// emptyElement writes the name of a property.
-func emptyElement(b []byte, name qname) []byte {
-	b = openElement(b, name, "")
+// appendEmptyElement writes the name of a property.
+func appendEmptyElement(b []byte, name qname) []byte {
+	b = appendStartTag(b, name, "")
 	b[len(b)-1] = '/'
 	return append(b, '>')
 }
 
-// openElement writes the start tag of a property.
-func openElement(b []byte, name qname, lang string) []byte {
+// appendStartTag writes the start tag of a property.
+func appendStartTag(b []byte, name qname, lang string) []byte {
 	if name.space == davSpace {
 		b = append(append(b, "<D:"...), name.local...)
 	} else {
@@ -325,13 +325,13 @@ func openElement(b []byte, name qname, lang string) []byte {
 	return append(b, '>')
 }
 
-// deadValue writes a dead property as it was set.
-func deadValue(b []byte, p *files.Property) []byte {
+// appendDead writes a dead property as it was set.
+func appendDead(b []byte, p *files.Property) []byte {
 	name := qname{p.Namespace, p.Name}
 	if p.Value == "" && p.Lang == "" {
-		return emptyElement(b, name)
+		return appendEmptyElement(b, name)
 	}
-	b = openElement(b, name, p.Lang)
+	b = appendStartTag(b, name, p.Lang)
 	b = append(b, p.Value...)
 	b = append(b, "</"...)
 	if name.space == davSpace {

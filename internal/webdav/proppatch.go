@@ -20,10 +20,10 @@ func (q *request) proppatch() error {
 	if err != nil {
 		return err
 	}
-	if len(updates) > maxNames {
-		return fault.Newf(fault.Invalid, "At most %d properties are set at a time.", maxNames)
+	if len(updates) > maxProperties {
+		return fault.Newf(fault.Invalid, "At most %d properties are set at a time.", maxProperties)
 	}
-	at, err := q.there(access.Update)
+	at, err := q.checkedResource(access.Update)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (q *request) proppatch() error {
 	protected := false
 	changes := make([]files.PropertyChange, len(updates))
 	for i, u := range updates {
-		protected = protected || liveNamed(u.name) != 0
+		protected = protected || liveProperty(u.name) != 0
 		changes[i] = files.PropertyChange{
 			Property: files.Property{Namespace: u.name.space, Name: u.name.local, Lang: u.lang, Value: u.value}, Remove: u.remove,
 		}
@@ -44,55 +44,55 @@ func (q *request) proppatch() error {
 			return err
 		}
 	}
-	a := &answer{request: q}
+	a := &multistatus{request: q}
 	a.begin()
-	a.text("<D:response><D:href>" + href(q.Path, at.Folder()) + "</D:href>")
-	told := map[qname]bool{}
+	a.writeText("<D:response><D:href>" + href(q.Path, at.IsFolder()) + "</D:href>")
+	written := map[qname]bool{}
 	for _, u := range updates {
-		if told[u.name] {
+		if written[u.name] {
 			continue
 		}
-		told[u.name] = true
-		of := status
+		written[u.name] = true
+		propStatus := status
 		switch {
-		case protected && liveNamed(u.name) != 0:
-			of = http.StatusForbidden
+		case protected && liveProperty(u.name) != 0:
+			propStatus = http.StatusForbidden
 		case protected:
-			of = http.StatusFailedDependency
+			propStatus = http.StatusFailedDependency
 		}
-		a.propstat(u.name, of)
+		a.writePropstat(u.name, propStatus)
 	}
-	a.text("</D:response>\n")
+	a.writeText("</D:response>\n")
 	return a.end(nil)
 }
 
-// propstat tells how one property fared.
-func (a *answer) propstat(name qname, status int) {
-	a.text(propstatBegin + string(emptyElement(nil, name)) + "</D:prop>" + statusLine(status))
+// writePropstat tells how one property fared.
+func (a *multistatus) writePropstat(name qname, status int) {
+	a.writeText(propstatBegin + string(appendEmptyElement(nil, name)) + "</D:prop>" + statusLine(status))
 	switch status {
 	case http.StatusForbidden:
-		a.text("<D:error><D:cannot-modify-protected-property/></D:error>")
+		a.writeText("<D:error><D:cannot-modify-protected-property/></D:error>")
 	case http.StatusInsufficientStorage:
-		a.text("<D:responsedescription>There are too many properties, or they are too long.</D:responsedescription>")
+		a.writeText("<D:responsedescription>There are too many properties, or they are too long.</D:responsedescription>")
 	}
-	a.text("</D:propstat>")
+	a.writeText("</D:propstat>")
 }
 
 func statusLine(status int) string {
 	return "<D:status>HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "</D:status>"
 }
 
-// mixed answers with a multistatus of what was in the way of a request, and that the request failed because of it.
-func (q *request) mixed(path string, status int, folder bool) error {
-	a := &answer{request: q, out: bufio.NewWriter(q.W)}
+// failedDependency answers with a multistatus of what was in the way of a request, and that the request failed because of it.
+func (q *request) failedDependency(path string, status int, folder bool) error {
+	a := &multistatus{request: q, out: bufio.NewWriter(q.W)}
 	a.begin()
-	a.text("<D:response><D:href>" + path + "</D:href>" + statusLine(status) + "</D:response>\n")
-	a.text("<D:response><D:href>" + href(q.Path, folder) + "</D:href>" + statusLine(http.StatusFailedDependency) + "</D:response>\n")
+	a.writeText("<D:response><D:href>" + path + "</D:href>" + statusLine(status) + "</D:response>\n")
+	a.writeText("<D:response><D:href>" + href(q.Path, folder) + "</D:href>" + statusLine(http.StatusFailedDependency) + "</D:response>\n")
 	return a.end(nil)
 }
 
-// blocked reports where a lock is in the way that lies below the request's path.
-func (q *request) blocked(err error) (path string, below bool) {
+// lockedBelow reports where a lock is in the way that lies below the request's path.
+func (q *request) lockedBelow(err error) (path string, below bool) {
 	at, known := files.LockedAt(err)
 	if !known || at == q.Path || !at.Within(q.Path) {
 		return "", false

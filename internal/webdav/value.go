@@ -6,28 +6,28 @@ import (
 	"unicode/utf8"
 )
 
-// nowhere is a default namespace that no element has, so what is written under it declares its own.
-const nowhere = "\x00"
+// unusedNamespace is a default namespace that no element has, so what is written under it declares its own.
+const unusedNamespace = "\x00"
 
 // innerXML writes the content of e so that it means the same wherever it is put: elements declare their namespace by default where it changes, and
 // attributes get prefixes of our making (a0, a1, …). RFC 4918 section 4.3 would like the client's own prefixes kept, for values that name them in text.
 // White space stays as it is. It returns false when that takes more than most bytes: a namespace name may be repeated for every element.
 func innerXML(e *element, most int) (string, bool) {
-	w := writer{most: most}
-	w.content(e, nowhere)
+	w := innerWriter{limit: most}
+	w.content(e, unusedNamespace)
 	return string(w.b), len(w.b) <= most
 }
 
-// writer stops soon after it has written more than most bytes.
-type writer struct {
-	b    []byte
-	most int
+// innerWriter stops soon after it has written more than most bytes.
+type innerWriter struct {
+	b     []byte
+	limit int
 }
 
-func (w *writer) content(e *element, space string) {
+func (w *innerWriter) content(e *element, space string) {
 	for _, n := range e.content {
 		switch {
-		case len(w.b) > w.most:
+		case len(w.b) > w.limit:
 			return
 		case n.element != nil:
 			w.element(n.element, space)
@@ -38,7 +38,7 @@ func (w *writer) content(e *element, space string) {
 }
 
 // element writes e where space is the default namespace.
-func (w *writer) element(e *element, space string) {
+func (w *innerWriter) element(e *element, space string) {
 	tag := e.name.local
 	w.b = append(w.b, '<')
 	switch e.name.space {
@@ -64,7 +64,7 @@ func (w *writer) element(e *element, space string) {
 	w.b = append(w.b, '>')
 }
 
-func (w *writer) attributes(attrs []attribute) {
+func (w *innerWriter) attributes(attrs []attribute) {
 	var spaces []string // the prefix of each is a and its index
 	for _, a := range attrs {
 		switch a.name.space {
@@ -85,7 +85,7 @@ func (w *writer) attributes(attrs []attribute) {
 	}
 }
 
-func (w *writer) attribute(name, value string) {
+func (w *innerWriter) attribute(name, value string) {
 	w.b = append(w.b, ' ')
 	w.b = append(w.b, name...)
 	w.b = append(w.b, `="`...)

@@ -25,15 +25,15 @@ func TestInnerXML(t *testing.T) {
 		`<p xmlns="u:1"><xml:a><b/></xml:a></p>`:                                 `<xml:a><b xmlns="u:1"/></xml:a>`,
 		`<p xmlns="u:&quot;&amp;"><a/></p>`:                                      `<a xmlns="u:&quot;&amp;"/>`,
 	} {
-		if got, ok := innerXML(read(t, in), maxBody); !ok || got != want {
+		if got, ok := innerXML(mustReadXML(t, in), maxBody); !ok || got != want {
 			t.Errorf("%s holds %s, %v, want %s", in, got, ok, want)
 		}
 	}
 }
 
-func TestInnerXMLHasALimit(t *testing.T) {
+func TestInnerXMLLimit(t *testing.T) {
 	t.Parallel()
-	e := read(t, `<p>123456789</p>`)
+	e := mustReadXML(t, `<p>123456789</p>`)
 	if got, ok := innerXML(e, 9); !ok || got != "123456789" {
 		t.Errorf("9 bytes of 9: %q, %v", got, ok)
 	}
@@ -41,7 +41,7 @@ func TestInnerXMLHasALimit(t *testing.T) {
 		t.Error("9 bytes passed for 8")
 	}
 	// Said once, repeated 10,000 times: 10 MB of namespace names, if nothing stopped it.
-	many := read(t, `<p xmlns:x="`+strings.Repeat("u", 1024)+`">`+strings.Repeat("<x:a/>", 10_000)+`</p>`)
+	many := mustReadXML(t, `<p xmlns:x="`+strings.Repeat("u", 1024)+`">`+strings.Repeat("<x:a/>", 10_000)+`</p>`)
 	if got, ok := innerXML(many, maxBody); ok || len(got) > maxBody+2048 {
 		t.Errorf("wrote %d bytes, %v", len(got), ok)
 	}
@@ -63,8 +63,8 @@ func TestAppendEscaped(t *testing.T) {
 	}
 }
 
-// trees draws elements of all that a body can hold.
-func trees() *rapid.Generator[*element] {
+// anyTree draws elements of all that a body can hold.
+func anyTree() *rapid.Generator[*element] {
 	local := rapid.SampledFrom([]string{"a", "b", "xmlns", "a0", "xml", "é", "_-.1", "日本"})
 	space := rapid.SampledFrom([]string{"", "", "DAV:", "u:1", "u:<&\"\n", "a0", xmlSpace})
 	text := rapid.StringOf(rapid.RuneFrom([]rune("ab <>&\"'\t\n\r];äﾀ猫😀\u0085\u2028\ufffd")))
@@ -94,9 +94,9 @@ func trees() *rapid.Generator[*element] {
 	return rapid.Custom(func(t *rapid.T) *element { return draw(t, 4) })
 }
 
-func TestInnerXMLReadsBackTheSameAnywhere(t *testing.T) {
+func TestInnerXMLRoundTrip(t *testing.T) {
 	t.Parallel()
-	all := trees()
+	all := anyTree()
 	rapid.Check(t, func(t *rapid.T) {
 		e := all.Draw(t, "tree")
 		inner, ok := innerXML(e, 1<<30)
@@ -109,7 +109,7 @@ func TestInnerXMLReadsBackTheSameAnywhere(t *testing.T) {
 				t.Fatalf("%s: %v", inner, err)
 			}
 			if !reflect.DeepEqual(back.content, e.content) {
-				t.Fatalf("%s became %s by %s", show(e), show(back), inner)
+				t.Fatalf("%s became %s by %s", formatTree(e), formatTree(back), inner)
 			}
 		}
 	})

@@ -37,22 +37,22 @@ func New(cfg Config) *Handler { return &Handler{cfg} }
 
 // Request is a request whose sender is known, or an OPTIONS, which anybody may send.
 type Request struct {
-	W     http.ResponseWriter
-	R     *http.Request
-	Path  vpath.Path // see ParsePath
-	Slash bool       // the address ends in one
-	Actor access.Actor
-	Ends  *int64                            // ms: when the actor's key expires, nil for never
-	Body  io.Reader                         // of a PUT
-	Send  func(content files.Content) error // serves the bytes of a file
+	W             http.ResponseWriter
+	R             *http.Request
+	Path          vpath.Path // see ParsePath
+	TrailingSlash bool       // the address ends in one
+	Actor         access.Actor
+	KeyExpiresAt  *int64                            // ms: when the actor's key expires, nil for never
+	Body          io.Reader                         // of a PUT
+	Send          func(content files.Content) error // serves the bytes of a file
 }
 
 // Prefix is where WebDAV is, seen from the root of the service.
-const Prefix = "/" + mountedAt
+const Prefix = "/" + pathSegment
 
 // ParsePath reads the path of a request below Prefix. Each segment is decoded once. Fault: Invalid.
 func ParsePath(r *http.Request) (path vpath.Path, slash bool, err error) {
-	segments, slash, err := decode(strings.TrimPrefix(r.URL.EscapedPath(), Prefix))
+	segments, slash, err := splitPath(strings.TrimPrefix(r.URL.EscapedPath(), Prefix))
 	if err != nil {
 		return vpath.Root, false, err
 	}
@@ -65,8 +65,8 @@ var methods = []string{
 	"OPTIONS", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK",
 }
 
-// single are the headers of which a request has one at most: of two that differ, the one that is read could be the one that nobody meant.
-var single = []string{"Content-Range", "Depth", "Destination", "If", "Lock-Token", "Overwrite"}
+// singleHeaders are the headers of which a request has one at most: of two that differ, the one that is read could be the one that nobody meant.
+var singleHeaders = []string{"Content-Range", "Depth", "Destination", "If", "Lock-Token", "Overwrite"}
 
 // Serve answers a request. What it returns has not been answered yet: WriteError does that.
 func (h *Handler) Serve(r Request) error {
@@ -75,12 +75,12 @@ func (h *Handler) Serve(r Request) error {
 		q.options()
 		return nil
 	}
-	for _, name := range single {
+	for _, name := range singleHeaders {
 		if len(q.R.Header.Values(name)) > 1 {
 			return fault.Newf(fault.Invalid, "There is one %s header at most.", name)
 		}
 	}
-	if err := q.conditions(); err != nil {
+	if err := q.checkIf(); err != nil {
 		return err
 	}
 	switch q.R.Method {
@@ -93,7 +93,7 @@ func (h *Handler) Serve(r Request) error {
 	case "MKCOL":
 		return q.mkcol()
 	case "COPY", "MOVE":
-		return q.transfer()
+		return q.copyOrMove()
 	case "PROPFIND":
 		return q.propfind()
 	case "PROPPATCH":
@@ -110,20 +110,20 @@ func (h *Handler) Serve(r Request) error {
 type request struct {
 	*Handler
 	Request
-	lists []ifList    // of the If header
-	at    *files.Spot // what lies at Path, looked up once; see spot
+	ifLists []ifList        // of the If header
+	target  *files.Resource // what lies at Path, looked up once; see spot
 }
 
 func (q *request) ctx() context.Context { return q.R.Context() }
 
-// spot is what lies at the request's path.
-func (q *request) spot() (*files.Spot, error) {
-	if q.at != nil {
-		return q.at, nil
+// resource is what lies at the request's path.
+func (q *request) resource() (*files.Resource, error) {
+	if q.target != nil {
+		return q.target, nil
 	}
-	at, err := q.Tree.At(q.ctx(), q.Path)
+	at, err := q.Tree.ResourceAt(q.ctx(), q.Path)
 	if err == nil {
-		q.at = at
+		q.target = at
 	}
 	return at, err
 }
@@ -138,32 +138,32 @@ func (q *request) options() {
 	q.W.WriteHeader(http.StatusOK)
 }
 
-// there decides about a permission for what lies at the path, refuses what is only the way to a mount, and then judges the conditions of HTTP: whether
+// checkedResource decides about a permission for what lies at the path, refuses what is only the way to a mount, and then judges the conditions of HTTP: whether
 // something is there is told to nobody who may not know. Faults: those of files.Spot.May, Forbidden, Precondition.
-func (q *request) there(p access.Permission) (*files.Spot, error) {
-	at, err := q.spot()
+func (q *request) checkedResource(p access.Permission) (*files.Resource, error) {
+	at, err := q.resource()
 	if err != nil {
 		return nil, err
 	}
-	if err := at.May(q.Actor, p); err != nil {
+	if err := at.Authorize(q.Actor, p); err != nil {
 		return nil, err
 	}
 	if at.Virtual() {
 		return nil, fault.New(fault.Forbidden, "This folder is only the way to what is mounted below it.")
 	}
-	return at, q.matches(at.ETag(), true, at.UpdatedAt())
+	return at, q.checkConditions(at.ETag(), true, at.UpdatedAt())
 }
 
-// done answers without a body.
-func (q *request) done(status int) {
+// writeStatus answers without a body.
+func (q *request) writeStatus(status int) {
 	if status == http.StatusCreated {
 		q.W.Header().Set("Content-Length", "0")
 	}
 	q.W.WriteHeader(status)
 }
 
-// settled is how a request ended that made something or replaced it.
-func settled(existed bool) int {
+// storedStatus is how a request ended that made something or replaced it.
+func storedStatus(existed bool) int {
 	if existed {
 		return http.StatusNoContent
 	}

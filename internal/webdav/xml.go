@@ -31,8 +31,8 @@ const (
 // qname is an expanded XML name; space is "" for a name in no namespace.
 type qname struct{ space, local string }
 
-// dav returns a name in WebDAV's own namespace.
-func dav(local string) qname { return qname{davSpace, local} }
+// davName returns a name in WebDAV's own namespace.
+func davName(local string) qname { return qname{davSpace, local} }
 
 // element is an XML tree as read from a body, with its prefixes resolved. Comments and processing instructions are not kept.
 type element struct {
@@ -63,7 +63,7 @@ func (e *element) elements() iter.Seq[*element] {
 	}
 }
 
-// named returns the elements right inside e that have that name.
+// listsETag returns the elements right inside e that have that name.
 func (e *element) named(name qname) []*element {
 	var found []*element
 	for child := range e.elements() {
@@ -95,7 +95,7 @@ func parseXML(body []byte) (*element, error) {
 		return nil, nil
 	}
 	if !utf8.Valid(body) || bytes.ContainsFunc(body, func(r rune) bool { return !isXML(r) }) {
-		return nil, malformed("it holds what is no character")
+		return nil, notWellFormed("it holds what is no character")
 	}
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
@@ -104,7 +104,7 @@ func parseXML(body []byte) (*element, error) {
 		}
 		return nil, fmt.Errorf("charset %q", charset)
 	}
-	var t tree
+	var t treeBuilder
 	for {
 		begin := d.InputOffset()
 		token, err := d.RawToken()
@@ -125,12 +125,12 @@ func isXML(r rune) bool {
 	return r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xD7FF || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= utf8.MaxRune
 }
 
-func malformed(format string, args ...any) error {
+func notWellFormed(format string, args ...any) error {
 	return fault.Newf(fault.Invalid, "The body is not well-formed XML: %s.", fmt.Sprintf(format, args...))
 }
 
-// tree builds an element from raw tokens, whose tags need not match and whose prefixes are as written.
-type tree struct {
+// treeBuilder builds an element from raw tokens, whose tags need not match and whose prefixes are as written.
+type treeBuilder struct {
 	root *element
 	open []frame // from the root down
 }
@@ -142,31 +142,31 @@ type frame struct {
 	spaces  map[string]string // what this element declares: prefixes ("" for the default) to namespaces
 }
 
-func (t *tree) end() (*element, error) {
+func (t *treeBuilder) end() (*element, error) {
 	switch {
 	case len(t.open) > 0:
-		return nil, malformed("<%s> has no end", t.open[len(t.open)-1].tag.Local)
+		return nil, notWellFormed("<%s> has no end", t.open[len(t.open)-1].tag.Local)
 	case t.root == nil:
-		return nil, malformed("it has no element")
+		return nil, notWellFormed("it has no element")
 	}
 	return t.root, nil
 }
 
 // add takes the next token; first tells that nothing stood before it.
-func (t *tree) add(token xml.Token, first bool) error {
+func (t *treeBuilder) add(token xml.Token, first bool) error {
 	switch token := token.(type) {
 	case xml.StartElement:
 		return t.start(token)
 	case xml.EndElement:
 		if len(t.open) == 0 || t.open[len(t.open)-1].tag != token.Name {
-			return malformed("</%s> ends nothing", token.Name.Local)
+			return notWellFormed("</%s> ends nothing", token.Name.Local)
 		}
 		t.open = t.open[:len(t.open)-1]
 	case xml.CharData:
 		return t.text(token)
 	case xml.ProcInst:
 		if strings.EqualFold(token.Target, "xml") && !first {
-			return malformed("its declaration is not at the beginning")
+			return notWellFormed("its declaration is not at the beginning")
 		}
 	case xml.Directive:
 		return fault.New(fault.Invalid, "The body must not have a document type declaration.")
@@ -174,10 +174,10 @@ func (t *tree) add(token xml.Token, first bool) error {
 	return nil
 }
 
-func (t *tree) text(data []byte) error {
+func (t *treeBuilder) text(data []byte) error {
 	if len(t.open) == 0 {
 		if len(bytes.Trim(data, " \t\r\n")) > 0 {
-			return malformed("text stands outside its element")
+			return notWellFormed("text stands outside its element")
 		}
 		return nil
 	}
@@ -192,10 +192,10 @@ func (t *tree) text(data []byte) error {
 	return nil
 }
 
-func (t *tree) start(tag xml.StartElement) error {
+func (t *treeBuilder) start(tag xml.StartElement) error {
 	switch {
 	case len(t.open) == 0 && t.root != nil:
-		return malformed("it has a second element")
+		return notWellFormed("it has a second element")
 	case len(t.open) == maxNesting:
 		return fault.Newf(fault.Invalid, "Elements may lie at most %d deep in each other.", maxNesting)
 	}
@@ -239,13 +239,13 @@ func declarations(attrs []xml.Attr) (map[string]string, error) {
 		_, twice := spaces[prefix]
 		switch {
 		case twice:
-			return nil, malformed("a prefix is declared twice")
+			return nil, notWellFormed("a prefix is declared twice")
 		case prefix == "xmlns" || a.Value == xmlnsSpace || (prefix == "xml") != (a.Value == xmlSpace):
-			return nil, malformed("a prefix is declared that is reserved")
+			return nil, notWellFormed("a prefix is declared that is reserved")
 		case prefix != "" && a.Value == "":
-			return nil, malformed("the prefix %s is declared as nothing", prefix)
+			return nil, notWellFormed("the prefix %s is declared as nothing", prefix)
 		case prefix != "" && !isNCName(prefix):
-			return nil, malformed("%s is no prefix", prefix)
+			return nil, notWellFormed("%s is no prefix", prefix)
 		case len(a.Value) > maxSpace:
 			return nil, fault.Newf(fault.Invalid, "A namespace name has at most %d bytes.", maxSpace)
 		}
@@ -258,7 +258,7 @@ func declarations(attrs []xml.Attr) (map[string]string, error) {
 }
 
 // attributes returns what is no declaration.
-func (t *tree) attributes(written []xml.Attr) ([]attribute, error) {
+func (t *treeBuilder) attributes(written []xml.Attr) ([]attribute, error) {
 	var attrs []attribute
 	seen := map[qname]bool{}
 	for _, a := range written {
@@ -270,7 +270,7 @@ func (t *tree) attributes(written []xml.Attr) ([]attribute, error) {
 			return nil, err
 		}
 		if seen[name] {
-			return nil, malformed("the attribute %s is given twice", name.local)
+			return nil, notWellFormed("the attribute %s is given twice", name.local)
 		}
 		seen[name] = true
 		attrs = append(attrs, attribute{name, a.Value})
@@ -279,9 +279,9 @@ func (t *tree) attributes(written []xml.Attr) ([]attribute, error) {
 }
 
 // expand resolves the prefix of a name where the open elements stand. The default namespace is for elements only.
-func (t *tree) expand(name xml.Name, isElement bool) (qname, error) {
+func (t *treeBuilder) expand(name xml.Name, isElement bool) (qname, error) {
 	if !isNCName(name.Local) {
-		return qname{}, malformed("%s is no name", name.Local)
+		return qname{}, notWellFormed("%s is no name", name.Local)
 	}
 	switch {
 	case name.Space == "xml":
@@ -295,7 +295,7 @@ func (t *tree) expand(name xml.Name, isElement bool) (qname, error) {
 		}
 	}
 	if name.Space != "" {
-		return qname{}, malformed("the prefix %s is not declared", name.Space)
+		return qname{}, notWellFormed("the prefix %s is not declared", name.Space)
 	}
 	return qname{"", name.Local}, nil
 }

@@ -12,8 +12,8 @@ import (
 	"larder/internal/fault"
 )
 
-// show writes a tree as {space}local[attributes](content), text quoted.
-func show(e *element) string {
+// formatTree writes a tree as {space}local[attributes](content), text quoted.
+func formatTree(e *element) string {
 	if e == nil {
 		return "nil"
 	}
@@ -26,7 +26,7 @@ func show(e *element) string {
 		b.WriteByte('(')
 		for _, n := range e.content {
 			if n.element != nil {
-				b.WriteString(show(n.element))
+				b.WriteString(formatTree(n.element))
 			} else {
 				fmt.Fprintf(&b, "%q", n.text)
 			}
@@ -36,7 +36,7 @@ func show(e *element) string {
 	return b.String()
 }
 
-func read(t *testing.T, body string) *element {
+func mustReadXML(t *testing.T, body string) *element {
 	t.Helper()
 	e, err := readXML(strings.NewReader(body))
 	if err != nil {
@@ -70,8 +70,8 @@ func TestReadXML(t *testing.T) {
 		`<x:é xmlns:x="u:1" x:_1=""/>`:                              `{u:1}é[{u:1}_1=""]`,
 	} {
 		e, err := readXML(strings.NewReader(in))
-		if err != nil || show(e) != want {
-			t.Errorf("%q is %s, %v, want %s", in, show(e), err, want)
+		if err != nil || formatTree(e) != want {
+			t.Errorf("%q is %s, %v, want %s", in, formatTree(e), err, want)
 		}
 	}
 }
@@ -144,12 +144,12 @@ func TestReadXMLRefuses(t *testing.T) {
 		"a control character in a comment":     "<a><!-- \x01 --></a>",
 	} {
 		if e, err := readXML(strings.NewReader(in)); !fault.Is(err, fault.Invalid) || e != nil {
-			t.Errorf("%s: %s, %v, want a fault", name, show(e), err)
+			t.Errorf("%s: %s, %v, want a fault", name, formatTree(e), err)
 		}
 	}
 }
 
-func TestReadXMLAtItsLimits(t *testing.T) {
+func TestReadXMLLimits(t *testing.T) {
 	t.Parallel()
 	long := func(size int) string { return "<a>" + strings.Repeat("x", size-7) + "</a>" }
 	deep := func(levels int) string { return strings.Repeat("<a>", levels) + strings.Repeat("</a>", levels) }
@@ -174,13 +174,13 @@ func TestReadXMLAtItsLimits(t *testing.T) {
 	}
 }
 
-// counted counts the bytes that are taken from it.
-type counted struct {
+// countingReader counts the bytes that are taken from it.
+type countingReader struct {
 	from io.Reader
 	n    int
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p)
 	c.n += n
 	return n, err
@@ -188,7 +188,7 @@ func (c *counted) Read(p []byte) (int, error) {
 
 func TestReadXMLStopsReading(t *testing.T) {
 	t.Parallel()
-	body := &counted{from: strings.NewReader(strings.Repeat("x", 1<<20))}
+	body := &countingReader{from: strings.NewReader(strings.Repeat("x", 1<<20))}
 	if _, err := readXML(body); !fault.Is(err, fault.TooLarge) || body.n != 65537 {
 		t.Errorf("read %d bytes: %v", body.n, err)
 	}
@@ -219,13 +219,13 @@ func FuzzReadXML(f *testing.F) {
 		if e == nil {
 			return
 		}
-		around := &element{name: dav("w"), content: []node{{element: e}}}
+		around := &element{name: davName("w"), content: []node{{element: e}}}
 		text, ok := innerXML(around, 1<<30)
 		if !ok {
 			t.Fatal("too long")
 		}
 		if back, err := parseXML([]byte(text)); err != nil || !reflect.DeepEqual(back, e) {
-			t.Fatalf("%q was written as %q and read as %s: %v", body, text, show(back), err)
+			t.Fatalf("%q was written as %q and read as %s: %v", body, text, formatTree(back), err)
 		}
 	})
 }

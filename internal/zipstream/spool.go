@@ -10,21 +10,21 @@ import (
 // spoolMemory is how many bytes of a directory stay in memory: that of some thousand entries.
 const spoolMemory = 1 << 20
 
-// spool keeps the directory until the end of the archive.
-type spool struct {
-	open   func() (*os.File, error)
-	memory bytes.Buffer // what comes after what is in the file
-	file   *os.File
+// directorySpool keeps the directory until the end of the archive.
+type directorySpool struct {
+	openFile func() (*os.File, error)
+	memory   bytes.Buffer // what comes after what is in the file
+	file     *os.File
 }
 
-func (s *spool) add(p []byte) error {
+func (s *directorySpool) append(p []byte) error {
 	s.memory.Write(p)
 	if s.memory.Len() <= spoolMemory {
 		return nil
 	}
 	if s.file == nil {
 		var err error
-		if s.file, err = s.open(); err != nil {
+		if s.file, err = s.openFile(); err != nil {
 			return fmt.Errorf("spool the directory of an archive: %w", err)
 		}
 	}
@@ -34,7 +34,7 @@ func (s *spool) add(p []byte) error {
 	return nil
 }
 
-func (s *spool) writeTo(out io.Writer) error {
+func (s *directorySpool) writeTo(out io.Writer) error {
 	if s.file != nil {
 		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 			return fmt.Errorf("read the directory of an archive: %w", err)
@@ -47,7 +47,7 @@ func (s *spool) writeTo(out io.Writer) error {
 	return err
 }
 
-func (s *spool) close() {
+func (s *directorySpool) close() {
 	if s.file != nil {
 		_ = s.file.Close() // it has no name any more: closing it frees it
 		s.file = nil

@@ -16,21 +16,21 @@ import (
 	"time"
 )
 
-// stretch is how many entries one zip.Writer gets. Then it is ended, and of what it writes the directory is set aside.
-const stretch = 512
+// segmentSize is how many entries one zip.Writer gets. Then it is ended, and of what it writes the directory is set aside.
+const segmentSize = 512
 
 // Writer writes one archive. Not for concurrent use.
 type Writer struct {
-	out       outlet
-	part      *zip.Writer // of the present stretch, nil before its first entry
-	entries   int         // in it
-	total     uint64      // entries in all
-	directory spool
+	out            segmentOutput
+	segment        *zip.Writer // of the present stretch, nil before its first entry
+	segmentEntries int         // in it
+	total          uint64      // entries in all
+	directory      directorySpool
 }
 
 // New returns a Writer to out. Directories of more than a mebibyte wait in the file that open returns; Close closes it.
 func New(out io.Writer, open func() (*os.File, error)) *Writer {
-	return &Writer{out: outlet{to: out}, directory: spool{open: open}}
+	return &Writer{out: segmentOutput{out: out}, directory: directorySpool{openFile: open}}
 }
 
 // Folder adds a folder; its name has slashes between its segments and none at its end.
@@ -45,74 +45,74 @@ func (w *Writer) File(name string, modified time.Time) (io.Writer, error) {
 }
 
 func (w *Writer) add(h *zip.FileHeader) (io.Writer, error) {
-	if w.entries == stretch {
-		if err := w.cut(); err != nil {
+	if w.segmentEntries == segmentSize {
+		if err := w.endSegment(); err != nil {
 			return nil, err
 		}
 	}
-	if w.part == nil {
-		w.part = zip.NewWriter(&w.out)
-		w.part.SetOffset(w.out.written)
+	if w.segment == nil {
+		w.segment = zip.NewWriter(&w.out)
+		w.segment.SetOffset(w.out.written)
 	}
-	w.entries++
+	w.segmentEntries++
 	w.total++
-	return w.part.CreateHeader(h)
+	return w.segment.CreateHeader(h)
 }
 
 // Flush sends on what has been written so far.
 func (w *Writer) Flush() error {
-	if w.part == nil {
+	if w.segment == nil {
 		return nil
 	}
-	return w.part.Flush()
+	return w.segment.Flush()
 }
 
-// cut ends the present stretch. Its zip.Writer then writes what belongs after its last content, its directory, and an end of an archive; the first
+// endSegment ends the present stretch. Its zip.Writer then writes what belongs after its last content, its directory, and an end of an archive; the first
 // goes out, the second is kept for the end, the third is dropped.
-func (w *Writer) cut() error {
-	if w.part == nil {
+func (w *Writer) endSegment() error {
+	if w.segment == nil {
 		return nil
 	}
-	if err := w.part.Flush(); err != nil {
+	if err := w.segment.Flush(); err != nil {
 		return err
 	}
-	var held bytes.Buffer
-	w.out.held = &held
-	err := w.part.Close()
-	w.out.held, w.part, w.entries = nil, nil, 0
+	var tail bytes.Buffer
+	w.out.tail = &tail
+	err := w.segment.Close()
+	w.out.tail, w.segment, w.segmentEntries = nil, nil, 0
 	if err != nil {
 		return err
 	}
-	descriptor, directory, err := takeApart(held.Bytes())
+	descriptor, directory, err := splitTail(tail.Bytes())
 	if err != nil {
 		return err
 	}
 	if _, err := w.out.Write(descriptor); err != nil {
 		return err
 	}
-	return w.directory.add(directory)
+	return w.directory.append(directory)
 }
 
 // Sizes and signatures of what ends an archive.
 const (
-	endSize        = 22
-	end64Size      = 56
-	locatorSize    = 20
-	endSignature   = 0x06054b50
-	end64Signature = 0x06064b50
-	locator        = 0x07064b50
-	most16         = 1<<16 - 1
-	most32         = 1<<32 - 1
+	endSize          = 22
+	end64Size        = 56
+	locatorSize      = 20
+	endSignature     = 0x06054b50
+	end64Signature   = 0x06064b50
+	locatorSignature = 0x07064b50
+	max16            = 1<<16 - 1
+	max32            = 1<<32 - 1
 )
 
-// takeApart splits what a zip.Writer has written at its end.
-func takeApart(tail []byte) (descriptor, directory []byte, err error) {
+// splitTail splits what a zip.Writer has written at its end.
+func splitTail(tail []byte) (descriptor, directory []byte, err error) {
 	rest := len(tail) - endSize
 	if rest < 0 || binary.LittleEndian.Uint32(tail[rest:]) != endSignature {
 		return nil, nil, fmt.Errorf("zip: no end of a directory in %d bytes", len(tail))
 	}
 	size := uint64(binary.LittleEndian.Uint32(tail[rest+12:]))
-	if binary.LittleEndian.Uint32(tail[rest+16:]) == most32 { // the numbers are in the Zip64 end before it
+	if binary.LittleEndian.Uint32(tail[rest+16:]) == max32 { // the numbers are in the Zip64 end before it
 		rest -= end64Size + locatorSize
 		if rest < 0 || binary.LittleEndian.Uint32(tail[rest:]) != end64Signature {
 			return nil, nil, fmt.Errorf("zip: no Zip64 end of a directory in %d bytes", len(tail))
@@ -128,22 +128,22 @@ func takeApart(tail []byte) (descriptor, directory []byte, err error) {
 
 // Finish writes the directory and with it ends the archive.
 func (w *Writer) Finish() error {
-	if err := w.cut(); err != nil {
+	if err := w.endSegment(); err != nil {
 		return err
 	}
 	start := uint64(w.out.written)
 	if err := w.directory.writeTo(&w.out); err != nil {
 		return err
 	}
-	_, err := w.out.Write(ending(w.total, start, uint64(w.out.written)-start))
+	_, err := w.out.Write(endRecords(w.total, start, uint64(w.out.written)-start))
 	return err
 }
 
-// ending is what follows a directory of so many entries, which begins at start.
-func ending(entries, start, size uint64) []byte {
+// endRecords is what follows a directory of so many entries, which begins at start.
+func endRecords(entries, start, size uint64) []byte {
 	var b []byte
 	le := binary.LittleEndian
-	if entries >= most16 || start >= most32 || size >= most32 {
+	if entries >= max16 || start >= max32 || size >= max32 {
 		b = le.AppendUint32(b, end64Signature)
 		b = le.AppendUint64(b, end64Size-12) // without the signature and this field
 		b = le.AppendUint16(b, 45)           // made by version 4.5
@@ -154,11 +154,11 @@ func ending(entries, start, size uint64) []byte {
 		b = le.AppendUint64(b, entries)
 		b = le.AppendUint64(b, size)
 		b = le.AppendUint64(b, start)
-		b = le.AppendUint32(b, locator)
+		b = le.AppendUint32(b, locatorSignature)
 		b = le.AppendUint32(b, 0) // the disk of the Zip64 end
 		b = le.AppendUint64(b, start+size)
 		b = le.AppendUint32(b, 1) // disks
-		entries, start, size = most16, most32, most32
+		entries, start, size = max16, max32, max32
 	}
 	b = le.AppendUint32(b, endSignature)
 	b = le.AppendUint32(b, 0) // disks, as above
@@ -172,19 +172,19 @@ func ending(entries, start, size uint64) []byte {
 // Close frees what waits on the disk. It finishes nothing.
 func (w *Writer) Close() { w.directory.close() }
 
-// outlet counts what goes out; while held is set it goes there.
-type outlet struct {
-	to      io.Writer
+// segmentOutput counts what goes out; while held is set it goes there.
+type segmentOutput struct {
+	out     io.Writer
 	written int64
-	held    *bytes.Buffer
+	tail    *bytes.Buffer
 }
 
 // Write implements io.Writer.
-func (o *outlet) Write(p []byte) (int, error) {
-	if o.held != nil {
-		return o.held.Write(p)
+func (o *segmentOutput) Write(p []byte) (int, error) {
+	if o.tail != nil {
+		return o.tail.Write(p)
 	}
-	n, err := o.to.Write(p)
+	n, err := o.out.Write(p)
 	o.written += int64(n)
 	return n, err
 }

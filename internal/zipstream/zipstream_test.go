@@ -18,8 +18,8 @@ import (
 
 var noon = time.Date(2026, 5, 4, 12, 0, 1, 0, time.UTC) // an odd second, which the old field of two seconds cannot hold
 
-// spooled returns what opens spool files, and how many it has opened.
-func spooled(t *testing.T) (open func() (*os.File, error), opened *int) {
+// spoolFiles returns what opens spool files, and how many it has opened.
+func spoolFiles(t *testing.T) (open func() (*os.File, error), opened *int) {
 	opened = new(int)
 	dir := t.TempDir()
 	return func() (*os.File, error) {
@@ -40,12 +40,12 @@ func write(t *testing.T, w *zipstream.Writer, name, content string) {
 }
 
 // Every entry is found again, on both sides of where one stretch follows another.
-func TestArchivesOfAnyNumberOfEntries(t *testing.T) {
+func TestEntryCounts(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{0, 1, 2, 511, 512, 513, 1024, 1025, 65534, 65535, 65536} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
 			t.Parallel()
-			open, opened := spooled(t)
+			open, opened := spoolFiles(t)
 			var out bytes.Buffer
 			w := zipstream.New(&out, open)
 			defer w.Close()
@@ -92,8 +92,8 @@ func TestArchivesOfAnyNumberOfEntries(t *testing.T) {
 	}
 }
 
-// sparse keeps what is written, but of long runs of zeros only that they were there.
-type sparse struct {
+// sparseBuffer keeps what is written, but of long runs of zeros only that they were there.
+type sparseBuffer struct {
 	pieces []piece
 	size   int64
 }
@@ -105,7 +105,7 @@ type piece struct {
 
 var zeros = make([]byte, 1<<20)
 
-func (s *sparse) Write(p []byte) (int, error) {
+func (s *sparseBuffer) Write(p []byte) (int, error) {
 	if len(p) > len(zeros) || !bytes.Equal(p, zeros[:len(p)]) || len(p) < 1024 {
 		s.pieces = append(s.pieces, piece{s.size, bytes.Clone(p)})
 	}
@@ -113,7 +113,7 @@ func (s *sparse) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
+func (s *sparseBuffer) ReadAt(p []byte, off int64) (int, error) {
 	n := int(min(int64(len(p)), s.size-off))
 	clear(p[:n])
 	for _, piece := range s.pieces {
@@ -130,8 +130,8 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 // A file of more than 4 GiB, and one that begins beyond.
 func TestArchivesOfMoreThan4GiB(t *testing.T) {
 	t.Parallel()
-	open, _ := spooled(t)
-	var out sparse
+	open, _ := spoolFiles(t)
+	var out sparseBuffer
 	w := zipstream.New(&out, open)
 	defer w.Close()
 	const size = 1<<32 + 5
@@ -166,8 +166,8 @@ func TestArchivesOfMoreThan4GiB(t *testing.T) {
 }
 
 // Memory does not grow with the number of entries: archive/zip alone would hold some hundred bytes of each of these.
-func TestMemoryStaysFlat(t *testing.T) {
-	open, _ := spooled(t)
+func TestMemoryDoesNotGrowWithEntries(t *testing.T) {
+	open, _ := spoolFiles(t)
 	w := zipstream.New(io.Discard, open)
 	defer w.Close()
 	const count = 200_000
@@ -193,9 +193,9 @@ func TestMemoryStaysFlat(t *testing.T) {
 }
 
 // An archive that was not finished is none.
-func TestUnfinished(t *testing.T) {
+func TestUnfinishedArchiveIsInvalid(t *testing.T) {
 	t.Parallel()
-	open, _ := spooled(t)
+	open, _ := spoolFiles(t)
 	var out bytes.Buffer
 	w := zipstream.New(&out, open)
 	for i := range 1500 {
@@ -211,10 +211,10 @@ func TestUnfinished(t *testing.T) {
 }
 
 // Failures of where the archive goes, and of the disk that its directory waits on, are told.
-func TestFailures(t *testing.T) {
+func TestWriteErrorsAreReturned(t *testing.T) {
 	t.Parallel()
 	full := errors.New("full")
-	w := zipstream.New(failing{full}, nil)
+	w := zipstream.New(failingWriter{full}, nil)
 	body, err := w.File("a", noon)
 	if err == nil {
 		_, err = body.Write(make([]byte, 1<<20))
@@ -233,6 +233,6 @@ func TestFailures(t *testing.T) {
 	w.Close()
 }
 
-type failing struct{ err error }
+type failingWriter struct{ err error }
 
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
+func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,181 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/object"
+)
+
+// objectCopy is one object on its way from store to store, to a key that is on the garbage list meanwhile.
+type objectCopy struct {
+	*transfer
+	file               sourceFile
+	fromStore, toStore blob.Store
+	key                blob.Key
+
+	mu  sync.Mutex
+	due int64 // when the key is collected, ms; mu guards it
+}
+
+// copyAndVerify has the object copied and verified: by the server, where one holds both stores, or else through this process. Info is complete, whichever
+// way it went. Errors: errCopyDiffers or blob.ErrSize for a copy that is not what is recorded, blob.ErrNotFound when the source has no such object,
+// object.ErrCollected when the key is not ours any more.
+func (h *objectCopy) copyAndVerify(ctx context.Context) (blob.Info, error) {
+	info, err := h.copyOnServer(ctx)
+	if errors.Is(err, blob.ErrNoCopy) {
+		info, err = h.stream(ctx)
+	}
+	if err == nil {
+		err = h.verify(ctx, info)
+	}
+	return info, err
+}
+
+// stream reads the object here and writes it there, hashed on the way.
+func (h *objectCopy) stream(ctx context.Context) (blob.Info, error) {
+	object, err := h.fromStore.Open(ctx, h.file.Key)
+	if err != nil {
+		return blob.Info{}, fmt.Errorf("open what is to be copied: %w", err)
+	}
+	defer object.Close() // opened to read
+	return h.toStore.Put(ctx, h.key, &postponingReader{ctx: ctx, copy: h, from: object}, blob.PutOptions{Size: h.file.size, MimeType: h.file.mimeType})
+}
+
+// copyOnServer has the server copy the object. Nobody has seen those bytes, and what a server says of its own copy proves little: so the copy is read
+// back and hashed, which is one transfer where copying through here takes two. Error: blob.ErrNoCopy when no server holds both.
+func (h *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err error) {
+	copier, can := h.toStore.(blob.Copier)
+	if !can {
+		return blob.Info{}, fmt.Errorf("copy on the server: %w", blob.ErrNoCopy)
+	}
+	err = h.whilePostponing(ctx, func(ctx context.Context) (err error) {
+		info, err = copier.CopyFrom(ctx, h.key, h.fromStore, h.file.Key, h.file.mimeType, "")
+		return err
+	})
+	if err != nil {
+		return blob.Info{}, err
+	}
+	object, err := h.toStore.Open(ctx, h.key)
+	if errors.Is(err, blob.ErrNotFound) {
+		return blob.Info{}, fmt.Errorf("%w: it cannot be found: %w", errCopyDiffers, err)
+	}
+	if err != nil {
+		return blob.Info{}, fmt.Errorf("read the copy back: %w", err)
+	}
+	defer object.Close()              // opened to read
+	if object.Size() != h.file.size { // however long it is, it need not be read
+		return blob.Info{Size: object.Size()}, nil // verify refuses that
+	}
+	sum := sha256.New()
+	if info.Size, err = io.Copy(sum, &postponingReader{ctx: ctx, copy: h, from: object}); err != nil {
+		return blob.Info{}, fmt.Errorf("read the copy back: %w", err)
+	}
+	info.SHA256 = sum.Sum(nil)
+	return info, nil
+}
+
+// errCopyDiffers says that a copy is another content than its original.
+var errCopyDiffers = errors.New("the copy differs from what is recorded")
+
+// verify compares what went by, and what the store says it has, with what is recorded.
+func (h *objectCopy) verify(ctx context.Context, copied blob.Info) error {
+	c, sum := h.file, hex.EncodeToString(copied.SHA256)
+	if copied.Size != c.size || len(copied.SHA256) == 0 || c.sha256 != "" && c.sha256 != sum {
+		return fmt.Errorf("%w: %d bytes with SHA-256 %q were copied, %d with %q are recorded", errCopyDiffers, copied.Size, sum, c.size, c.sha256)
+	}
+	stored, err := h.toStore.Stat(ctx, h.key)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return fmt.Errorf("%w: %w", errCopyDiffers, err)
+	case err != nil:
+		return err
+	case stored.Size != c.size, len(stored.SHA256) > 0 && hex.EncodeToString(stored.SHA256) != sum, !sameETag(stored.ETag, copied.ETag):
+		return fmt.Errorf("%w: the store has %d bytes, SHA-256 %x, ETag %s", errCopyDiffers, stored.Size, stored.SHA256, stored.ETag)
+	}
+	return nil
+}
+
+// sameETag compares what a store calls an object at two times. Some quote an ETag in one answer and not in the other.
+func sameETag(a, b string) bool {
+	return a == "" || b == "" || strings.Trim(a, `"`) == strings.Trim(b, `"`)
+}
+
+// postponingReader is content on its way: it counts, and puts the day off on which its key is collected.
+type postponingReader struct {
+	ctx  context.Context
+	copy *objectCopy
+	from io.Reader
+}
+
+func (p *postponingReader) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := p.copy.postpone(p.ctx); err != nil {
+		return 0, err
+	}
+	n, err := p.from.Read(b)
+	p.copy.run.AddProgress(int64(n))
+	return n, err
+}
+
+// whilePostponing runs do while the key is kept from being collected, for what reads nothing here by which the time that passes would be noticed. The
+// context of do ends when the key is lost.
+func (h *objectCopy) whilePostponing(ctx context.Context, do func(ctx context.Context) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := h.postpone(ctx); err != nil {
+				end(err)
+			}
+		}
+	})
+	err := do(ctx)
+	end(nil)
+	watch.Wait()
+	if lost := context.Cause(ctx); errors.Is(lost, object.ErrCollected) {
+		return lost
+	}
+	return err
+}
+
+// postpone gives the key more time when half of what it had is over.
+func (h *objectCopy) postpone(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.nowMs() < h.due-(object.KeyLifetime/2).Milliseconds() {
+		return nil
+	}
+	until := h.Now().Add(object.KeyLifetime).UnixMilli()
+	var held bool
+	err := h.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		held, err = object.Postpone(tx, h.payload.Provider, h.key, until)
+		return err
+	})
+	if err == nil && !held {
+		err = object.ErrCollected
+	}
+	if err == nil {
+		h.due = until
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+package files
+
+import (
+	"context"
+	"fmt"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/quota"
+	"larder/internal/vpath"
+)
+
+// InsertRoot makes the root entry of a mount that is about to be made, and returns its id. name is what it is called in the database; nobody
+// sees it.
+func (t *Tree) InsertRoot(tx *db.Tx, ownerID, name string) (id string, err error) {
+	r := row{id: t.IDs.UUID(), name: name, folder: true, owner: ownerID}
+	if _, err := t.insertUnlimited(tx, &r); err != nil {
+		return "", err
+	}
+	return r.id, nil
+}
+
+// InsertFolder makes a folder without asking for permission, and returns its id. Fault: AlreadyExists.
+func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID string) (id string, err error) {
+	r := row{id: t.IDs.UUID(), parent: parentID, name: string(name), folder: true, owner: ownerID}
+	done, err := t.insertUnlimited(tx, &r)
+	if err != nil {
+		return "", err
+	}
+	if !done {
+		return "", nameTaken()
+	}
+	return r.id, nil
+}
+
+// insertUnlimited is insertEntry for a folder that the service makes for its owner: it counts, and is never refused for their
+// quota.
+func (t *Tree) insertUnlimited(tx *db.Tx, r *row) (done bool, err error) {
+	if done, err = t.insertEntry(tx, r); err != nil || !done {
+		return done, err
+	}
+	return true, quota.CreditFolders(tx, r.owner, -1)
+}
+
+// HomesPath is where homes are made.
+var HomesPath = vpath.Root.Child("home")
+
+// InsertHome makes /home/<username> for a new account, or <username>-2 and so on when that exists or a mount lies there or below, and returns its
+// id and path; /home itself is made when it is missing. Nobody's permission is asked. private tells of the folders that /home lies in, through all mounts, and
+// /home itself, whether somebody has rights to all that is in one: then no home is made. Faults: Invalid, NotFound when no mount covers /home or it is private,
+// Conflict when /home is a file.
+func (t *Tree) InsertHome(
+	ctx context.Context, tx *db.Tx, username, ownerID string, private func(folders []string) (bool, error),
+) (id string, p vpath.Path, err error) {
+	name, err := vpath.ParseName(username)
+	if err != nil {
+		return "", vpath.Path{}, err
+	}
+	if err := tx.LockTree(false); err != nil {
+		return "", vpath.Path{}, fmt.Errorf("lock the tree: %w", err)
+	}
+	mounts, err := t.Mounts.TableIn(tx) // not from memory: the mount may have been made in this very transaction
+	if err != nil {
+		return "", vpath.Path{}, err
+	}
+	v := ruleset{mounts: mounts}
+	n, _, err := v.find(tx, HomesPath)
+	switch {
+	case err != nil:
+		return "", vpath.Path{}, err
+	case !n.mounted() || n.id == "":
+		return "", vpath.Path{}, noMount()
+	case !n.folder:
+		return "", vpath.Path{}, fault.New(fault.Conflict, "/home is a file, so that no home can be made.")
+	}
+	if is, err := private(n.folderIDs()); err != nil {
+		return "", vpath.Path{}, err
+	} else if is {
+		return "", vpath.Path{}, fault.New(fault.NotFound, "/home lies in somebody's home, so that no other can be made there.")
+	}
+	for _, missing := range n.missing {
+		r := row{id: t.IDs.UUID(), parent: n.id, name: string(missing), folder: true, owner: n.owner}
+		done, err := t.insertUnlimited(tx, &r)
+		if err != nil {
+			return "", vpath.Path{}, err
+		}
+		if !done { // another account came at the same time
+			if r, err = childNamed(tx, n.id, missing); err != nil {
+				return "", vpath.Path{}, err
+			}
+		}
+		n.row = r
+	}
+	for number := 1; ; number++ {
+		numbered := name
+		if number > 1 {
+			numbered = vpath.Name(fmt.Sprintf("%s-%d", name, number))
+		}
+		r := row{id: t.IDs.UUID(), parent: n.id, name: string(numbered), folder: true, owner: ownerID}
+		p := HomesPath.Child(numbered)
+		if v.occupied(&n, p) { // a home holds what is mounted in it: nobody is given what was there before them
+			continue
+		}
+		if done, err := t.insertUnlimited(tx, &r); done || err != nil {
+			return r.id, p, err
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package files
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"larder/internal/blob"
+	"larder/internal/crash"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/object"
+)
+
+// sourceFilesPerQuery is how many files are looked up at once.
+const sourceFilesPerQuery = 200
+
+// copyAll copies everything at or below the entry that lies in another provider.
+func (x *transfer) copyAll(ctx context.Context) error {
+	var left int64
+	err := x.eachForeign(ctx, func(c sourceFile) error {
+		left += c.size
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	x.run.SetRemaining(left)
+	return x.eachForeign(ctx, func(c sourceFile) error { return x.copyOne(ctx, c) })
+}
+
+// eachForeign calls each for every file at or below the entry whose content lies in another provider, folder by folder. Nothing is held meanwhile but
+// the way down, so what others rename or move may be missed, or met twice.
+func (x *transfer) eachForeign(ctx context.Context, each func(c sourceFile) error) error {
+	itself, err := foreignFile(x.DB.Read(ctx), x.payload.Entry, x.payload.Provider)
+	if err != nil {
+		return err
+	}
+	for _, c := range itself {
+		if err := each(c); err != nil {
+			return err
+		}
+	}
+	type step struct {
+		folder string
+		last   sortKey // of the folders in it, the one gone through last
+	}
+	for way := []step{{folder: x.payload.Entry}}; len(way) > 0; {
+		here := &way[len(way)-1]
+		if here.last == (sortKey{}) {
+			if err := x.eachForeignIn(ctx, here.folder, each); err != nil {
+				return err
+			}
+		}
+		next, at, err := folderAfter(x.DB.Read(ctx), here.folder, here.last)
+		if err != nil {
+			return err
+		}
+		if next == "" {
+			way = way[:len(way)-1]
+			continue
+		}
+		here.last = at
+		way = append(way, step{folder: next})
+	}
+	return nil
+}
+
+func (x *transfer) eachForeignIn(ctx context.Context, folder string, each func(c sourceFile) error) error {
+	var last sortKey
+	for {
+		found, err := foreignFilesIn(x.DB.Read(ctx), folder, x.payload.Provider, last, sourceFilesPerQuery)
+		if err != nil {
+			return err
+		}
+		for _, c := range found {
+			if err := each(c); err != nil {
+				return err
+			}
+			last = c.sortKey
+		}
+		if len(found) < sourceFilesPerQuery {
+			return nil
+		}
+	}
+}
+
+// copyOne copies one file's content to a key that is on the garbage list since before, verifies it, and switches the file over.
+func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
+	n, _, err := x.lookUp(ctx, c.id)
+	if fault.Is(err, fault.NotFound) || err == nil && !x.mustCopy(&n) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	source, err := x.Objects.Store(ctx, c.Provider)
+	if err != nil {
+		return err
+	}
+	key, due, err := x.Objects.Keys.DiscardedKey(ctx, x.payload.Provider)
+	if err != nil {
+		return err
+	}
+	crash.Point("move.noted")
+	target, err := x.Objects.Store(ctx, x.payload.Provider) // after the key is noted, see object.Keyring
+	if err != nil {
+		return err
+	}
+	h := objectCopy{transfer: x, file: c, fromStore: source, toStore: target, key: key, due: due}
+	info, err := h.copyAndVerify(ctx)
+	var size blob.ErrSize
+	switch {
+	case errors.Is(err, object.ErrCollected):
+		x.Objects.Keys.ForgetKeys(x.payload.Provider)
+		return fmt.Errorf("copy object %s: %w", c.Key, err)
+	case errors.As(err, &size), errors.Is(err, errCopyDiffers):
+		x.discardCopy(ctx, key)
+		return fault.New(fault.Unverified, "The copy of a file is not what was stored"+x.outcomeText()+" Tell whoever runs the service.").
+			Because(fmt.Errorf("copy object %s of provider %s: %w", c.Key, c.Provider, err))
+	case errors.Is(err, blob.ErrNotFound):
+		return x.checkMissing(ctx, c, err)
+	case err != nil:
+		return fmt.Errorf("copy object %s: %w", c.Key, err)
+	}
+	crash.Point("move.copied")
+	err = x.switchOver(ctx, c, object.Record{
+		Location: object.Location{Provider: x.payload.Provider, Key: key}, Size: c.size, SHA256: hex.EncodeToString(info.SHA256), ETag: info.ETag,
+	})
+	if errors.Is(err, object.ErrCollected) {
+		x.Objects.Keys.ForgetKeys(x.payload.Provider)
+	}
+	if err == nil {
+		crash.Point("move.switched")
+	}
+	return err
+}
+
+// outcomeText ends a sentence about what keeps a file from being copied.
+func (x *transfer) outcomeText() string {
+	if x.payload.Moved {
+		return ", so it stays in the storage that it was in."
+	}
+	return ", so nothing was moved."
+}
+
+// checkMissing tells an object that its store has lost from one that was replaced, deleted or carried away since it was looked up. Fault: Unverified.
+func (x *transfer) checkMissing(ctx context.Context, c sourceFile, cause error) error {
+	now, err := foreignFile(x.DB.Read(ctx), c.id, x.payload.Provider)
+	if err != nil {
+		return err
+	}
+	if len(now) == 1 && now[0].Location == c.Location {
+		return fault.New(fault.Unverified, "The content of a file cannot be read"+x.outcomeText()+" Tell whoever runs the service.").
+			Because(fmt.Errorf("open object %s of provider %s: %w", c.Key, c.Provider, cause))
+	}
+	return nil
+}
+
+// discardCopy has a copy that nothing will refer to deleted soon. What fails here is done when the key is due.
+func (x *transfer) discardCopy(ctx context.Context, key blob.Key) {
+	err := x.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return object.Discard(tx, x.payload.Provider, key, x.nowMs()) })
+	if err != nil {
+		x.Log.Warn("discard a copy", "key", key, "error", err)
+	}
+}
+
+// switchOver makes the copy the file's content, in one transaction that readers don't notice: who has opened the old object reads on, and it
+// stays for the grace period. An object that other files share stays with them, and the file gets one of its own. Where the file is gone, has
+// other content, or was carried elsewhere, the copy is garbage.
+func (x *transfer) switchOver(ctx context.Context, c sourceFile, to object.Record) error {
+	return x.writeLocked(ctx, false, func(tx *db.Tx) error {
+		refs, owner, err := x.lockSource(tx, c)
+		if err != nil {
+			return err
+		}
+		if refs == 0 {
+			return object.Discard(tx, to.Provider, to.Key, x.nowMs())
+		}
+		if err := object.Undiscard(tx, to.Provider, to.Key); errors.Is(err, object.ErrCollected) {
+			return fmt.Errorf("switch a file over: %w", object.ErrCollected) // no fault: the next attempt draws another key
+		} else if err != nil {
+			return err
+		}
+		if refs > 1 {
+			err = x.splitObject(tx, c, to, owner)
+		} else if err = object.Relocate(tx, c.object, to); err == nil {
+			err = x.Objects.DiscardContent(tx, c.Location, c.size, owner)
+		}
+		if err != nil {
+			return err
+		}
+		return x.run.RecordBytes(tx, c.size)
+	})
+}
+
+// mustCopy reports whether a file is to be carried: it lies in the entry, and the entry, once moved, in the provider that is copied to.
+func (x *transfer) mustCopy(n *node) bool {
+	return n.within(x.payload.Entry) && (!x.payload.Moved || n.mount.ProviderID == x.payload.Provider)
+}
+
+// lockSource keeps everybody from a file and its object until the transaction ends, and returns how many files have the object, and whose the file is. It returns
+// 0 when they are not what they were when they were looked up, or do not concern the move any more.
+func (x *transfer) lockSource(tx *db.Tx, c sourceFile) (refs int64, owner string, err error) {
+	n, _, err := x.lookUpTx(tx, c.id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return 0, "", nil
+	case err != nil:
+		return 0, "", err
+	case !x.mustCopy(&n):
+		return 0, "", nil
+	}
+	if there, err := lockContent(tx, c.id, c.object); err != nil || !there {
+		return 0, "", err
+	}
+	at, refs, err := object.RequiredPassword(tx, c.object)
+	if err != nil || at != c.Location {
+		return 0, "", err
+	}
+	return refs, n.owner, nil
+}
+
+// splitObject gives a file an object of its own and takes it off the one that it shared.
+func (x *transfer) splitObject(tx *db.Tx, c sourceFile, to object.Record, owner string) error {
+	id, err := x.Objects.Insert(tx, to)
+	if err != nil {
+		return err
+	}
+	if err := object.InheritContentID(tx, id, c.object); err != nil {
+		return err
+	}
+	if err := setObject(tx, c.id, id); err != nil {
+		return err
+	}
+	return x.Objects.Release(tx, c.object, owner)
+}

@@ -1,0 +1,94 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"larder/internal/db"
+	"larder/internal/files"
+)
+
+// overlapsOtherHome reports whether a place lies in another account's home or holds one.
+func overlapsOtherHome(tx *db.Tx, userID string, place files.HomeCandidate) (bool, error) {
+	if is, err := inOtherHome(tx, userID, place.FolderIDs); is || err != nil {
+		return is, err
+	}
+	return existsAmong(tx, `
+		WITH RECURSIVE up (id) AS (
+			SELECT home_id
+			FROM users
+			WHERE id <> $1 AND home_id IS NOT NULL
+			UNION
+			SELECT e.parent_id
+			FROM up JOIN entries e ON e.id = up.id
+			WHERE e.parent_id IS NOT NULL
+		)
+		SELECT EXISTS (SELECT 1 FROM up WHERE id `, userID, append([]string{place.ID}, place.MountRootIDs...))
+}
+
+// inOtherHome reports whether one of some folders is another account's home.
+func inOtherHome(tx *db.Tx, userID string, folders []string) (bool, error) {
+	return existsAmong(tx, "SELECT EXISTS (SELECT 1 FROM users WHERE id <> $1 AND home_id ", userID, folders)
+}
+
+// existsAmong asks a query that ends with a column, which is to be one of some ids.
+func existsAmong(tx *db.Tx, query, userID string, ids []string) (is bool, err error) {
+	text, args := inList(userID, ids)
+	if err := tx.QueryRow(query+text+")", args...).Scan(&is); err != nil {
+		return false, fmt.Errorf("look for other homes: %w", err)
+	}
+	return is, nil
+}
+
+// inList is `IN ($2, …)` for some ids, and the arguments with what is $1.
+func inList(first string, ids []string) (text string, args []any) {
+	marks := make([]string, len(ids))
+	args = []any{first}
+	for i, id := range ids {
+		marks[i] = fmt.Sprintf("$%d", i+2)
+		args = append(args, id)
+	}
+	return "IN (" + strings.Join(marks, ", ") + ")", args
+}
+
+// insertHandover notes to whom what a user owns is to go, and what they were themselves to get.
+func insertHandover(tx *db.Tx, userID string, heir files.Successor, now int64) error {
+	_, err := tx.Exec("INSERT INTO legacies (user_id, heir_id, drop_links, created_at) VALUES ($1, $2, $3, $4)", userID, heir.ID, heir.DropLinks, now)
+	if err == nil {
+		_, err = tx.Exec("UPDATE legacies SET heir_id = $2, drop_links = drop_links OR $3 WHERE heir_id = $1", userID, heir.ID, heir.DropLinks)
+	}
+	if err != nil {
+		return fmt.Errorf("note an heir: %w", err)
+	}
+	return nil
+}
+
+func successorOf(q db.Querier, userID string) (heir files.Successor, err error) {
+	err = q.QueryRow("SELECT heir_id, drop_links FROM legacies WHERE user_id = $1", userID).Scan(&heir.ID, &heir.DropLinks)
+	return heir, err
+}
+
+func deleteHandover(tx *db.Tx, userID string) error {
+	if _, err := tx.Exec("DELETE FROM legacies WHERE user_id = $1", userID); err != nil {
+		return fmt.Errorf("end a legacy: %w", err)
+	}
+	return nil
+}
+
+// openHandovers lists the deleted accounts whose entries are still to be handed over.
+func openHandovers(q db.Querier) (ids []string, err error) {
+	rows, err := q.Query("SELECT user_id FROM legacies ORDER BY created_at, user_id")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, errors.Join(rows.Err(), rows.Close())
+}

@@ -1,0 +1,328 @@
+package upload_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/account"
+	"larder/internal/blob"
+	"larder/internal/blob/blobtest"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/ident"
+	"larder/internal/lifecycle"
+	"larder/internal/mount"
+	"larder/internal/object"
+	"larder/internal/provider"
+	"larder/internal/quota"
+	"larder/internal/secret"
+	"larder/internal/site"
+	"larder/internal/upload"
+	"larder/internal/vpath"
+)
+
+const mebibyte = 1 << 20
+
+// fixture is a service after its first start, with two users of 10 MiB and 200 files each.
+type fixture struct {
+	t         *testing.T
+	db        *db.DB
+	tree      *files.Tree
+	policies  *access.Store
+	providers *provider.Registry
+	mounts    *mount.Store
+	up        *upload.Service
+	store     *blobtest.Failing // around the disk
+	objects   string            // the directory of the disk store
+	admin     access.Actor
+	ann, ben  access.Actor
+	clock     atomic.Int64 // ms
+	clockStep atomic.Int64 // ms that pass whenever somebody looks at the clock
+}
+
+var ctx = context.Background()
+
+// each runs test in a world of its own on each engine.
+func each(t *testing.T, test func(t *testing.T, w *fixture)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := newFixture(t, d)
+		test(t, w)
+		w.checkInvariants()
+	})
+}
+
+func newFixture(t *testing.T, d *db.DB) *fixture {
+	t.Helper()
+	w := &fixture{t: t, db: d, objects: filepath.Join(t.TempDir(), "objects")}
+	w.clock.Store(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC).UnixMilli())
+	ids, log := ident.New(rand.Reader), slog.New(slog.DiscardHandler)
+	keys, err := secret.New(ids.Bytes(32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := site.New(d, keys)
+	accounts := account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: keys, Now: w.now, Log: log, HashMemory: 64})
+	w.policies = access.NewStore(d, w.now, func(ctx context.Context, version int64) (bool, error) {
+		current, err := settings.Current(ctx, version)
+		return current.AllowGuestAccess, err
+	})
+	w.providers = provider.New(provider.Config{DB: d, ObjectDir: w.objects, Now: w.now})
+	t.Cleanup(func() {
+		if err := w.providers.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.mounts = mount.New(d)
+	stored := object.New(object.Config{DB: d, Providers: w.providers, IDs: ids, Now: w.now, Grace: time.Hour, Log: log})
+	w.tree = files.New(files.Config{
+		DB: d, Policies: w.policies, Mounts: w.mounts, Providers: w.providers, Objects: stored, IDs: ids, Now: w.now, Log: log,
+		Owner: func(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
+			user, err := accounts.Cached(ctx, version, userID)
+			return access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}, user.Status == account.Active, err
+		},
+	})
+	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: stored, Providers: w.providers, IDs: ids, Now: w.now, Log: log})
+	var local blob.Store
+	w.up.WrapStores(func(inner blob.Store) blob.Store {
+		if w.store == nil {
+			w.store, local = blobtest.NewFailing(inner), inner
+		}
+		if inner != local { // of another provider
+			return inner
+		}
+		return w.store
+	})
+	life := lifecycle.New(lifecycle.Config{
+		DB: d, Accounts: accounts, Policies: w.policies, Providers: w.providers, Mounts: w.mounts, Tree: w.tree, Objects: stored, Site: settings, IDs: ids, Now: w.now,
+		MaxStorage: 10 * mebibyte, MaxFiles: 200,
+	})
+	first := lifecycle.FirstStart{Username: "admin", Email: "admin@localhost", Password: "correct horse", Settings: site.Defaults()}
+	if made, err := life.Seed(ctx, first); err != nil || !made {
+		t.Fatalf("seed: %v, %v", made, err)
+	}
+	user, err := accounts.ByName(d.Read(ctx), "admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.admin = access.Actor{UserID: user.ID, Role: access.Admin}
+	for name, actor := range map[string]*access.Actor{"ann": &w.ann, "ben": &w.ben} {
+		user, err := life.CreateUser(ctx, lifecycle.NewUser{NewUser: account.NewUser{
+			Username: name, Email: name + "@example.org", Password: "correct horse", Role: access.User, EmailVerified: true, Locale: "en-US",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		*actor = access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}
+	}
+	// One store for the whole world, so that a test can tell it to fail before the first upload.
+	if _, err := w.up.Put(ctx, w.admin, upload.OneShot{Dir: path("/public"), Name: "first", Size: -1, Body: strings.NewReader("")}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *fixture) now() time.Time           { return time.UnixMilli(w.clock.Add(w.clockStep.Load())).UTC() }
+func (w *fixture) advance(by time.Duration) { w.clock.Add(by.Milliseconds()) }
+
+func path(s string) vpath.Path {
+	p, err := vpath.Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// file is a session for a file of that size in ann's home.
+func file(name string, size int64) upload.NewSession {
+	return upload.NewSession{Dir: path("/home/ann"), Name: vpath.Name(name), Size: size}
+}
+
+func (w *fixture) create(a access.Actor, n upload.NewSession) upload.Session {
+	w.t.Helper()
+	session, err := w.up.Create(ctx, a, n)
+	if err != nil {
+		w.t.Fatalf("create: %v", err)
+	}
+	return session
+}
+
+func (w *fixture) putRaw(a access.Actor, id, content string) string {
+	w.t.Helper()
+	etag, size, err := w.up.PutRaw(ctx, a, id, strings.NewReader(content), int64(len(content)), "")
+	if err != nil || size != int64(len(content)) {
+		w.t.Fatalf("raw: %d bytes, %v", size, err)
+	}
+	return etag
+}
+
+func (w *fixture) complete(a access.Actor, id, etag string) files.Entry {
+	w.t.Helper()
+	entry, _, err := w.up.Complete(ctx, a, id, etag)
+	if err != nil {
+		w.t.Fatalf("complete: %v", err)
+	}
+	return entry
+}
+
+// assemble uploads content in one request to ann's home.
+func (w *fixture) put(name, content string) files.Entry {
+	w.t.Helper()
+	result, err := w.up.Put(ctx, w.ann, upload.OneShot{
+		Dir: path("/home/ann"), Name: vpath.Name(name), Size: int64(len(content)), Body: strings.NewReader(content),
+	})
+	if err != nil {
+		w.t.Fatalf("put: %v", err)
+	}
+	return result.File
+}
+
+// content reads a file back as its owner.
+func (w *fixture) content(a access.Actor, id string) string {
+	w.t.Helper()
+	found, err := w.tree.ByID(ctx, a, id)
+	if err != nil {
+		w.t.Fatalf("by id: %v", err)
+	}
+	object, err := found.Open(ctx)
+	if err != nil {
+		w.t.Fatalf("open: %v", err)
+	}
+	defer object.Close()
+	all, err := io.ReadAll(object)
+	if err != nil {
+		w.t.Fatalf("read: %v", err)
+	}
+	return string(all)
+}
+
+// used is what the user's quota says is used.
+func (w *fixture) used(a access.Actor) (storage, count int64) {
+	w.t.Helper()
+	q, err := quota.Get(w.db.Read(ctx), a.UserID)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return q.UsedStorage, q.UsedFiles
+}
+
+func (w *fixture) reserved(a access.Actor) (storage, count int64) {
+	w.t.Helper()
+	if err := w.db.Read(ctx).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1", a.UserID).Scan(&storage, &count); err != nil {
+		w.t.Fatal(err)
+	}
+	return storage, count
+}
+
+func (w *fixture) queryInt(query string, args ...any) int64 {
+	w.t.Helper()
+	var n int64
+	if err := w.db.Read(ctx).QueryRow(query, args...).Scan(&n); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+func (w *fixture) wantFault(err error, kind fault.Kind, doing string) {
+	w.t.Helper()
+	if !fault.Is(err, kind) {
+		w.t.Errorf("%s: got %v, want fault %d", doing, err, kind)
+	}
+}
+
+// storedKeys lists the objects on the disk, by their keys.
+func (w *fixture) storedKeys() []string {
+	w.t.Helper()
+	root := filepath.Join(w.objects, "default")
+	var keys []string
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a temporary file that is gone
+		}
+		if err == nil && entry.Type().IsRegular() && !strings.HasPrefix(entry.Name(), ".larder") {
+			key, err := filepath.Rel(root, name)
+			keys = append(keys, filepath.ToSlash(key))
+			return err
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return keys
+}
+
+// checkInvariants is abuse case C93, and that each object on the disk is either a file's or known as garbage.
+func (w *fixture) checkInvariants() {
+	w.t.Helper()
+	for name, query := range map[string]string{
+		"used bytes":     "SELECT count(*) FROM quotas q WHERE used_storage <> (SELECT COALESCE(sum(size), 0) FROM entries WHERE owner_id = q.user_id AND kind = 1)",
+		"used files":     "SELECT count(*) FROM quotas q WHERE used_files <> (SELECT count(*) FROM entries WHERE owner_id = q.user_id AND kind = 1)",
+		"used folders":   "SELECT count(*) FROM quotas q WHERE used_folders <> (SELECT count(*) FROM entries WHERE owner_id = q.user_id AND kind = 0 AND COALESCE(parent_id, '') <> 'graveyard')",
+		"reserved bytes": "SELECT count(*) FROM quotas q WHERE reserved_storage <> (SELECT COALESCE(sum(reserved_storage), 0) FROM upload_sessions WHERE user_id = q.user_id AND (status = 'pending' OR kept_until IS NOT NULL))",
+		"reserved files": "SELECT count(*) FROM quotas q WHERE reserved_files <> (SELECT COALESCE(sum(reserved_files), 0) FROM upload_sessions WHERE user_id = q.user_id AND (status = 'pending' OR kept_until IS NOT NULL))",
+		"parts":          "SELECT count(*) FROM upload_parts WHERE session_id NOT IN (SELECT id FROM upload_sessions)",
+		"live garbage":   "SELECT count(*) FROM garbage g JOIN objects o ON o.provider_id = g.provider_id AND o.key = g.key WHERE o.refs > 0",
+	} {
+		if n := w.queryInt(query); n != 0 {
+			w.t.Errorf("invariant of %s: broken in %d rows", name, n)
+		}
+	}
+	for _, key := range w.storedKeys() {
+		if parts, inParts := strings.CutPrefix(key, "tmp/parts/"); inParts { // what has come in parts is found by the key that its object will have
+			key = "%/" + strings.TrimSuffix(parts, "-journal")
+		}
+		known := w.queryInt("SELECT (SELECT count(*) FROM objects WHERE key = $1) + (SELECT count(*) FROM garbage WHERE key LIKE $1)", key)
+		if known == 0 {
+			w.t.Errorf("nobody knows the object %s", key)
+		}
+	}
+}
+
+// sha is the SHA-256 of content, hexadecimal.
+func sha(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// parallel runs fn n times at once and counts the calls by the kind of their fault; -1 stands for success.
+func parallel(n int, fn func(i int) error) map[fault.Kind]int {
+	type outcome struct{ kind fault.Kind }
+	outcomes := make(chan outcome, n)
+	start := make(chan struct{})
+	for i := range n {
+		go func() {
+			<-start
+			if err := fn(i); err != nil {
+				outcomes <- outcome{fault.KindOf(err)}
+				return
+			}
+			outcomes <- outcome{-1}
+		}()
+	}
+	close(start)
+	counts := map[fault.Kind]int{}
+	for range n {
+		counts[(<-outcomes).kind]++
+	}
+	return counts
+}
+
+func (w *fixture) setLimits(a access.Actor, storage, count int64) error {
+	return w.db.Write(ctx, func(tx *db.Tx) error { return quota.SetLimits(tx, a.UserID, &storage, &count) })
+}

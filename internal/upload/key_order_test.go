@@ -1,0 +1,83 @@
+package upload_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/upload"
+)
+
+// Whoever moves a provider to another bucket holds the tree alone and finds no key noted. So a key is noted under the tree's lock, and before its
+// store is asked for: else the bytes of an upload could go to the bucket that was just left.
+func TestKeysAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		garbage := func() (n int) {
+			if err := w.db.Read(ctx).QueryRow("SELECT COUNT(*) FROM garbage").Scan(&n); err != nil {
+				t.Error(err)
+			}
+			return n
+		}
+		w.advance(31 * time.Minute) // keys that were noted before are handed out no more
+		session := w.create(w.ann, file("by session", 5))
+		uploads := map[string]func() error{
+			"small": func() error {
+				_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "small", Size: 5, Body: strings.NewReader("small")})
+				return err
+			},
+			"large": func() error {
+				body := strings.NewReader(strings.Repeat("x", 300<<10))
+				_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "large", Size: 300 << 10, Body: body})
+				return err
+			},
+			"by session": func() error {
+				_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("bytes"), 5, "")
+				return err
+			},
+		}
+		var before int
+		var asked atomic.Int64
+		w.up.WrapStores(func(inner blob.Store) blob.Store {
+			asked.Add(1)
+			if garbage() == before {
+				t.Error("a store was asked for before a key was noted")
+			}
+			return inner
+		})
+		for name, send := range uploads {
+			before = garbage()
+			asked.Store(0)
+			done := make(chan error, 1)
+			if w.db.Dialect() != "postgres" { // one writer: whoever changes a provider is alone
+				done <- send()
+			} else if err := w.db.Write(ctx, func(tx *db.Tx) error {
+				if err := tx.LockTree(true); err != nil {
+					return err
+				}
+				go func() { done <- send() }()
+				for waiting := 0; waiting == 0; {
+					if len(done) > 0 {
+						return errors.New("it did not wait")
+					}
+					if err := tx.QueryRow("SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = " +
+						"(SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&waiting); err != nil {
+						return err
+					}
+				}
+				if asked.Load() > 0 || garbage() != before {
+					t.Errorf("%s: noted while a provider may be changing", name)
+				}
+				return nil
+			}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := <-done; err != nil || asked.Load() == 0 {
+				t.Errorf("%s: %v, store asked for %d times", name, err, asked.Load())
+			}
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package upload
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/quota"
+)
+
+// Room is reserved for a body of unknown length while it arrives, in steps: as much again as has
+// arrived, within these bounds in bytes. Where the quota is nearly used up, the steps get smaller.
+const (
+	firstStep = 2 << 20
+	maxStep   = 16 << 20
+	minStep   = 256 << 10
+)
+
+// reserveStep reserves the next step of a user's body after so many bytes have arrived, and returns
+// how many bytes that is: 0 where nothing is left.
+func reserveStep(tx *db.Tx, userID string, arrived int64) (int64, error) {
+	return quota.ReserveUpTo(tx, userID, minStep, min(max(arrived, firstStep), maxStep))
+}
+
+// deductReplaced leaves the bytes of the file that r replaces out of its reservation, unless another
+// upload under way leaves them out already, or what the user's uploads leave out would be more than
+// the user has: then there would be more bytes in the stores than are used and reserved. It locks
+// the user's quota, so that this is decided by one upload after the other.
+func deductReplaced(tx *db.Tx, r *row) error {
+	if err := quota.Lock(tx, r.userID); err != nil {
+		return err
+	}
+	if r.replaces == "" {
+		return nil
+	}
+	taken, freed, err := deductedBytes(tx, r.userID, r.replaces)
+	if err != nil {
+		return err
+	}
+	q, err := quota.Get(tx, r.userID)
+	if fault.Is(err, fault.NotFound) {
+		return overQuota()
+	}
+	if err != nil {
+		return err
+	}
+	if taken || freed+r.freed > q.UsedStorage {
+		r.replaces, r.freed = "", 0
+	}
+	return nil
+}
+
+// Unreserved returns how many bytes of the files that a user's uploads under way are to replace are
+// left out of what those have reserved.
+func Unreserved(q db.Querier, userID string) (bytes int64, err error) {
+	_, bytes, err = deductedBytes(q, userID, "")
+	return bytes, err
+}
+
+// reservingReader is a body of unknown length. It reserves room before it hands bytes out. Fault:
+// QuotaExceeded, when there is no more of both.
+type reservingReader struct {
+	io.Reader
+	arrived, reserved int64
+	reserve           func(arrived int64) (granted int64, err error)
+}
+
+func (m *reservingReader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if m.arrived == m.reserved {
+		granted, err := m.reserve(m.arrived)
+		if err != nil {
+			return 0, err
+		}
+		m.reserved += granted
+	}
+	full := m.arrived == m.reserved
+	p = p[:min(int64(len(p)), max(m.reserved-m.arrived, 1))] // one byte beyond the room tells whether the body ends there
+	n, err := m.Reader.Read(p)
+	m.arrived += int64(n)
+	if full && n > 0 {
+		return 0, overQuota()
+	}
+	return n, err
+}
+
+// reserveMore adds a step to the reservation of an upload in one request, and returns how many
+// bytes that is: 0 where the quota ends. Fault: UploadExpired when the row is gone.
+func (s *Service) reserveMore(ctx context.Context, r *row, arrived int64) (granted int64, err error) {
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		held, err := extendOneShot(tx, r.id, r.expiresAt) // sessions before quotas, as everywhere
+		if err == nil && !held {
+			err = leaseLapsed()
+		}
+		if err != nil {
+			return err
+		}
+		if granted, err = reserveStep(tx, r.userID, arrived); err != nil || granted == 0 {
+			return err
+		}
+		return addReserved(tx, r.id, granted)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("reserve more for an upload: %w", err)
+	}
+	r.bytes += granted
+	return granted, nil
+}

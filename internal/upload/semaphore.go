@@ -1,0 +1,99 @@
+package upload
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+
+	"larder/internal/fault"
+)
+
+// copiesPerUser is how many copies to where nobody can write are made for one user at a time, by one process.
+const copiesPerUser = 4
+
+// How many completions may wait at a time in one process: of one user, and in all.
+const (
+	maxWaitersPerUser = 64
+	maxWaiters        = 1024
+)
+
+// userSemaphore lets a few callers of each user in at a time; the others wait. The zero turns is ready for use.
+type userSemaphore struct {
+	perUser int // how many come in at a time, 0 for copiesPerUser
+
+	mu     sync.Mutex
+	byUser map[string]*userSlots // by user, while there is anybody
+}
+
+type userSlots struct {
+	slots   chan struct{} // as many as may come in
+	callers int           // of this turn: in, or waiting
+}
+
+// waiterLimit counts the calls that wait here for others, of each user and in all, and refuses one too
+// many. The zero waiters is ready for use.
+type waiterLimit struct {
+	mu     sync.Mutex
+	byUser map[string]int // by user, while there is any
+	all    int
+}
+
+// acquireSlot counts one call more, until leave. Fault: RateLimited.
+func (w *waiterLimit) enter(userID string) (leave func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byUser[userID] >= maxWaitersPerUser || w.all >= maxWaiters {
+		err := fault.New(fault.RateLimited, "Too many uploads are being completed. Please wait a moment.")
+		err.RetryAfter = retryAfter
+		return nil, err
+	}
+	if w.byUser == nil {
+		w.byUser = map[string]int{}
+	}
+	w.byUser[userID]++
+	w.all++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.all--
+		if w.byUser[userID]--; w.byUser[userID] == 0 {
+			delete(w.byUser, userID)
+		}
+	}, nil
+}
+
+// acquire returns when the user's turn has come; leave ends it. Error: that of ctx.
+func (t *userSemaphore) acquire(ctx context.Context, userID string) (leave func(), err error) {
+	t.mu.Lock()
+	if t.byUser == nil {
+		t.byUser = map[string]*userSlots{}
+	}
+	mine := t.byUser[userID]
+	if mine == nil {
+		mine = &userSlots{slots: make(chan struct{}, cmp.Or(t.perUser, copiesPerUser))}
+		t.byUser[userID] = mine
+	}
+	mine.callers++
+	t.mu.Unlock()
+	gone := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if mine.callers--; mine.callers == 0 {
+			delete(t.byUser, userID)
+		}
+	}
+	left := func() { <-mine.slots; gone() }
+	select {
+	case mine.slots <- struct{}{}:
+		return left, nil
+	default: // a free turn comes before the end of ctx
+	}
+	select {
+	case mine.slots <- struct{}{}:
+		return left, nil
+	case <-ctx.Done():
+		gone()
+		return nil, fmt.Errorf("wait for one's turn: %w", ctx.Err())
+	}
+}
