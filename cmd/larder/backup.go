@@ -19,7 +19,7 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 	own := flag.NewFlagSet("backup", flag.ContinueOnError)
 	keep := own.Int("keep", 1, "how many snapshots stay")
 	verify := own.Bool("verify", false, "read what the backup holds already, and copy anew what is damaged")
-	a, dir, err := open(ctx, args, environ, own, out, errs)
+	a, dir, err := openForName(ctx, args, environ, own, out, errs)
 	if err != nil {
 		return err
 	}

@@ -23,13 +23,13 @@ import (
 func deps(cfg config.Config, out, errs io.Writer) app.Deps {
 	options := app.LogOptions(cfg.LogLevel)
 	var handler slog.Handler = slog.NewJSONHandler(errs, options)
-	if cfg.LogFormat == config.LogText || cfg.LogFormat == config.LogAuto && terminal(errs) {
+	if cfg.LogFormat == config.LogText || cfg.LogFormat == config.LogAuto && isTerminal(errs) {
 		handler = slog.NewTextHandler(errs, options)
 	}
 	return app.Deps{Version: version, Now: time.Now, Random: rand.Reader, Log: slog.New(handler), Out: out}
 }
 
-func terminal(w io.Writer) bool {
+func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -59,17 +59,17 @@ func printDocument(out io.Writer) error {
 	return err
 }
 
-// open is what commands about one name begin with.
-func open(ctx context.Context, args, environ []string, own *flag.FlagSet, out, errs io.Writer) (*app.App, string, error) {
-	a, words, err := openWith(ctx, args, environ, own, 1, out, errs)
+// openForName is what commands about one name begin with.
+func openForName(ctx context.Context, args, environ []string, own *flag.FlagSet, out, errs io.Writer) (*app.App, string, error) {
+	a, words, err := openForWords(ctx, args, environ, own, 1, out, errs)
 	if err != nil {
 		return nil, "", err
 	}
 	return a, words[0], nil
 }
 
-// openWith is what the commands beside serve begin with, which take a number of words. They work beside a running server.
-func openWith(ctx context.Context, args, environ []string, own *flag.FlagSet, number int, out, errs io.Writer) (*app.App, []string, error) {
+// openForWords is what the commands beside serve begin with, which take a number of words. They work beside a running server.
+func openForWords(ctx context.Context, args, environ []string, own *flag.FlagSet, number int, out, errs io.Writer) (*app.App, []string, error) {
 	cfg, words, err := config.LoadCommand(args, environ, own)
 	if err != nil {
 		return nil, nil, err
@@ -88,7 +88,7 @@ func openWith(ctx context.Context, args, environ []string, own *flag.FlagSet, nu
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.DB.Current(ctx); err != nil {
+	if err := a.DB.CheckSchema(ctx); err != nil {
 		_ = a.Close()
 		return nil, nil, err
 	}
@@ -99,7 +99,7 @@ func adminCreate(ctx context.Context, args, environ []string, out, errs io.Write
 	own := flag.NewFlagSet("admin create", flag.ContinueOnError)
 	role := own.String("role", "admin", "admin, user or guest")
 	email := own.String("email", "", "e-mail address (default NAME@localhost)")
-	a, name, err := open(ctx, args, environ, own, out, errs)
+	a, name, err := openForName(ctx, args, environ, own, out, errs)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func adminCreate(ctx context.Context, args, environ []string, out, errs io.Write
 }
 
 func adminResetPassword(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
-	a, name, err := open(ctx, args, environ, nil, out, errs)
+	a, name, err := openForName(ctx, args, environ, nil, out, errs)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func adminResetPassword(ctx context.Context, args, environ []string, out, errs i
 
 // adminDisableCaptcha is for who can't sign in because the bot check can't be asked.
 func adminDisableCaptcha(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
-	a, _, err := openWith(ctx, args, environ, nil, 0, out, errs)
+	a, _, err := openForWords(ctx, args, environ, nil, 0, out, errs)
 	if err != nil {
 		return err
 	}

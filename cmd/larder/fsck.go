@@ -13,12 +13,12 @@ import (
 // errFindings says that fsck found something: it is told already.
 var errFindings = errors.New("not everything is as it should be")
 
-// check prints a line for each thing that is not as it should be, and what was looked at.
-func check(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
+// runFsck prints a line for each thing that is not as it should be, and what was looked at.
+func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("fsck", flag.ContinueOnError)
 	deep := own.Bool("deep", false, "read every object and compare its SHA-256")
 	repair := own.String("repair", "", "what to put right: orphans, quota, refs, hashes, with commas between them")
-	a, _, err := openWith(ctx, args, environ, own, 0, out, errs)
+	a, _, err := openForWords(ctx, args, environ, own, 0, out, errs)
 	if err != nil {
 		return err
 	}

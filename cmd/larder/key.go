@@ -34,7 +34,7 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 	client := own.String("for", "", "picgo, sharex, curl or webdav: print a ready configuration")
 	path := own.String("path", "", "upload path, may hold placeholders such as {year}/{month}")
 	name := own.String("name", "", "name of the key")
-	a, username, err := open(ctx, args, environ, own, out, errs)
+	a, username, err := openForName(ctx, args, environ, own, out, errs)
 	if err != nil {
 		return err
 	}

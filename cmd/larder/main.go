@@ -89,7 +89,7 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 	case args[0] == "serve":
 		return serve(ctx, args[1:], environ, out, errs)
 	case args[0] == "fsck":
-		return check(ctx, args[1:], environ, out, errs)
+		return runFsck(ctx, args[1:], environ, out, errs)
 	case args[0] == "backup":
 		return takeBackup(ctx, args[1:], environ, out, errs)
 	case args[0] == "restore":

@@ -63,8 +63,8 @@ type Actor struct {
 	Locks    []string   // tokens of WebDAV locks that came along; they say nothing about permissions, and count only for the key that made them
 }
 
-// Guard is the access password of an entry.
-type Guard struct {
+// Password is the access password of an entry.
+type EntryPassword struct {
 	ID      string // of the password: another one once the entry gets a new password
 	OwnerID string // of the entry
 }
@@ -72,18 +72,18 @@ type Guard struct {
 // Target holds the facts about the entry in question, or about one that is about to come into being: then Path is where it will lie and
 // the rest are the facts of the folder that takes it (its owner, since people may create inside what they own; its guard as both guards).
 type Target struct {
-	Path    vpath.Path
-	MountID string
-	OwnerID string // "" for nobody
-	InHome  bool   // the caller's home is the entry itself or a folder above it
-	Guard   *Guard // the nearest entry with a password: the entry itself, else above it
-	Above   *Guard // the nearest one strictly above
+	Path          vpath.Path
+	MountID       string
+	OwnerID       string         // "" for nobody
+	InHome        bool           // the caller's home is the entry itself or a folder above it
+	Password      *EntryPassword // the nearest entry with a password: the entry itself, else above it
+	PasswordAbove *EntryPassword // the nearest one strictly above
 }
 
-// Inside returns the facts that count for what lies directly in t, under t's own path: an entry's password hides what is inside the entry, not
+// ForChildren returns the facts that count for what lies directly in t, under t's own path: an entry's password hides what is inside the entry, not
 // the entry. Listing a folder is Read of folder.Inside().
-func (t Target) Inside() Target {
-	t.Above = t.Guard
+func (t Target) ForChildren() Target {
+	t.PasswordAbove = t.Password
 	return t
 }
 
@@ -107,36 +107,36 @@ const (
 
 // Verdict is the answer to one question.
 type Verdict struct {
-	Outcome   Outcome
-	DecidedBy string   // the id of a rule, or one of the By constants; with NeedsPassword the first rule that was passed over, if any was
-	Asks      []string // NeedsPassword: the id of the entry's password (first), and the ids of the rules (in order), whose passwords would help
+	Outcome     Outcome
+	DecidedBy   string   // the id of a rule, or one of the By constants; with NeedsPassword the first rule that was passed over, if any was
+	PasswordIDs []string // NeedsPassword: the id of the entry's password (first), and the ids of the rules (in order), whose passwords would help
 }
 
-// barred reports whether g's password stands between a and that permission. A download asks
+// lacksPassword reports whether g's password stands between a and that permission. A download asks
 // everybody; for all else the entry's owner and administrators pass. A key is judged as the session
 // of its owner, but it can never give a password.
-func (a *Actor) barred(g *Guard, permission Permission) bool {
-	if g == nil || a.unlocked(g.ID) {
+func (a *Actor) lacksPassword(g *EntryPassword, permission Permission) bool {
+	if g == nil || a.knowsPassword(g.ID) {
 		return false
 	}
-	return permission == Download || !a.Keeps(*g)
+	return permission == Download || !a.ControlsPassword(*g)
 }
 
-// Keeps reports whether the actor may let others pass the password that g is about: the entry's owner and administrators.
-func (a *Actor) Keeps(g Guard) bool {
+// ControlsPassword reports whether the actor may let others pass the password that g is about: the entry's owner and administrators.
+func (a *Actor) ControlsPassword(g EntryPassword) bool {
 	return a.UserID != "" && (a.Role == Admin || a.UserID == g.OwnerID)
 }
 
-// guardFor returns the guard that counts for a permission on the entry itself.
-func (t *Target) guardFor(permission Permission) *Guard {
+// passwordFor returns the guard that counts for a permission on the entry itself.
+func (t *Target) passwordFor(permission Permission) *EntryPassword {
 	if permission == Read {
-		return t.Above
+		return t.PasswordAbove
 	}
-	return t.Guard
+	return t.Password
 }
 
-// unlocked reports whether the caller has given the password of that id.
-func (a *Actor) unlocked(id string) bool {
+// knowsPassword reports whether the caller has given the password of that id.
+func (a *Actor) knowsPassword(id string) bool {
 	if a.Key != nil {
 		return false
 	}
@@ -148,8 +148,8 @@ func (a *Actor) unlocked(id string) bool {
 	return false
 }
 
-// standing tells what the caller may do with everything about t where no rule decides: one of the By constants, "" for nothing.
-func (a *Actor) standing(t *Target) string {
+// grantWithoutRule tells what the caller may do with everything about t where no rule decides: one of the By constants, "" for nothing.
+func (a *Actor) grantWithoutRule(t *Target) string {
 	switch {
 	case a.UserID == "":
 		return ""
@@ -163,17 +163,17 @@ func (a *Actor) standing(t *Target) string {
 	return ""
 }
 
-// Has reports whether the actor has given the password of that id.
-func (a *Actor) Has(id string) bool { return a.unlocked(id) }
+// HasUnlocked reports whether the actor has given the password of that id.
+func (a *Actor) HasUnlocked(id string) bool { return a.knowsPassword(id) }
 
-// scope returns the permissions of want that a's key can use at path at all; all of them without a key.
-func (a *Actor) scope(path vpath.Path, want Set) Set {
+// limitToKey returns the permissions of want that a's key can use at path at all; all of them without a key.
+func (a *Actor) limitToKey(path vpath.Path, want Set) Set {
 	if a.Key == nil {
 		return want
 	}
 	want &= a.Key.Permissions &^ Set(Share)
 	if !path.Within(a.Key.Root) {
-		want &^= Set(writing)
+		want &^= Set(writePermissions)
 		if a.Key.RootOnly {
 			want = 0
 		}

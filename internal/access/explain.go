@@ -10,10 +10,10 @@ type Step struct {
 // Explain is Decide with a trace. Steps come in the order in which things were looked at, then the rules that were not: each rule of the policy
 // appears, those of the owner twice when a key has rules of its own, since there are two verdicts then.
 func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []Step) {
-	n := &notes{permission: permission, seen: map[*rule]bool{}}
+	n := &trace{permission: permission, seen: map[*rule]bool{}}
 	v := p.decide(&a, &t, permission, n)
 	mine := map[*rule]bool{}
-	for _, q := range []queue{p.rulesOf(&a, true), p.guestRules(&a)} {
+	for _, q := range []ruleQueue{p.rulesOf(&a, true), p.guestRules(&a)} {
 		for r := q.next(); r != nil; r = q.next() {
 			mine[r] = true
 		}
@@ -23,7 +23,7 @@ func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []S
 		case n.seen[r]:
 		case mine[r]:
 			n.add(r.ID, false, "Not asked.")
-		case p.visits(&a, r):
+		case p.appliesWithGuestAccess(&a, r):
 			n.add(r.ID, false, "Guest access is off.")
 		default:
 			n.add(r.ID, false, "It is for somebody else.")
@@ -32,46 +32,46 @@ func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []S
 	return v, n.steps
 }
 
-// visits reports whether r would concern the caller as a guest, were guest access on.
-func (p *Policy) visits(a *Actor, r *rule) bool {
+// appliesWithGuestAccess reports whether r would concern the caller as a guest, were guest access on.
+func (p *Policy) appliesWithGuestAccess(a *Actor, r *rule) bool {
 	return !p.guestAccess && r.subject == forRole && r.Role == Guest
 }
 
-// notes collects what an evaluation looks at. A nil *notes takes no notes.
-type notes struct {
+// trace collects what an evaluation looks at. A nil *notes takes no notes.
+type trace struct {
 	permission Permission
 	steps      []Step
 	seen       map[*rule]bool
 }
 
-func (n *notes) add(id string, matched bool, reason string) {
+func (n *trace) add(id string, matched bool, reason string) {
 	n.steps = append(n.steps, Step{RuleID: id, Matched: matched, Reason: reason})
 }
 
-// say notes something that is not a rule.
-func (n *notes) say(reason string) {
+// note notes something that is not a rule.
+func (n *trace) note(reason string) {
 	if n != nil {
 		n.add("", true, reason)
 	}
 }
 
-// standing notes what decided where no rule did.
-func (n *notes) standing(by string) {
+// noteGrant notes what decided where no rule did.
+func (n *trace) noteGrant(by string) {
 	if n == nil {
 		return
 	}
 	switch by {
 	case ByAdministrator:
-		n.say("No rule decides, and administrators may do everything.")
+		n.note("No rule decides, and administrators may do everything.")
 	case ByOwner:
-		n.say("No rule decides, and it is the caller's own.")
+		n.note("No rule decides, and it is the caller's own.")
 	case ByHome:
-		n.say("No rule decides, and it lies in the caller's home.")
+		n.note("No rule decides, and it lies in the caller's home.")
 	}
 }
 
-// rule notes a rule that was asked.
-func (n *notes) rule(r *rule, f fit) {
+// noteRule notes a rule that was asked.
+func (n *trace) noteRule(r *rule, f ruleFit) {
 	if n == nil {
 		return
 	}
@@ -79,18 +79,18 @@ func (n *notes) rule(r *rule, f fit) {
 	n.add(r.ID, f == decides || f == passedOver, f.reason(r))
 }
 
-// late notes a rule that came after the decision.
-func (n *notes) late(r *rule, f fit) {
+// noteAfterDecision notes a rule that came after the decision.
+func (n *trace) noteAfterDecision(r *rule, f ruleFit) {
 	if f == decides || f == passedOver {
 		n.seen[r] = true
 		n.add(r.ID, true, "It matches, but the decision had fallen before.")
 		return
 	}
-	n.rule(r, f)
+	n.noteRule(r, f)
 }
 
 // reason returns the sentence for how r fits.
-func (f fit) reason(r *rule) string {
+func (f ruleFit) reason(r *rule) string {
 	switch f {
 	case passedOver:
 		return "It would allow this, but its password was not given: passed over."

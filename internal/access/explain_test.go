@@ -13,15 +13,15 @@ func TestExplain(t *testing.T) {
 		rule("other", "user:bob", access.Allow, "/a/b"),
 		rule("write", "user:alice", access.Allow, "/a/b", write),
 		rule("path", "user:alice", access.Deny, "/a/c"),
-		on(rule("mount", "user:alice", access.Deny, "/a/*"), "m2"),
-		where(rule("from", "user:alice", access.Allow, "/a/*"), "10.0.0.0/8"),
-		withPassword(made(rule("locked", "user:alice", access.Allow, "/a/*"), 1)),
+		onMount(rule("mount", "user:alice", access.Deny, "/a/*"), "m2"),
+		fromAddresses(rule("from", "user:alice", access.Allow, "/a/*"), "10.0.0.0/8"),
+		withPassword(createdAt(rule("locked", "user:alice", access.Allow, "/a/*"), 1)),
 		rule("deny", "role:user", access.Deny, "/a/*"),
 		rule("late", "role:user", access.Allow, "/**"),
 		rule("guest", "role:guest", access.Allow, "/**"),
 	}
-	v, steps := access.NewPolicy(rules, true).Explain(alice, at("/a/b"), read)
-	if v.Outcome != access.NeedsPassword || v.DecidedBy != "locked" || !slices.Equal(v.Asks, []string{"locked"}) {
+	v, steps := access.NewPolicy(rules, true).Explain(alice, targetAt("/a/b"), read)
+	if v.Outcome != access.NeedsPassword || v.DecidedBy != "locked" || !slices.Equal(v.PasswordIDs, []string{"locked"}) {
 		t.Errorf("verdict %+v", v)
 	}
 	want := []access.Step{
@@ -40,11 +40,11 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestExplainWhatIsNoRule(t *testing.T) {
+func TestExplainDecisionsWithoutRules(t *testing.T) {
 	t.Parallel()
 	g := rule("g", "role:guest", access.Allow, "/p/**")
-	guard := &access.Guard{ID: "e1", OwnerID: "bob"}
-	k := access.Key{ID: "k1", Permissions: set(read)}
+	guard := &access.EntryPassword{ID: "e1", OwnerID: "bob"}
+	k := access.Key{ID: "k1", Permissions: permissionSet(read)}
 	for _, c := range []struct {
 		name   string
 		rules  []access.Rule
@@ -53,28 +53,28 @@ func TestExplainWhatIsNoRule(t *testing.T) {
 		target access.Target
 		want   []access.Step
 	}{
-		{"a key's scope", []access.Rule{rule("u", "role:user", access.Allow, "/**")}, false, through(alice, access.Key{ID: "k1"}), at("/p"), []access.Step{
+		{"a key's scope", []access.Rule{rule("u", "role:user", access.Allow, "/**")}, false, withKey(alice, access.Key{ID: "k1"}), targetAt("/p"), []access.Step{
 			{"", true, "The key does not carry this permission, or not here."},
 			{"u", false, "Not asked."},
 		}},
-		{"administrators", nil, false, root, at("/p"), []access.Step{{"", true, "No rule decides, and administrators may do everything."}}},
-		{"owners", []access.Rule{g}, false, alice, owned(at("/p")).of("alice"), []access.Step{
+		{"administrators", nil, false, root, targetAt("/p"), []access.Step{{"", true, "No rule decides, and administrators may do everything."}}},
+		{"owners", []access.Rule{g}, false, alice, ownedTarget(targetAt("/p")).of("alice"), []access.Step{
 			{"", true, "No rule decides, and it is the caller's own."},
 			{"g", true, "It matches, but the decision had fallen before."},
 		}},
-		{"home", nil, false, alice, inHome(at("/p")), []access.Step{{"", true, "No rule decides, and it lies in the caller's home."}}},
-		{"guests shut out", []access.Rule{g}, true, alice, at("/p"), []access.Step{{"g", false, "Guest access is off."}}},
-		{"an entry's password", []access.Rule{g}, false, visitor, behind(at("/p/x"), guard, guard), []access.Step{
+		{"home", nil, false, alice, inHome(targetAt("/p")), []access.Step{{"", true, "No rule decides, and it lies in the caller's home."}}},
+		{"guests shut out", []access.Rule{g}, true, alice, targetAt("/p"), []access.Step{{"g", false, "Guest access is off."}}},
+		{"an entry's password", []access.Rule{g}, false, visitor, behindPasswords(targetAt("/p/x"), guard, guard), []access.Step{
 			{"g", true, "It decides: allowed."},
 			{"", true, "The password of an entry is asked for."},
 		}},
-		{"a key with rules of its own", []access.Rule{rule("k", "key:k1", access.Deny, "/**")}, false, through(alice, k), owned(at("/p")).of("alice"), []access.Step{
+		{"a key with rules of its own", []access.Rule{rule("k", "key:k1", access.Deny, "/**")}, false, withKey(alice, k), ownedTarget(targetAt("/p")).of("alice"), []access.Step{
 			{"", true, "What the key's owner may do:"},
 			{"", true, "No rule decides, and it is the caller's own."},
 			{"", true, "What the key's own rules leave of it:"},
 			{"k", true, "It decides: denied."},
 		}},
-		{"a deny that spares", []access.Rule{where(rule("d", "role:user", access.Deny, "/**"), "10.0.0.0/8")}, false, from(alice, "10.0.0.1"), at("/p"), []access.Step{
+		{"a deny that spares", []access.Rule{fromAddresses(rule("d", "role:user", access.Deny, "/**"), "10.0.0.0/8")}, false, calledFrom(alice, "10.0.0.1"), targetAt("/p"), []access.Step{
 			{"d", false, "It does not deny callers from this address."},
 		}},
 	} {

@@ -4,16 +4,16 @@ package access
 // moves every state on at once with a shift and two masks (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992), so the cost
 // does not depend on what the pattern or the path look like.
 type machine struct {
-	list  []state    // as the masks were made from it
-	words int        // of 64 states
-	class [256]uint8 // bytes that the pattern tells apart
-	step  []uint64   // per class: the states that a byte leads into from the one before
-	stay  []uint64   // per class: the states that a byte leaves as they are
-	skip  []uint64   // the states of `**` segments, which a single slash passes too: the one after is reached with it
-	inner []uint64   // the states that some byte other than a slash leads into
-	named []uint64   // the states that every byte but a slash leaves as they are
-	final []uint64   // the states in which the pattern is matched
-	every []uint64   // the states that are final and stay so whatever comes
+	states    []state    // as the masks were made from it
+	words     int        // of 64 states
+	class     [256]uint8 // bytes that the pattern tells apart
+	step      []uint64   // per class: the states that a byte leads into from the one before
+	stay      []uint64   // per class: the states that a byte leaves as they are
+	skip      []uint64   // the states of `**` segments, which a single slash passes too: the one after is reached with it
+	entered   []uint64   // the states that some byte other than a slash leads into
+	nameLoops []uint64   // the states that every byte but a slash leaves as they are
+	final     []uint64   // the states in which the pattern is matched
+	acceptAll []uint64   // the states that are final and stay so whatever comes
 }
 
 // The first classes. A character that no part of the pattern names is classOther whatever its bytes are.
@@ -34,7 +34,7 @@ type states [maxWords]uint64
 type stay uint8
 
 const (
-	leave        stay = iota
+	stayNone     stay = iota
 	stayRune          // what remains of a character: bytes that continue it
 	stayName          // `*`: everything but a slash
 	stayAnywhere      // `**`
@@ -89,13 +89,13 @@ func statesOf(segments []string) (list []state, fixed int) {
 	return list, fixed
 }
 
-// assemble turns states into masks.
-func assemble(list []state) *machine {
-	m := &machine{list: list, words: (len(list) + 63) / 64}
+// newMachine turns states into masks.
+func newMachine(list []state) *machine {
+	m := &machine{states: list, words: (len(list) + 63) / 64}
 	classes := m.classify(list)
 	m.step, m.stay = make([]uint64, len(classes)*m.words), make([]uint64, len(classes)*m.words)
-	m.skip, m.inner, m.named = make([]uint64, m.words), make([]uint64, m.words), make([]uint64, m.words)
-	m.final, m.every = make([]uint64, m.words), make([]uint64, m.words)
+	m.skip, m.entered, m.nameLoops = make([]uint64, m.words), make([]uint64, m.words), make([]uint64, m.words)
+	m.final, m.acceptAll = make([]uint64, m.words), make([]uint64, m.words)
 	for n, s := range list {
 		word, bit := n/64, uint64(1)<<(n%64)
 		for class, b := range classes {
@@ -108,19 +108,19 @@ func assemble(list []state) *machine {
 			}
 		}
 		if n > 0 && (s.any || s.enter != '/') {
-			m.inner[word] |= bit
+			m.entered[word] |= bit
 		}
 		if s.skip {
 			m.skip[word] |= bit
 		}
 		if s.stay == stayName || s.stay == stayAnywhere {
-			m.named[word] |= bit
+			m.nameLoops[word] |= bit
 		}
 		if s.accept {
 			m.final[word] |= bit
 		}
 		if s.accept && s.stay == stayAnywhere {
-			m.every[word] |= bit
+			m.acceptAll[word] |= bit
 		}
 	}
 	return m
@@ -130,7 +130,7 @@ func assemble(list []state) *machine {
 func (m *machine) classify(list []state) []byte {
 	classes := []byte{classOther: 0, classContinuation: 0x80, classSlash: '/'} // no pattern names the byte 0, and slashes have their class
 	for b := range m.class {
-		if continues(byte(b)) {
+		if isContinuation(byte(b)) {
 			m.class[b] = classContinuation
 		}
 	}
@@ -148,13 +148,13 @@ func (m *machine) classify(list []state) []byte {
 	return classes
 }
 
-// continues reports whether b is inside a character, not its first byte.
-func continues(b byte) bool { return b&0xC0 == 0x80 }
+// isContinuation reports whether b is inside a character, not its first byte.
+func isContinuation(b byte) bool { return b&0xC0 == 0x80 }
 
 // enteredBy reports whether b leads into s from the state before.
 func (s state) enteredBy(b byte) bool {
 	if s.any {
-		return b != '/' && !continues(b)
+		return b != '/' && !isContinuation(b)
 	}
 	return b == s.enter
 }
@@ -163,7 +163,7 @@ func (s state) enteredBy(b byte) bool {
 func (s state) keptBy(b byte) bool {
 	switch s.stay {
 	case stayRune:
-		return continues(b)
+		return isContinuation(b)
 	case stayName:
 		return b != '/'
 	}
@@ -191,8 +191,8 @@ func (m *machine) match(from int, s string) bool {
 	return d&m.final[0] != 0
 }
 
-// after returns the states that s leads to from the start.
-func (m *machine) after(s string) states {
+// statesAfter returns the states that s leads to from the start.
+func (m *machine) statesAfter(s string) states {
 	d := states{1}
 	m.run(&d, s)
 	return d
@@ -230,8 +230,8 @@ func (m *machine) move(d *states, class uint8) bool {
 	return left != 0
 }
 
-// meets reports whether d has a state of mask.
-func (m *machine) meets(d *states, mask []uint64) bool {
+// intersects reports whether d has a state of mask.
+func (m *machine) intersects(d *states, mask []uint64) bool {
 	for w, bits := range mask {
 		if d[w]&bits != 0 {
 			return true
@@ -241,4 +241,4 @@ func (m *machine) meets(d *states, mask []uint64) bool {
 }
 
 // accepts reports whether the pattern is matched in d.
-func (m *machine) accepts(d *states) bool { return m.meets(d, m.final) }
+func (m *machine) accepts(d *states) bool { return m.intersects(d, m.final) }

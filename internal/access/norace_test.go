@@ -2,5 +2,5 @@
 
 package access_test
 
-// slower is how much longer things may take under the race detector.
-const slower = 1
+// timeFactor is how much longer things may take under the race detector.
+const timeFactor = 1

@@ -39,7 +39,7 @@ const (
 )
 
 // specificity orders patterns: more characters before the first wildcard, then more in all, then fewer `**`.
-type specificity struct{ lead, literals, globs int }
+type specificity struct{ literalPrefix, literals, globs int }
 
 // ParsePattern reads a pattern. Repeated and trailing slashes disappear, runs of more than two stars are two, the text is put in NFC.
 // Fault: Invalid for what begins without a slash, is longer than MaxPatternBytes, is not UTF-8, has a `.` or `..` segment or a name that no
@@ -50,7 +50,7 @@ func ParsePattern(s string) (Pattern, error) {
 	}
 	var segments []string
 	for segment := range strings.SplitSeq(norm.NFC.String(s), "/") {
-		segment = squeeze(segment)
+		segment = collapseStars(segment)
 		switch {
 		case segment == "":
 			continue
@@ -72,7 +72,7 @@ func ParsePattern(s string) (Pattern, error) {
 	if len(text) > MaxPatternBytes {
 		return Pattern{}, fault.New(fault.Invalid, "A path pattern has at most 4096 bytes.")
 	}
-	return compile(text, segments), nil
+	return compilePattern(text, segments), nil
 }
 
 // checkPattern refuses what cannot be part of any pattern.
@@ -84,14 +84,14 @@ func checkPattern(s string) error {
 		return fault.New(fault.Invalid, `A path pattern starts with "/".`)
 	case !utf8.ValidString(s):
 		return fault.New(fault.Invalid, "A path pattern must be valid UTF-8.")
-	case strings.ContainsFunc(s, unfit):
+	case strings.ContainsFunc(s, forbiddenRune):
 		return fault.New(fault.Invalid, `A path pattern must not contain "[", backslashes, control characters or text-direction overrides.`)
 	}
 	return nil
 }
 
-// unfit reports characters that names cannot hold, and the bracket that would look like a set of characters.
-func unfit(r rune) bool {
+// forbiddenRune reports characters that names cannot hold, and the bracket that would look like a set of characters.
+func forbiddenRune(r rune) bool {
 	switch {
 	case r == '[' || r == '\\' || unicode.IsControl(r):
 		return true
@@ -101,23 +101,23 @@ func unfit(r rune) bool {
 	return r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
 }
 
-// squeeze shortens runs of stars to two.
-func squeeze(s string) string {
+// collapseStars shortens runs of stars to two.
+func collapseStars(s string) string {
 	for strings.Contains(s, "***") {
 		s = strings.ReplaceAll(s, "***", "**")
 	}
 	return s
 }
 
-// compile builds the pattern of clean segments.
-func compile(text string, segments []string) Pattern {
+// compilePattern builds the pattern of clean segments.
+func compilePattern(text string, segments []string) Pattern {
 	list, fixed := statesOf(segments)
-	p := Pattern{text: text, prefix: text[:fixed], machine: assemble(list), rank: rankOf(text)}
+	p := Pattern{text: text, prefix: text[:fixed], machine: newMachine(list), rank: rankOf(text)}
 	p.base = baseOf(text, fixed)
 	switch end := len(list) - 1; {
-	case end == fixed && list[end].stay == leave:
+	case end == fixed && list[end].stay == stayNone:
 		p.shape = literal
-	case end == fixed+1 && list[fixed].accept && list[fixed].stay == leave && list[end].stay == stayAnywhere:
+	case end == fixed+1 && list[fixed].accept && list[fixed].stay == stayNone && list[end].stay == stayAnywhere:
 		p.shape = tree
 	default:
 		p.shape = glob
@@ -139,14 +139,14 @@ func baseOf(text string, fixed int) vpath.Path {
 
 // rankOf counts what makes text specific, in characters, slashes included.
 func rankOf(text string) specificity {
-	r := specificity{lead: -1}
+	r := specificity{literalPrefix: -1}
 	for i := 0; i < len(text); {
 		c, width := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case c != '*' && c != '?':
 			r.literals++
-		case r.lead < 0:
-			r.lead = r.literals
+		case r.literalPrefix < 0:
+			r.literalPrefix = r.literals
 			fallthrough
 		default:
 			if c == '*' && i+1 < len(text) && text[i+1] == '*' {
@@ -156,8 +156,8 @@ func rankOf(text string) specificity {
 		}
 		i += width
 	}
-	if r.lead < 0 {
-		r.lead = r.literals
+	if r.literalPrefix < 0 {
+		r.literalPrefix = r.literals
 	}
 	return r
 }
@@ -170,8 +170,8 @@ func (p Pattern) String() string {
 	return p.text
 }
 
-// bytesOf returns path as patterns see it: "" for the root, else with a slash before every name.
-func bytesOf(path vpath.Path) string {
+// matchText returns path as patterns see it: "" for the root, else with a slash before every name.
+func matchText(path vpath.Path) string {
 	if path.IsRoot() {
 		return ""
 	}
@@ -179,7 +179,7 @@ func bytesOf(path vpath.Path) string {
 }
 
 // Match reports whether the pattern covers path.
-func (p Pattern) Match(path vpath.Path) bool { return p.match(bytesOf(path)) }
+func (p Pattern) Match(path vpath.Path) bool { return p.match(matchText(path)) }
 
 func (p *Pattern) match(s string) bool {
 	rest, ok := strings.CutPrefix(s, p.prefix)

@@ -98,12 +98,12 @@ func TestLongPatternMatchesLikeShort(t *testing.T) {
 	})
 }
 
-// universe returns every path of these names below root, root included, to a number of levels.
-func universe(root vpath.Path, names []string, levels int) []vpath.Path {
+// allPaths returns every path of these names below root, root included, to a number of levels.
+func allPaths(root vpath.Path, names []string, levels int) []vpath.Path {
 	out := []vpath.Path{root}
 	if levels > 0 {
 		for _, name := range names {
-			out = append(out, universe(root.Child(vpath.Name(name)), names, levels-1)...)
+			out = append(out, allPaths(root.Child(vpath.Name(name)), names, levels-1)...)
 		}
 	}
 	return out
@@ -112,22 +112,22 @@ func universe(root vpath.Path, names []string, levels int) []vpath.Path {
 func TestPatternWithinAgreesWithEveryPath(t *testing.T) {
 	t.Parallel()
 	var names []string // every name of up to three of these characters
-	for _, p := range universe(vpath.Root, []string{"a", "b", "é"}, 3)[1:] {
+	for _, p := range allPaths(vpath.Root, []string{"a", "b", "é"}, 3)[1:] {
 		names = append(names, strings.ReplaceAll(p.String()[1:], "/", ""))
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPattern(2).Draw(t, "pattern")
 		root := path(t, "/"+rapid.SampledFrom(names).Draw(t, "root"))
-		below := universe(root, names, 2)
+		below := allPaths(root, names, 2)
 		matches := func(s vpath.Path) bool { return p.Match(s) }
 		if got, want := p.MayMatchWithin(root), slices.ContainsFunc(below, matches); got != want {
 			t.Fatalf("%s may match within %s: %v, want %v", p, root, got, want)
 		}
 		every := !slices.ContainsFunc(below, func(s vpath.Path) bool { return !p.Match(s) })
-		if p.CoversWithin(root) && !every {
+		if p.CoversTree(root) && !every {
 			t.Fatalf("%s does not cover all within %s", p, root)
 		}
-		if strings.HasSuffix(p.String(), "**") && !p.CoversWithin(root) && every {
+		if strings.HasSuffix(p.String(), "**") && !p.CoversTree(root) && every {
 			t.Fatalf("%s covers all within %s", p, root)
 		}
 	})
@@ -163,7 +163,7 @@ func FuzzPattern(f *testing.F) {
 		if matched && (!p.MayMatchWithin(s) || !p.MayMatchWithin(vpath.Root) || !p.MayMatchWithin(s.Parent())) {
 			t.Fatalf("%q matches %q and does not match within", p, s)
 		}
-		if p.CoversWithin(s.Parent()) && !matched {
+		if p.CoversTree(s.Parent()) && !matched {
 			t.Fatalf("%q covers the folder of %q and does not match it", p, s)
 		}
 	})

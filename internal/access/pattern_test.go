@@ -140,7 +140,7 @@ func TestPatternMatchNormalised(t *testing.T) {
 func TestZeroPattern(t *testing.T) {
 	t.Parallel()
 	var p access.Pattern
-	if p.String() != "/" || !p.Match(vpath.Root) || p.Match(path(t, "/a")) || !p.MayMatchWithin(vpath.Root) || p.CoversWithin(vpath.Root) ||
+	if p.String() != "/" || !p.Match(vpath.Root) || p.Match(path(t, "/a")) || !p.MayMatchWithin(vpath.Root) || p.CoversTree(vpath.Root) ||
 		p.MayMatchWithin(path(t, "/a")) {
 		t.Error("the zero pattern is not the root alone")
 	}
@@ -202,9 +202,9 @@ func TestPatternWithin(t *testing.T) {
 		{"/", "/", true, false},
 	} {
 		p, folder := pattern(t, c.pattern), path(t, c.folder)
-		if p.MayMatchWithin(folder) != c.may || p.CoversWithin(folder) != c.covers {
+		if p.MayMatchWithin(folder) != c.may || p.CoversTree(folder) != c.covers {
 			t.Errorf("%s in %s: may %v, covers %v; want %v, %v", c.pattern, c.folder,
-				p.MayMatchWithin(folder), p.CoversWithin(folder), c.may, c.covers)
+				p.MayMatchWithin(folder), p.CoversTree(folder), c.may, c.covers)
 		}
 	}
 }
@@ -234,8 +234,8 @@ func TestPatternMatchAcrossWords(t *testing.T) {
 	}
 }
 
-// costly are the pattern and path pairs that bring other matchers down, the first of them abuse case C33.
-var costly = []struct{ name, pattern, path string }{
+// costlyPatterns are the pattern and path pairs that bring other matchers down, the first of them abuse case C33.
+var costlyPatterns = []struct{ name, pattern, path string }{
 	{"a thousand stars", "/" + strings.Repeat("*a", 1000) + "*b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
 	{"a thousand double stars", "/" + strings.Repeat("**a", 1000) + "**b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
 	{"a thousand segments", strings.Repeat("/*", 1000), strings.Repeat("/"+strings.Repeat("a", 62), 64)},
@@ -246,7 +246,7 @@ var costly = []struct{ name, pattern, path string }{
 // Abuse case C33: no pattern takes longer than a millisecond, whatever the path. The fastest of many runs counts, since machines are shared.
 func TestPatternMatchIsLinear(t *testing.T) {
 	t.Parallel()
-	for _, c := range costly {
+	for _, c := range costlyPatterns {
 		p, s, best := pattern(t, c.pattern), path(t, c.path), time.Hour
 		for range 100 {
 			start := time.Now()
@@ -255,7 +255,7 @@ func TestPatternMatchIsLinear(t *testing.T) {
 			}
 			best = min(best, time.Since(start))
 		}
-		if best > slower*time.Millisecond {
+		if best > timeFactor*time.Millisecond {
 			t.Errorf("%s: %v", c.name, best)
 		}
 	}

@@ -18,18 +18,18 @@ const (
 // All holds the six permissions.
 const All = Set(Read | Write | Update | Delete | Share | Download)
 
-// writing are the permissions that change the tree; a key has them in its upload root only.
-const writing = Write | Update | Delete
+// writePermissions are the permissions that change the tree; a key has them in its upload root only.
+const writePermissions = Write | Update | Delete
 
-// one reports whether p is exactly one of the six.
-func (p Permission) one() bool { return All.Has(p) && p&(p-1) == 0 }
+// single reports whether p is exactly one of the six.
+func (p Permission) single() bool { return All.Has(p) && p&(p-1) == 0 }
 
-// names are the permissions by bit.
-var names = [...]string{"read", "write", "update", "delete", "share", "download"}
+// permissionNames are the permissions by bit.
+var permissionNames = [...]string{"read", "write", "update", "delete", "share", "download"}
 
 // String returns the name of the permission.
 func (p Permission) String() string {
-	for i, name := range names {
+	for i, name := range permissionNames {
 		if p == 1<<i {
 			return name
 		}
@@ -39,7 +39,7 @@ func (p Permission) String() string {
 
 // ParsePermission reads the name of one permission. Fault: Invalid.
 func ParsePermission(s string) (Permission, error) {
-	for i, name := range names {
+	for i, name := range permissionNames {
 		if s == name {
 			return 1 << i, nil
 		}
@@ -50,13 +50,13 @@ func ParsePermission(s string) (Permission, error) {
 // Set is a set of permissions.
 type Set uint8
 
-// Has reports whether s holds p.
+// HasUnlocked reports whether s holds p.
 func (s Set) Has(p Permission) bool { return p != 0 && s&Set(p) == Set(p) }
 
-// Names returns the names in the fixed order; never nil.
+// Exceptions returns the names in the fixed order; never nil.
 func (s Set) Names() []string {
-	out := make([]string, 0, len(names))
-	for i, name := range names {
+	out := make([]string, 0, len(permissionNames))
+	for i, name := range permissionNames {
 		if s&(1<<i) != 0 {
 			out = append(out, name)
 		}

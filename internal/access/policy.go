@@ -74,12 +74,12 @@ type Policy struct {
 	byRole      map[Role][]*rule
 }
 
-// rule is a Rule made ready.
+// noteRule is a Rule made ready.
 type rule struct {
 	Rule
 	pattern Pattern
 	subject subject
-	place   int // in Policy.rules
+	order   int // in Policy.rules
 }
 
 // subject orders rules of one priority.
@@ -101,13 +101,13 @@ func NewPolicy(rules []Rule, guestAccess bool) *Policy {
 		byRole:      map[Role][]*rule{},
 	}
 	for _, r := range rules {
-		if ready := prepare(r); ready != nil {
+		if ready := compileRule(r); ready != nil {
 			p.rules = append(p.rules, ready)
 		}
 	}
-	slices.SortFunc(p.rules, compare)
+	slices.SortFunc(p.rules, compareRules)
 	for i, r := range p.rules {
-		r.place = i
+		r.order = i
 		switch r.subject {
 		case forKey:
 			p.byKey[r.KeyID] = append(p.byKey[r.KeyID], r)
@@ -120,14 +120,14 @@ func NewPolicy(rules []Rule, guestAccess bool) *Policy {
 	return p
 }
 
-// prepare compiles r; nil for what can never decide.
-func prepare(r Rule) *rule {
+// compileRule compiles r; nil for what can never decide.
+func compileRule(r Rule) *rule {
 	pattern, err := ParsePattern(r.Pattern)
 	if err != nil {
 		if r.Effect == Allow {
 			return nil
 		}
-		pattern = everything
+		pattern = matchAll
 	}
 	if r.Permissions == 0 {
 		r.Permissions = All
@@ -148,8 +148,8 @@ func prepare(r Rule) *rule {
 	return ready
 }
 
-// everything covers all paths.
-var everything = compile("/**", []string{"**"})
+// matchAll covers all paths.
+var matchAll = compilePattern("/**", []string{"**"})
 
 // unmapped returns a prefix of IPv4 addresses that are mapped into IPv6 as one of IPv4 addresses (abuse case C59).
 func unmapped(prefix netip.Prefix) netip.Prefix {
@@ -159,12 +159,12 @@ func unmapped(prefix netip.Prefix) netip.Prefix {
 	return prefix
 }
 
-// compare orders rules: the one that is asked first is the smaller. Ids settle what nothing else does, so that equal sets of rules decide alike.
-func compare(a, b *rule) int {
+// compareRules orders rules: the one that is asked first is the smaller. Ids settle what nothing else does, so that equal sets of rules decide alike.
+func compareRules(a, b *rule) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),
 		cmp.Compare(a.subject, b.subject),
-		cmp.Compare(b.pattern.rank.lead, a.pattern.rank.lead),
+		cmp.Compare(b.pattern.rank.literalPrefix, a.pattern.rank.literalPrefix),
 		cmp.Compare(b.pattern.rank.literals, a.pattern.rank.literals),
 		cmp.Compare(a.pattern.rank.globs, b.pattern.rank.globs),
 		cmp.Compare(a.severity(), b.severity()),
@@ -184,13 +184,13 @@ func (r *rule) severity() int {
 // allows reports whether r grants; an effect that is unknown denies.
 func (r *rule) allows() bool { return r.Effect == Allow }
 
-// queue hands out the rules of one caller in order, from up to three lists that are in order themselves.
-type queue [3][]*rule
+// ruleQueue hands out the rules of one caller in order, from up to three lists that are in order themselves.
+type ruleQueue [3][]*rule
 
 // rulesOf returns the rules that have the caller as their subject. Those for guests in general are not among them, unless the caller's account
 // is a guest's.
-func (p *Policy) rulesOf(a *Actor, withKey bool) queue {
-	var q queue
+func (p *Policy) rulesOf(a *Actor, withKey bool) ruleQueue {
+	var q ruleQueue
 	if a.UserID == "" {
 		return q
 	}
@@ -203,18 +203,18 @@ func (p *Policy) rulesOf(a *Actor, withKey bool) queue {
 
 // guestRules returns the rules by which the caller is judged as a guest where nothing else decides; none while guest access is off, and none
 // for accounts of guests, whom they concern anyway.
-func (p *Policy) guestRules(a *Actor) queue {
+func (p *Policy) guestRules(a *Actor) ruleQueue {
 	if !p.guestAccess || a.UserID != "" && a.Role == Guest {
-		return queue{}
+		return ruleQueue{}
 	}
-	return queue{p.byRole[Guest]}
+	return ruleQueue{p.byRole[Guest]}
 }
 
 // next takes the first rule out of the queue, nil when there is none.
-func (q *queue) next() *rule {
+func (q *ruleQueue) next() *rule {
 	best := -1
 	for i, list := range q {
-		if len(list) > 0 && (best < 0 || list[0].place < q[best][0].place) {
+		if len(list) > 0 && (best < 0 || list[0].order < q[best][0].order) {
 			best = i
 		}
 	}
@@ -226,13 +226,13 @@ func (q *queue) next() *rule {
 	return r
 }
 
-// ownRules reports whether the caller acts through a key that has rules of its own, so that there are two verdicts to agree.
-func (p *Policy) ownRules(a *Actor) bool {
+// keyHasRules reports whether the caller acts through a key that has rules of its own, so that there are two verdicts to agree.
+func (p *Policy) keyHasRules(a *Actor) bool {
 	return a.Key != nil && len(p.byKey[a.Key.ID]) > 0
 }
 
-// here reports whether r applies to callers from ip.
-func (r *rule) here(ip netip.Addr) bool {
+// appliesFrom reports whether r applies to callers from ip.
+func (r *rule) appliesFrom(ip netip.Addr) bool {
 	if len(r.AllowedIPs) == 0 {
 		return true
 	}
@@ -248,12 +248,12 @@ func (r *rule) contains(ip netip.Addr) bool {
 	return false
 }
 
-// locked reports whether r allows, but only to those who give a password that the caller has not given.
-func (r *rule) locked(a *Actor) bool {
-	return r.RequirePassword && r.allows() && !a.unlocked(cmp.Or(r.PasswordID, r.ID))
+// needsPassword reports whether r allows, but only to those who give a password that the caller has not given.
+func (r *rule) needsPassword(a *Actor) bool {
+	return r.RequirePassword && r.allows() && !a.knowsPassword(cmp.Or(r.PasswordID, r.ID))
 }
 
-// conditional reports whether r asks for more than a path: a password, or an address.
+// downloadConditionalAs reports whether r asks for more than a path: a password, or an address.
 func (r *rule) conditional() bool {
 	return len(r.AllowedIPs) > 0 || r.RequirePassword && r.allows()
 }

@@ -57,8 +57,8 @@ func drawActor(t *rapid.T) access.Actor {
 	a.IP = rapid.SampledFrom(addresses).Draw(t, "ip")
 	a.Unlocked = rapid.SliceOfN(rapid.SampledFrom([]string{"r0", "r1", "r2", "e1", "e2"}), 0, 3).Draw(t, "unlocked")
 	if a.UserID != "" && rapid.IntRange(0, 2).Draw(t, "key") == 0 {
-		p := rapid.SampledFrom([]access.Set{access.All, set(read, dl), set(write, update), set(read, dl, write, update, del)}).Draw(t, "key permissions")
-		a.Key = &access.Key{ID: "k1", Permissions: p, Root: at(rapid.SampledFrom([]string{"/", "/a", "/a/b"}).Draw(t, "key root")).Path}
+		p := rapid.SampledFrom([]access.Set{access.All, permissionSet(read, dl), permissionSet(write, update), permissionSet(read, dl, write, update, del)}).Draw(t, "key permissions")
+		a.Key = &access.Key{ID: "k1", Permissions: p, Root: targetAt(rapid.SampledFrom([]string{"/", "/a", "/a/b"}).Draw(t, "key root")).Path}
 		a.Key.RootOnly = rapid.Bool().Draw(t, "root only")
 	}
 	return a
@@ -74,11 +74,11 @@ func drawTarget(t *rapid.T) access.Target {
 	target.OwnerID = rapid.SampledFrom(owners).Draw(t, "owner")
 	target.InHome = rapid.IntRange(0, 3).Draw(t, "home") == 0
 	if rapid.IntRange(0, 3).Draw(t, "above") == 0 {
-		target.Above = &access.Guard{ID: "e1", OwnerID: rapid.SampledFrom(owners).Draw(t, "guard")}
-		target.Guard = target.Above
+		target.PasswordAbove = &access.EntryPassword{ID: "e1", OwnerID: rapid.SampledFrom(owners).Draw(t, "guard")}
+		target.Password = target.PasswordAbove
 	}
 	if rapid.IntRange(0, 3).Draw(t, "protected") == 0 {
-		target.Guard = &access.Guard{ID: "e2", OwnerID: target.OwnerID}
+		target.Password = &access.EntryPassword{ID: "e2", OwnerID: target.OwnerID}
 	}
 	return target
 }
@@ -205,9 +205,9 @@ func refDecide(rules []access.Rule, guests bool, a access.Actor, target access.T
 			outcome = second
 		}
 	}
-	guard := target.Guard
+	guard := target.Password
 	if p == read {
-		guard = target.Above
+		guard = target.PasswordAbove
 	}
 	if outcome == access.Denied || guard == nil {
 		return outcome
@@ -231,14 +231,14 @@ func TestDecideAgreesWithReference(t *testing.T) {
 			if want := refDecide(rules, guests, a, target, one); v.Outcome != want {
 				t.Fatalf("Decide %v: %v by %s, want %v", one, v.Outcome, v.DecidedBy, want)
 			}
-			if (v.Outcome == access.NeedsPassword) != (len(v.Asks) > 0) {
-				t.Fatalf("Decide %v: %v asks %q", one, v.Outcome, v.Asks)
+			if (v.Outcome == access.NeedsPassword) != (len(v.PasswordIDs) > 0) {
+				t.Fatalf("Decide %v: %v asks %q", one, v.Outcome, v.PasswordIDs)
 			}
 			if v.Outcome == access.Allowed {
-				allowed |= set(one)
+				allowed |= permissionSet(one)
 			}
 			explained, steps := p.Explain(a, target, one)
-			if explained.Outcome != v.Outcome || explained.DecidedBy != v.DecidedBy || !slices.Equal(explained.Asks, v.Asks) {
+			if explained.Outcome != v.Outcome || explained.DecidedBy != v.DecidedBy || !slices.Equal(explained.PasswordIDs, v.PasswordIDs) {
 				t.Fatalf("Explain %v: %+v, but Decide %+v", one, explained, v)
 			}
 			for _, r := range rules {
@@ -260,7 +260,7 @@ func TestRuleOrderDoesNotMatter(t *testing.T) {
 		one := rapid.SampledFrom(everyOne).Draw(t, "permission")
 		v := access.NewPolicy(rules, true).Decide(a, target, one)
 		shuffled := access.NewPolicy(rapid.Permutation(rules).Draw(t, "order"), true).Decide(a, target, one)
-		if v.Outcome != shuffled.Outcome || v.DecidedBy != shuffled.DecidedBy || !slices.Equal(v.Asks, shuffled.Asks) {
+		if v.Outcome != shuffled.Outcome || v.DecidedBy != shuffled.DecidedBy || !slices.Equal(v.PasswordIDs, shuffled.PasswordIDs) {
 			t.Fatalf("%+v, in another order %+v", v, shuffled)
 		}
 	})
@@ -299,13 +299,13 @@ func TestKeyNeverExceedsOwner(t *testing.T) {
 				t.Fatalf("it shows to the key and not to its owner (folder: %v)", folder)
 			}
 		}
-		if with.Enter(target) == access.Allowed && without.Enter(target) != access.Allowed {
+		if with.DecideListing(target) == access.Allowed && without.DecideListing(target) != access.Allowed {
 			t.Fatalf("the key lists it and its owner does not")
 		}
 	})
 }
 
-func TestSigningInTakesNothingAway(t *testing.T) {
+func TestUserMayDoWhatVisitorMay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rules := drawRules(t)
@@ -335,18 +335,18 @@ func TestPublicIsOpenToEverybody(t *testing.T) {
 				t.Fatalf("public, but from %v the answer is %+v", ip, v)
 			}
 		}
-		if !p.LinkOpen(target) {
+		if !p.LinkAllowed(target) {
 			t.Fatal("public, but the link is closed")
 		}
 	})
 }
 
 // A link is closed for a reason: what a guest gets there depends on the address or on a password.
-func TestLinkIsClosedForAReason(t *testing.T) {
+func TestLinkIsRefusedOnlyForACondition(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rules, target := drawRules(t), drawTarget(t)
-		target.Guard, target.Above = nil, nil
+		target.Password, target.PasswordAbove = nil, nil
 		p := access.NewPolicy(rules, true)
 		outcomes := map[access.Outcome]bool{}
 		for _, ip := range addresses {
@@ -354,10 +354,10 @@ func TestLinkIsClosedForAReason(t *testing.T) {
 				outcomes[p.Decide(access.Actor{IP: ip, Unlocked: ids}, target, dl).Outcome] = true
 			}
 		}
-		if p.LinkOpen(target) && len(outcomes) > 1 {
+		if p.LinkAllowed(target) && len(outcomes) > 1 {
 			t.Fatalf("the link is open, but guests get %v", outcomes)
 		}
-		if !p.LinkOpen(target) && len(outcomes) == 1 && !slices.ContainsFunc(rules, func(r access.Rule) bool {
+		if !p.LinkAllowed(target) && len(outcomes) == 1 && !slices.ContainsFunc(rules, func(r access.Rule) bool {
 			return r.Role == access.Guest && (len(r.AllowedIPs) > 0 || r.RequirePassword)
 		}) {
 			t.Fatal("the link is closed for no reason")
@@ -365,18 +365,18 @@ func TestLinkIsClosedForAReason(t *testing.T) {
 	})
 }
 
-func TestUniformAgreesWithDecide(t *testing.T) {
+func TestDecideTreeAgreesWithDecide(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rules, guests, a, folder := drawRules(t), rapid.Bool().Draw(t, "guests"), drawActor(t), drawTarget(t)
 		one := rapid.SampledFrom(everyOne).Draw(t, "permission")
 		p := access.NewPolicy(rules, guests)
-		answer, refusals := p.Uniform(a, folder, one), 0
-		for _, s := range universe(folder.Path, worldNames, 3) {
+		answer, refusals := p.DecideTree(a, folder, one), 0
+		for _, s := range allPaths(folder.Path, worldNames, 3) {
 			for _, owner := range owners {
 				entry := folder
 				if s != folder.Path {
-					entry = folder.Inside()
+					entry = folder.ForChildren()
 				}
 				entry.Path, entry.OwnerID = s, owner
 				v := p.Decide(a, entry, one)
@@ -384,36 +384,36 @@ func TestUniformAgreesWithDecide(t *testing.T) {
 					continue
 				}
 				refusals++
-				if answer == access.Everything || answer == access.OwnOnly && owner != "" && owner == a.UserID {
+				if answer == access.TreeAllowed || answer == access.TreeOwnOnly && owner != "" && owner == a.UserID {
 					t.Fatalf("%v, but %s of %q: %+v", answer, s, owner, v)
 				}
 			}
 		}
 		conditional := slices.ContainsFunc(rules, func(r access.Rule) bool { return r.RequirePassword || len(r.AllowedIPs) > 0 })
-		if answer == access.Refused && refusals == 0 && !conditional && a.UserID != "" && !anyExotic(rules) {
+		if answer == access.TreeDenied && refusals == 0 && !conditional && a.UserID != "" && !anyGlobAllow(rules) {
 			t.Fatal("refused, but nothing below is, and there is no condition")
 		}
 	})
 }
 
-// anyExotic reports whether a rule allows with a pattern that covers a folder by other means than ending in `**`, which Uniform cannot tell.
-func anyExotic(rules []access.Rule) bool {
+// anyGlobAllow reports whether a rule allows with a pattern that covers a folder by other means than ending in `**`, which Uniform cannot tell.
+func anyGlobAllow(rules []access.Rule) bool {
 	return slices.ContainsFunc(rules, func(r access.Rule) bool { return r.Effect == access.Allow && !strings.HasSuffix(r.Pattern, "**") })
 }
 
 // What Reveals keeps back is not to be read or written by anybody but its owner, at any depth below, in any mount.
-func TestRevealsLosesNothing(t *testing.T) {
+func TestShowsFolderForEveryVisibleChild(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p, a, folder := access.NewPolicy(drawRules(t), rapid.Bool().Draw(t, "guests")), drawActor(t), drawTarget(t)
 		home, hasHome := drawTarget(t).Path, a.UserID != "" && rapid.Bool().Draw(t, "has home")
-		if p.Reveals(a, folder.Path, home, hasHome) {
+		if p.ShowsFolder(a, folder.Path, home, hasHome) {
 			return
 		}
-		for _, s := range universe(folder.Path, worldNames, 3)[1:] {
+		for _, s := range allPaths(folder.Path, worldNames, 3)[1:] {
 			for _, mount := range []string{"m1", "m2"} {
 				entry := access.Target{Path: s, MountID: mount, InHome: hasHome && s.Within(home)}
-				if got := p.Allowed(a, entry) & set(read, write); got != 0 {
+				if got := p.Allowed(a, entry) & permissionSet(read, write); got != 0 {
 					t.Fatalf("%s shows nothing, but %s is open for %q", folder.Path, s, got.Names())
 				}
 			}
@@ -422,7 +422,7 @@ func TestRevealsLosesNothing(t *testing.T) {
 }
 
 // What Reveals shows has something in it, as long as no rule is for one mount and each pattern names a whole tree.
-func TestRevealsForAReason(t *testing.T) {
+func TestShowsFolderOnlyForAVisibleChild(t *testing.T) {
 	t.Parallel()
 	trees := []string{"/**", "/a/**", "/a/b/**", "/b/**", "/ab/**", "/a/b/ab/**"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -432,12 +432,12 @@ func TestRevealsForAReason(t *testing.T) {
 		}
 		p, a, folder := access.NewPolicy(rules, rapid.Bool().Draw(t, "guests")), drawActor(t), drawTarget(t)
 		home, hasHome := drawTarget(t).Path, a.UserID != "" && rapid.Bool().Draw(t, "has home")
-		if !p.Reveals(a, folder.Path, home, hasHome) {
+		if !p.ShowsFolder(a, folder.Path, home, hasHome) {
 			return
 		}
-		for _, s := range universe(folder.Path, worldNames, 4) {
+		for _, s := range allPaths(folder.Path, worldNames, 4) {
 			entry := access.Target{Path: s, InHome: hasHome && s.Within(home)}
-			if p.Allowed(a, entry)&set(read, write, dl) != 0 {
+			if p.Allowed(a, entry)&permissionSet(read, write, dl) != 0 {
 				return
 			}
 		}

@@ -6,23 +6,23 @@ func (p *Policy) Public(t Target) bool {
 	return p.Decide(Actor{Role: Guest}, t, Download).Outcome == Allowed
 }
 
-// LinkOpen reports whether a permanent link to the target works as far as guests are concerned: they are let in, no entry asks for a password,
+// LinkAllowed reports whether a permanent link to the target works as far as guests are concerned: they are let in, no entry asks for a password,
 // and no rule makes a guest's download here depend on a password or an address. What no rule opens is fine, and so is what one plainly
 // denies: the link is what publishes the file. A condition does no harm either where the next rule allows those who do not meet it.
-func (p *Policy) LinkOpen(t Target) bool {
-	return p.guestAccess && !p.Conditional(Actor{Role: Guest}, t)
+func (p *Policy) LinkAllowed(t Target) bool {
+	return p.guestAccess && !p.DownloadConditional(Actor{Role: Guest}, t)
 }
 
-// Conditional reports whether a download of the target in the name of a depends on a password or on the address that it is asked for from. What
+// DownloadConditional reports whether a download of the target in the name of a depends on a password or on the address that it is asked for from. What
 // passwords a has given, and from where a asks, does not matter: it is whoever holds an address that will ask.
-func (p *Policy) Conditional(a Actor, t Target) bool {
-	return t.Guard != nil || p.conditional(&a, &t, false) || p.ownRules(&a) && p.conditional(&a, &t, true)
+func (p *Policy) DownloadConditional(a Actor, t Target) bool {
+	return t.Password != nil || p.downloadConditionalAs(&a, &t, false) || p.keyHasRules(&a) && p.downloadConditionalAs(&a, &t, true)
 }
 
-// conditional is Conditional for one set of rules and what holds where they are silent.
-func (p *Policy) conditional(a *Actor, t *Target, withKey bool) bool {
+// downloadConditionalAs is Conditional for one set of rules and what holds where they are silent.
+func (p *Policy) downloadConditionalAs(a *Actor, t *Target, withKey bool) bool {
 	conditions := false
-	for _, q := range []queue{p.rulesOf(a, withKey), p.guestRules(a)} {
+	for _, q := range []ruleQueue{p.rulesOf(a, withKey), p.guestRules(a)} {
 		for r := q.next(); r != nil; r = q.next() {
 			if !r.Permissions.Has(Download) || r.MountID != "" && r.MountID != t.MountID || !r.pattern.Match(t.Path) {
 				continue
@@ -36,7 +36,7 @@ func (p *Policy) conditional(a *Actor, t *Target, withKey bool) bool {
 				return conditions && !r.allows()
 			}
 		}
-		if a.standing(t) != "" { // asked before the rules for guests
+		if a.grantWithoutRule(t) != "" { // asked before the rules for guests
 			return false
 		}
 	}
@@ -48,7 +48,7 @@ func (p *Policy) conditional(a *Actor, t *Target, withKey bool) bool {
 func (p *Policy) AsksPassword(a Actor, t Target, permission Permission) bool {
 	a.Unlocked = nil
 	visitor := Actor{Role: Guest, IP: a.IP}
-	return t.guardFor(permission) != nil || p.Decide(a, t, permission).Outcome == NeedsPassword || p.Decide(visitor, t, permission).Outcome == NeedsPassword
+	return t.passwordFor(permission) != nil || p.Decide(a, t, permission).Outcome == NeedsPassword || p.Decide(visitor, t, permission).Outcome == NeedsPassword
 }
 
 // GuestAccess reports whether visitors without an account are let in at all.

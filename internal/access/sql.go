@@ -15,15 +15,15 @@ import (
 	"larder/internal/vpath"
 )
 
-// Stored is a rule as a row: with the hash of its password, which nothing shows.
-type Stored struct {
+// StoredRule is a rule as a row: with the hash of its password, which nothing shows.
+type StoredRule struct {
 	Rule
 	PasswordHash string // "" for none
 	UpdatedAt    int64  // milliseconds, as CreatedAt
 }
 
 // Check reports what keeps r from being stored. Fault: Invalid.
-func (r Stored) Check() error {
+func (r StoredRule) Check() error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ type Store struct {
 	db          *db.DB
 	now         func() time.Time
 	guestAccess func(ctx context.Context, version int64) (bool, error)
-	policy      db.Versioned[*Policy]
+	policy      db.VersionedValue[*Policy]
 }
 
 // NewStore returns the Store in d. guestAccess tells the site setting allowGuestAccess under a config version.
@@ -51,7 +51,7 @@ func NewStore(d *db.DB, now func() time.Time, guestAccess func(ctx context.Conte
 // known.
 func (s *Store) Policy(ctx context.Context, version int64) (*Policy, error) {
 	return s.policy.Get(version, func() (*Policy, error) {
-		stored, err := query(s.db.Read(ctx), "")
+		stored, err := readRules(s.db.Read(ctx), "")
 		if err != nil {
 			return nil, err
 		}
@@ -68,34 +68,34 @@ func (s *Store) Policy(ctx context.Context, version int64) (*Policy, error) {
 }
 
 // List returns rules in the order of their priority, then their age, and how many there are in all.
-func (s *Store) List(ctx context.Context, limit, offset int) ([]Stored, int, error) {
+func (s *Store) List(ctx context.Context, limit, offset int) ([]StoredRule, int, error) {
 	q := s.db.Read(ctx)
 	var total int
 	if err := q.QueryRow("SELECT COUNT(*) FROM rules").Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("count rules: %w", err)
 	}
-	rules, err := query(q, "ORDER BY priority DESC, created_at, id LIMIT $1 OFFSET $2", limit, offset)
+	rules, err := readRules(q, "ORDER BY priority DESC, created_at, id LIMIT $1 OFFSET $2", limit, offset)
 	return rules, total, err
 }
 
 // All returns every rule in the order of List.
-func (s *Store) All(ctx context.Context) ([]Stored, error) {
-	return query(s.db.Read(ctx), "ORDER BY priority DESC, created_at, id")
+func (s *Store) All(ctx context.Context) ([]StoredRule, error) {
+	return readRules(s.db.Read(ctx), "ORDER BY priority DESC, created_at, id")
 }
 
 // WithPassword returns those of the rules with these ids that have a password, in the order of List.
-func (s *Store) WithPassword(ctx context.Context, ids []string) ([]Stored, error) {
-	rules, err := query(s.db.Read(ctx), "WHERE password_hash IS NOT NULL ORDER BY priority DESC, created_at, id")
-	return slices.DeleteFunc(rules, func(r Stored) bool { return !slices.Contains(ids, r.ID) }), err
+func (s *Store) WithPassword(ctx context.Context, ids []string) ([]StoredRule, error) {
+	rules, err := readRules(s.db.Read(ctx), "WHERE password_hash IS NOT NULL ORDER BY priority DESC, created_at, id")
+	return slices.DeleteFunc(rules, func(r StoredRule) bool { return !slices.Contains(ids, r.ID) }), err
 }
 
-func one(q db.Querier, id string) (Stored, error) {
-	rules, err := query(q, "WHERE id = $1", id)
+func readRule(q db.Querier, id string) (StoredRule, error) {
+	rules, err := readRules(q, "WHERE id = $1", id)
 	if err != nil {
-		return Stored{}, err
+		return StoredRule{}, err
 	}
 	if len(rules) == 0 {
-		return Stored{}, noRule()
+		return StoredRule{}, noRule()
 	}
 	return rules[0], nil
 }
@@ -103,7 +103,7 @@ func one(q db.Querier, id string) (Stored, error) {
 func noRule() error { return fault.New(fault.NotFound, "There is no such rule.") }
 
 // Insert adds a rule, made now, and raises the config version. Fault: Invalid.
-func (s *Store) Insert(tx *db.Tx, r Stored) error {
+func (s *Store) Insert(tx *db.Tx, r StoredRule) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
@@ -119,15 +119,15 @@ func (s *Store) Insert(tx *db.Tx, r Stored) error {
 }
 
 // Lock returns one rule as it is in tx and keeps others from changing it until tx ends. Fault: NotFound.
-func (s *Store) Lock(tx *db.Tx, id string) (Stored, error) {
+func (s *Store) Lock(tx *db.Tx, id string) (StoredRule, error) {
 	if _, err := tx.Exec("UPDATE rules SET updated_at = updated_at WHERE id = $1", id); err != nil {
-		return Stored{}, fmt.Errorf("lock rule: %w", err)
+		return StoredRule{}, fmt.Errorf("lock rule: %w", err)
 	}
-	return one(tx, id)
+	return readRule(tx, id)
 }
 
 // Replace gives the rule with r's id all of r's values, its age excepted, and raises the config version. Faults: Invalid, NotFound.
-func (s *Store) Replace(tx *db.Tx, r Stored) error {
+func (s *Store) Replace(tx *db.Tx, r StoredRule) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
@@ -136,13 +136,13 @@ func (s *Store) Replace(tx *db.Tx, r Stored) error {
 		SET path_pattern = $1, effect = $2, mount_id = $3, role = $4, user_id = $5, api_key_id = $6, permissions = $7, require_password = $8,
 			password_hash = $9, allowed_ips = $10, priority = $11, updated_at = $12
 		WHERE id = $13`, append(r.values(s.now().UnixMilli()), r.ID)...)
-	return changed(tx, "replace rule", n, err)
+	return finishChange(tx, "replace rule", n, err)
 }
 
 // Delete removes a rule and raises the config version. Fault: NotFound.
 func (s *Store) Delete(tx *db.Tx, id string) error {
 	n, err := tx.Exec("DELETE FROM rules WHERE id = $1", id)
-	return changed(tx, "delete rule", n, err)
+	return finishChange(tx, "delete rule", n, err)
 }
 
 // DeleteOfMount removes the rules that are for one mount alone. Left behind, they would decide nothing but still make folders show.
@@ -166,10 +166,10 @@ func (s *Store) DeleteOfUser(tx *db.Tx, userID string, keyIDs []string) error {
 	return tx.BumpConfig()
 }
 
-// Follow has the rules that are for nothing but what lies at a path follow it to another one. Raising the config version, whose row many
+// MovePatterns has the rules that are for nothing but what lies at a path follow it to another one. Raising the config version, whose row many
 // wait for, is left to the caller. Fault: Invalid where a pattern would become too long.
-func (s *Store) Follow(tx *db.Tx, from, to vpath.Path) error {
-	rules, err := query(tx, "")
+func (s *Store) MovePatterns(tx *db.Tx, from, to vpath.Path) error {
+	rules, err := readRules(tx, "")
 	if err != nil {
 		return err
 	}
@@ -191,13 +191,13 @@ func (s *Store) Follow(tx *db.Tx, from, to vpath.Path) error {
 	return nil
 }
 
-// Denied reports whether a rule for that user or role denies one of those permissions somewhere.
-func (s *Store) Denied(q db.Querier, userID string, role Role, permissions Set) (bool, error) {
-	rules, err := query(q, "WHERE effect <> 'allow' AND (user_id = $1 OR role = $2)", userID, string(role))
-	return slices.ContainsFunc(rules, func(r Stored) bool { return r.Permissions == 0 || r.Permissions&permissions != 0 }), err
+// HasDenyRule reports whether a rule for that user or role denies one of those permissions somewhere.
+func (s *Store) HasDenyRule(q db.Querier, userID string, role Role, permissions Set) (bool, error) {
+	rules, err := readRules(q, "WHERE effect <> 'allow' AND (user_id = $1 OR role = $2)", userID, string(role))
+	return slices.ContainsFunc(rules, func(r StoredRule) bool { return r.Permissions == 0 || r.Permissions&permissions != 0 }), err
 }
 
-func changed(tx *db.Tx, doing string, n int64, err error) error {
+func finishChange(tx *db.Tx, doing string, n int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -208,15 +208,15 @@ func changed(tx *db.Tx, doing string, n int64, err error) error {
 }
 
 // values are the columns of a rule from path_pattern to updated_at.
-func (r *Stored) values(now int64) []any {
-	return []any{r.Pattern, string(r.Effect), optional(r.MountID), optional(string(r.Role)), optional(r.UserID), optional(r.KeyID),
-		strings.Join(r.Permissions.Names(), ","), r.RequirePassword, optional(r.PasswordHash), JoinAddresses(r.AllowedIPs), r.Priority, now}
+func (r *StoredRule) values(now int64) []any {
+	return []any{r.Pattern, string(r.Effect), nullable(r.MountID), nullable(string(r.Role)), nullable(r.UserID), nullable(r.KeyID),
+		strings.Join(r.Permissions.Names(), ","), r.RequirePassword, nullable(r.PasswordHash), JoinAddresses(r.AllowedIPs), r.Priority, now}
 }
 
-func optional(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
+func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// query reads the rules that the rest of a query picks. What it cannot read is an error: leaving a rule out could open what it denies.
-func query(q db.Querier, rest string, args ...any) ([]Stored, error) {
+// readRules reads the rules that the rest of a query picks. What it cannot read is an error: leaving a rule out could open what it denies.
+func readRules(q db.Querier, rest string, args ...any) ([]StoredRule, error) {
 	rows, err := q.Query(`
 		SELECT id, path_pattern, effect, mount_id, role, user_id, api_key_id, permissions, require_password, password_hash, allowed_ips,
 			priority, created_at, updated_at
@@ -225,7 +225,7 @@ func query(q db.Querier, rest string, args ...any) ([]Stored, error) {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
 	defer rows.Close()
-	var rules []Stored
+	var rules []StoredRule
 	for rows.Next() {
 		r, err := scan(rows)
 		if err != nil {
@@ -239,24 +239,24 @@ func query(q db.Querier, rest string, args ...any) ([]Stored, error) {
 	return rules, nil
 }
 
-func scan(rows *sql.Rows) (Stored, error) {
-	var r Stored
+func scan(rows *sql.Rows) (StoredRule, error) {
+	var r StoredRule
 	var mountID, role, userID, keyID, hash sql.NullString
 	var permissions, addresses string
 	err := rows.Scan(&r.ID, &r.Pattern, &r.Effect, &mountID, &role, &userID, &keyID, &permissions, &r.RequirePassword, &hash, &addresses,
 		&r.Priority, &r.CreatedAt, &r.UpdatedAt)
 	if err != nil {
-		return Stored{}, fmt.Errorf("read rule: %w", err)
+		return StoredRule{}, fmt.Errorf("read rule: %w", err)
 	}
 	r.MountID, r.Role, r.UserID, r.KeyID, r.PasswordHash = mountID.String, Role(role.String), userID.String, keyID.String, hash.String
 	if r.PasswordHash != "" {
 		r.PasswordID = passwordID(r.ID, r.PasswordHash)
 	}
-	if r.Permissions, err = ParseSet(split(permissions)); err != nil {
-		return Stored{}, fmt.Errorf("read the permissions of rule %s: %w", r.ID, err)
+	if r.Permissions, err = ParseSet(splitList(permissions)); err != nil {
+		return StoredRule{}, fmt.Errorf("read the permissions of rule %s: %w", r.ID, err)
 	}
-	if r.AllowedIPs, err = ParseAddresses(split(addresses)); err != nil {
-		return Stored{}, fmt.Errorf("read the addresses of rule %s: %w", r.ID, err)
+	if r.AllowedIPs, err = ParseAddresses(splitList(addresses)); err != nil {
+		return StoredRule{}, fmt.Errorf("read the addresses of rule %s: %w", r.ID, err)
 	}
 	return r, nil
 }
@@ -267,7 +267,7 @@ func passwordID(ruleID, hash string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func split(s string) []string {
+func splitList(s string) []string {
 	if s == "" {
 		return nil
 	}

@@ -15,16 +15,16 @@ import (
 	"larder/internal/vpath"
 )
 
-// rulesIn is a store of rules, with guests let in or not, and a clock that stands.
-func rulesIn(d *db.DB, guests *bool) *access.Store {
+// newStore is a store of rules, with guests let in or not, and a clock that stands.
+func newStore(d *db.DB, guests *bool) *access.Store {
 	return access.NewStore(d, func() time.Time { return time.UnixMilli(1000) }, func(context.Context, int64) (bool, error) { return *guests, nil })
 }
 
 func TestRulesAreStoredAsGiven(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		guests := true
-		s := rulesIn(d, &guests)
-		full := access.Stored{
+		s := newStore(d, &guests)
+		full := access.StoredRule{
 			Rule: access.Rule{
 				ID: "full", Pattern: "/a/**", Effect: access.Allow, MountID: "m", UserID: "u", Permissions: access.Set(access.Read | access.Download),
 				RequirePassword: true, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")},
@@ -32,7 +32,7 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 			},
 			PasswordHash: "hash", UpdatedAt: 1000,
 		}
-		plain := access.Stored{Rule: access.Rule{ID: "plain", Pattern: "/b", Effect: access.Deny, Role: access.Guest, CreatedAt: 1000}, UpdatedAt: 1000}
+		plain := access.StoredRule{Rule: access.Rule{ID: "plain", Pattern: "/b", Effect: access.Deny, Role: access.Guest, CreatedAt: 1000}, UpdatedAt: 1000}
 		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, plain) })
 		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, full) })
 		got, total, err := s.List(t.Context(), 10, 0)
@@ -40,7 +40,7 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 		if len(full.PasswordID) != 32 {
 			t.Errorf("the password's id is %q", full.PasswordID)
 		}
-		if err != nil || total != 2 || !reflect.DeepEqual(got, []access.Stored{full, plain}) {
+		if err != nil || total != 2 || !reflect.DeepEqual(got, []access.StoredRule{full, plain}) {
 			t.Errorf("listed %+v, %d, %v", got, total, err)
 		}
 		if got, total, err := s.List(t.Context(), 1, 1); err != nil || total != 2 || len(got) != 1 || got[0].ID != "plain" {
@@ -49,7 +49,7 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 		changed := plain
 		changed.Pattern, changed.Role, changed.KeyID = "/c", "", "k"
 		commit(t, d, func(tx *db.Tx) error { return s.Replace(tx, changed) })
-		lock := func(id string) (r access.Stored, err error) {
+		lock := func(id string) (r access.StoredRule, err error) {
 			err = d.Write(t.Context(), func(tx *db.Tx) (err error) {
 				r, err = s.Lock(tx, id)
 				return err
@@ -75,7 +75,7 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 }
 
 func TestRulesAreChecked(t *testing.T) {
-	for what, r := range map[string]access.Stored{
+	for what, r := range map[string]access.StoredRule{
 		"a password that is not there": {Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User, RequirePassword: true}},
 		"no subject":                   {Rule: access.Rule{Pattern: "/a", Effect: access.Allow}},
 		"two subjects":                 {Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User, UserID: "u"}},
@@ -85,7 +85,7 @@ func TestRulesAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	ok := access.Stored{Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User, RequirePassword: true}, PasswordHash: "hash"}
+	ok := access.StoredRule{Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User, RequirePassword: true}, PasswordHash: "hash"}
 	if err := ok.Check(); err != nil {
 		t.Error(err)
 	}
@@ -94,7 +94,7 @@ func TestRulesAreChecked(t *testing.T) {
 func TestPolicyFollowsTheConfigVersion(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		guests := true
-		s := rulesIn(d, &guests)
+		s := newStore(d, &guests)
 		a, err := vpath.Parse("/a")
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestPolicyFollowsTheConfigVersion(t *testing.T) {
 			t.Error("public without a rule")
 		}
 		commit(t, d, func(tx *db.Tx) error {
-			return s.Insert(tx, access.Stored{Rule: access.Rule{ID: "r", Pattern: "/a", Effect: access.Allow, Role: access.Guest}})
+			return s.Insert(tx, access.StoredRule{Rule: access.Rule{ID: "r", Pattern: "/a", Effect: access.Allow, Role: access.Guest}})
 		})
 		if !public() {
 			t.Error("not public with the rule")
@@ -136,7 +136,7 @@ func commit(t *testing.T, d *db.DB, fn func(tx *db.Tx) error) {
 }
 
 // Rules for what lies at a path go along to another one, told by whole names; those that are for more, or for something else, stay.
-func TestRulesFollow(t *testing.T) {
+func TestMovePatterns(t *testing.T) {
 	const from, to = "/home/ann", "/home/ann.deleted-0123abcd"
 	old, err := vpath.Parse(from)
 	if err != nil {
@@ -145,7 +145,7 @@ func TestRulesFollow(t *testing.T) {
 	next := old.Parent().Child("ann.deleted-0123abcd")
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		guests := true
-		s := rulesIn(d, &guests)
+		s := newStore(d, &guests)
 		for pattern, want := range map[string]string{
 			"/home/ann":           to,
 			"/home/ann/**":        to + "/**",
@@ -163,10 +163,10 @@ func TestRulesFollow(t *testing.T) {
 			"/**/home/ann/secret": "/**/home/ann/secret",
 		} {
 			commit(t, d, func(tx *db.Tx) error {
-				return s.Insert(tx, access.Stored{Rule: access.Rule{ID: want, Pattern: pattern, Effect: access.Deny, Role: access.User}})
+				return s.Insert(tx, access.StoredRule{Rule: access.Rule{ID: want, Pattern: pattern, Effect: access.Deny, Role: access.User}})
 			})
 		}
-		follow := func(tx *db.Tx) error { return s.Follow(tx, old, next) }
+		follow := func(tx *db.Tx) error { return s.MovePatterns(tx, old, next) }
 		commit(t, d, follow)
 		rules, err := s.All(t.Context())
 		if err != nil {
@@ -181,7 +181,7 @@ func TestRulesFollow(t *testing.T) {
 		// one that would be a byte too long keeps the folder where it is
 		longest := from + "/*" + strings.Repeat("/"+strings.Repeat("x", 250), 16)
 		longest += strings.Repeat("x", access.MaxPatternBytes-len(longest)-len(to)+len(from))
-		long := access.Stored{Rule: access.Rule{ID: "long", Pattern: longest + "x", Effect: access.Deny, Role: access.User}}
+		long := access.StoredRule{Rule: access.Rule{ID: "long", Pattern: longest + "x", Effect: access.Deny, Role: access.User}}
 		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, long) })
 		if err := d.Write(t.Context(), follow); !fault.Is(err, fault.Invalid) {
 			t.Errorf("too long: %v", err)

@@ -11,66 +11,66 @@ import (
 	"larder/internal/vpath"
 )
 
-func TestInside(t *testing.T) {
+func TestListingFilter(t *testing.T) {
 	t.Parallel()
 	allow, deny := access.Allow, access.Deny
-	g := &access.Guard{ID: "e1", OwnerID: "bob"}
+	g := &access.EntryPassword{ID: "e1", OwnerID: "bob"}
 	key := func(a access.Actor, rootOnly bool) access.Actor {
-		return through(a, access.Key{ID: "k1", Permissions: set(read, dl, write, update), Root: at("/a/up").Path, RootOnly: rootOnly})
+		return withKey(a, access.Key{ID: "k1", Permissions: permissionSet(read, dl, write, update), Root: targetAt("/a/up").Path, RootOnly: rootOnly})
 	}
-	const none, own, all, mixed = access.ChildrenNone, access.ChildrenOwn, access.ChildrenAll, access.ChildrenMixed
+	const none, own, all, mixed = access.ShownNone, access.ShownOwn, access.ShownAll, access.ShownByName
 	for _, c := range []struct {
 		name           string
 		rules          []access.Rule
 		actor          access.Actor
 		folder         access.Target
-		files, folders access.Children
+		files, folders access.ShownEntries
 		names          string
 		settled        bool
 	}{
-		{"visitors in public", seeded, visitor, at("/public"), all, all, "[]", true},
-		{"visitors elsewhere", seeded, visitor, at("/a"), none, none, "[]", true},
-		{"visitors at the root", seeded, visitor, at("/"), none, none, "[public]", false},
-		{"users in uploads", seeded, alice, at("/uploads"), own, all, "[]", true}, // folders show to whoever may write in them
-		{"users in public", seeded, alice, at("/public/x"), all, all, "[]", true},
-		{"users at home", seeded, alice, inHome(at("/home/alice")), all, all, "[]", true},
-		{"users at the root", seeded, alice, at("/"), own, own, "[public uploads]", false},
-		{"guests' accounts at home", seeded, gus, inHome(at("/home/gus")), own, own, "[]", true},
-		{"administrators", seeded, root, at("/a"), all, all, "[]", true},
-		{"owning the folder gives nothing of what is in it", nil, alice, owned(at("/a")).of("alice"), own, own, "[]", true},
-		{"a deny on what is right in it", []access.Rule{rule("d", "role:user", deny, "/a/*")}, alice, at("/a"), none, none, "[]", false},
-		{"a deny on the folder alone", []access.Rule{rule("d", "role:user", deny, "/a")}, alice, inHome(at("/a")), all, all, "[]", true},
-		{"a deny on one name", []access.Rule{rule("d", "role:user", deny, "/a/b")}, alice, inHome(at("/a")), all, all, "[b]", false},
-		{"a deny further down", []access.Rule{rule("d", "role:user", deny, "/a/b/**/c")}, alice, inHome(at("/a")), all, all, "[b]", false},
-		{"a deny at any depth", []access.Rule{rule("d", "role:user", deny, "/**/c")}, alice, inHome(at("/a")), all, all, "[c]", false},
-		{"an allow on some", []access.Rule{rule("a", "role:user", allow, "/a/*.jpg")}, alice, at("/a"), own, mixed, "[]", false},
-		{"an allow on some of a deny on all that comes first", []access.Rule{rule("a", "role:user", allow, "/a/*.jpg"), ranked(rule("d", "role:user", deny, "/a/**"), 1)}, alice, at("/a"), none, mixed, "[]", false},
-		{"another mount's deny", []access.Rule{on(rule("d", "role:user", deny, "/a/*"), "m2")}, alice, inHome(at("/a")), all, all, "[]", true},
-		{"a locked rule", []access.Rule{withPassword(rule("a", "role:user", allow, "/a/**"))}, alice, at("/a"), own, own, "[]", true},
-		{"unlocked", []access.Rule{withPassword(rule("a", "role:user", allow, "/a/**"))}, holding(alice, "a"), at("/a"), all, all, "[]", true},
-		{"a protected folder", []access.Rule{rule("a", "role:user", allow, "/**")}, alice, behind(at("/a"), g, nil), none, none, "[]", true},
-		{"to its owner", []access.Rule{rule("a", "role:user", allow, "/**")}, bob, behind(at("/a"), g, nil), all, all, "[]", true},
-		{"to a key of another", []access.Rule{rule("a", "role:user", allow, "/**")}, key(alice, false), behind(at("/a"), g, nil), none, none, "[up]", false},
-		{"to a key of its owner", []access.Rule{rule("a", "role:user", allow, "/**")}, key(bob, false), behind(at("/a"), g, nil), all, all, "[up]", false},
-		{"a key that is confined, above its root", nil, key(root, true), at("/a"), none, none, "[up]", false},
-		{"and elsewhere", nil, key(root, true), at("/b"), none, none, "[]", true},
-		{"a key in its root", nil, key(root, true), at("/a/up"), all, all, "[]", true},
-		{"a key with a deny of its own", []access.Rule{rule("d", "key:k1", deny, "/a/**")}, key(alice, false), at("/a"), none, none, "[up]", false},
-		{"a key with an allow of its own", []access.Rule{rule("a", "key:k1", allow, "/a/**")}, key(alice, false), at("/a"), own, own, "[up]", false},
-		{"from elsewhere", []access.Rule{where(rule("a", "role:user", allow, "/a/**"), "10.0.0.0/8")}, from(alice, "192.0.2.1"), at("/a"), own, own, "[]", true},
-		{"from there", []access.Rule{where(rule("a", "role:user", allow, "/a/**"), "10.0.0.0/8")}, from(alice, "10.0.0.1"), at("/a"), all, all, "[]", true},
+		{"visitors in public", seedRules, visitor, targetAt("/public"), all, all, "[]", true},
+		{"visitors elsewhere", seedRules, visitor, targetAt("/a"), none, none, "[]", true},
+		{"visitors at the root", seedRules, visitor, targetAt("/"), none, none, "[public]", false},
+		{"users in uploads", seedRules, alice, targetAt("/uploads"), own, all, "[]", true}, // folders show to whoever may write in them
+		{"users in public", seedRules, alice, targetAt("/public/x"), all, all, "[]", true},
+		{"users at home", seedRules, alice, inHome(targetAt("/home/alice")), all, all, "[]", true},
+		{"users at the root", seedRules, alice, targetAt("/"), own, own, "[public uploads]", false},
+		{"guests' accounts at home", seedRules, gus, inHome(targetAt("/home/gus")), own, own, "[]", true},
+		{"administrators", seedRules, root, targetAt("/a"), all, all, "[]", true},
+		{"owning the folder gives nothing of what is in it", nil, alice, ownedTarget(targetAt("/a")).of("alice"), own, own, "[]", true},
+		{"a deny on what is right in it", []access.Rule{rule("d", "role:user", deny, "/a/*")}, alice, targetAt("/a"), none, none, "[]", false},
+		{"a deny on the folder alone", []access.Rule{rule("d", "role:user", deny, "/a")}, alice, inHome(targetAt("/a")), all, all, "[]", true},
+		{"a deny on one name", []access.Rule{rule("d", "role:user", deny, "/a/b")}, alice, inHome(targetAt("/a")), all, all, "[b]", false},
+		{"a deny further down", []access.Rule{rule("d", "role:user", deny, "/a/b/**/c")}, alice, inHome(targetAt("/a")), all, all, "[b]", false},
+		{"a deny at any depth", []access.Rule{rule("d", "role:user", deny, "/**/c")}, alice, inHome(targetAt("/a")), all, all, "[c]", false},
+		{"an allow on some", []access.Rule{rule("a", "role:user", allow, "/a/*.jpg")}, alice, targetAt("/a"), own, mixed, "[]", false},
+		{"an allow on some of a deny on all that comes first", []access.Rule{rule("a", "role:user", allow, "/a/*.jpg"), withPriority(rule("d", "role:user", deny, "/a/**"), 1)}, alice, targetAt("/a"), none, mixed, "[]", false},
+		{"another mount's deny", []access.Rule{onMount(rule("d", "role:user", deny, "/a/*"), "m2")}, alice, inHome(targetAt("/a")), all, all, "[]", true},
+		{"a locked rule", []access.Rule{withPassword(rule("a", "role:user", allow, "/a/**"))}, alice, targetAt("/a"), own, own, "[]", true},
+		{"unlocked", []access.Rule{withPassword(rule("a", "role:user", allow, "/a/**"))}, withPasswords(alice, "a"), targetAt("/a"), all, all, "[]", true},
+		{"a protected folder", []access.Rule{rule("a", "role:user", allow, "/**")}, alice, behindPasswords(targetAt("/a"), g, nil), none, none, "[]", true},
+		{"to its owner", []access.Rule{rule("a", "role:user", allow, "/**")}, bob, behindPasswords(targetAt("/a"), g, nil), all, all, "[]", true},
+		{"to a key of another", []access.Rule{rule("a", "role:user", allow, "/**")}, key(alice, false), behindPasswords(targetAt("/a"), g, nil), none, none, "[up]", false},
+		{"to a key of its owner", []access.Rule{rule("a", "role:user", allow, "/**")}, key(bob, false), behindPasswords(targetAt("/a"), g, nil), all, all, "[up]", false},
+		{"a key that is confined, above its root", nil, key(root, true), targetAt("/a"), none, none, "[up]", false},
+		{"and elsewhere", nil, key(root, true), targetAt("/b"), none, none, "[]", true},
+		{"a key in its root", nil, key(root, true), targetAt("/a/up"), all, all, "[]", true},
+		{"a key with a deny of its own", []access.Rule{rule("d", "key:k1", deny, "/a/**")}, key(alice, false), targetAt("/a"), none, none, "[up]", false},
+		{"a key with an allow of its own", []access.Rule{rule("a", "key:k1", allow, "/a/**")}, key(alice, false), targetAt("/a"), own, own, "[up]", false},
+		{"from elsewhere", []access.Rule{fromAddresses(rule("a", "role:user", allow, "/a/**"), "10.0.0.0/8")}, calledFrom(alice, "192.0.2.1"), targetAt("/a"), own, own, "[]", true},
+		{"from there", []access.Rule{fromAddresses(rule("a", "role:user", allow, "/a/**"), "10.0.0.0/8")}, calledFrom(alice, "10.0.0.1"), targetAt("/a"), all, all, "[]", true},
 	} {
 		v := access.Viewer{Policy: access.NewPolicy(c.rules, true), Actor: c.actor}
-		in := v.Inside(c.folder)
-		if in.Files != c.files || in.Folders != c.folders || fmt.Sprint(in.Names) != c.names || in.Settled != c.settled {
-			t.Errorf("%s: files %v, folders %v, but for %v, settled %v; want %v, %v, %s, %v", c.name, in.Files, in.Folders, in.Names, in.Settled, c.files, c.folders, c.names, c.settled)
+		in := v.ListingFilter(c.folder)
+		if in.Files != c.files || in.Folders != c.folders || fmt.Sprint(in.Exceptions) != c.names || in.SameBelow != c.settled {
+			t.Errorf("%s: files %v, folders %v, but for %v, settled %v; want %v, %v, %s, %v", c.name, in.Files, in.Folders, in.Exceptions, in.SameBelow, c.files, c.folders, c.names, c.settled)
 		}
 	}
 	v := access.Viewer{Actor: alice, Policy: access.NewPolicy([]access.Rule{
-		rule("1", "role:user", deny, "/a/*.raw"), ranked(rule("2", "role:user", allow, "/a/x?.*"), 1), rule("3", "role:guest", allow, "/a/*.jpg"), rule("4", "role:guest", deny, "/a/*"),
+		rule("1", "role:user", deny, "/a/*.raw"), withPriority(rule("2", "role:user", allow, "/a/x?.*"), 1), rule("3", "role:guest", allow, "/a/*.jpg"), rule("4", "role:guest", deny, "/a/*"),
 	}, true)}
 	want := []access.Glob{{Names: []string{"x?.*"}, Files: all}, {Names: []string{"*.raw"}, Files: none}, {Names: []string{"*.jpg"}, Files: all}}
-	if in := v.Inside(at("/a")); !slices.EqualFunc(in.Globs, want, func(a, b access.Glob) bool { return a.Files == b.Files && slices.Equal(a.Names, b.Names) }) || in.Files != own {
+	if in := v.ListingFilter(targetAt("/a")); !slices.EqualFunc(in.Globs, want, func(a, b access.Glob) bool { return a.Files == b.Files && slices.Equal(a.Names, b.Names) }) || in.Files != own {
 		t.Errorf("patterns of names: %+v", in)
 	}
 }
@@ -78,10 +78,10 @@ func TestInside(t *testing.T) {
 // What lies behind a password shows to nobody whom it bars, not even for the sake of what a rule allows below it.
 func TestPasswordsHideFolders(t *testing.T) {
 	t.Parallel()
-	p := access.NewPolicy(seeded, true)
-	g := &access.Guard{ID: "e1", OwnerID: "bob"}
-	inside, itself := behind(at("/public/x/y"), g, g), behind(at("/public/x"), g, nil)
-	key := func(a access.Actor) access.Actor { return through(a, access.Key{ID: "k1", Permissions: access.All}) }
+	p := access.NewPolicy(seedRules, true)
+	g := &access.EntryPassword{ID: "e1", OwnerID: "bob"}
+	inside, itself := behindPasswords(targetAt("/public/x/y"), g, g), behindPasswords(targetAt("/public/x"), g, nil)
+	key := func(a access.Actor) access.Actor { return withKey(a, access.Key{ID: "k1", Permissions: access.All}) }
 	for _, c := range []struct {
 		name     string
 		actor    access.Actor
@@ -89,30 +89,30 @@ func TestPasswordsHideFolders(t *testing.T) {
 		enter    access.Outcome
 	}{
 		{"a visitor", visitor, false, true, access.NeedsPassword},
-		{"who gave it", holding(visitor, "e1"), true, true, access.Allowed},
+		{"who gave it", withPasswords(visitor, "e1"), true, true, access.Allowed},
 		{"its owner", bob, true, true, access.Allowed},
 		{"an administrator", root, true, true, access.Allowed},
-		{"another's key", holding(key(alice), "e1"), false, true, access.NeedsPassword},
+		{"another's key", withPasswords(key(alice), "e1"), false, true, access.NeedsPassword},
 		{"its owner's key", key(bob), true, true, access.Allowed},
 		{"an administrator's key", key(root), true, true, access.Allowed},
 	} {
 		v := access.Viewer{Policy: p, Actor: c.actor}
-		if v.Shows(inside, true) != c.in || v.Shows(inside, false) != c.in || v.Shows(itself, true) != c.self || v.Enter(itself) != c.enter {
-			t.Errorf("%s: %v, %v, %v, %v", c.name, v.Shows(inside, true), v.Shows(inside, false), v.Shows(itself, true), v.Enter(itself))
+		if v.Shows(inside, true) != c.in || v.Shows(inside, false) != c.in || v.Shows(itself, true) != c.self || v.DecideListing(itself) != c.enter {
+			t.Errorf("%s: %v, %v, %v, %v", c.name, v.Shows(inside, true), v.Shows(inside, false), v.Shows(itself, true), v.DecideListing(itself))
 		}
 	}
 	// Where a rule denies all but something further down, the password still comes first.
 	p = access.NewPolicy([]access.Rule{rule("a", "role:user", access.Allow, "/a/x/y/**")}, true)
 	v := access.Viewer{Policy: p, Actor: alice}
-	if got := v.Enter(behind(at("/a/x"), g, g)); got != access.NeedsPassword {
+	if got := v.DecideListing(behindPasswords(targetAt("/a/x"), g, g)); got != access.NeedsPassword {
 		t.Errorf("a folder above: %v", got)
 	}
-	if got := v.Enter(at("/a/x")); got != access.Allowed {
+	if got := v.DecideListing(targetAt("/a/x")); got != access.Allowed {
 		t.Errorf("without a password: %v", got)
 	}
 }
 
-func TestInsideAgreesWithShows(t *testing.T) {
+func TestListingFilterAgreesWithShows(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "ab", "bb", "aab", "z", "zzz", "é", "a.b"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -121,28 +121,28 @@ func TestInsideAgreesWithShows(t *testing.T) {
 		v.HasHome = v.Actor.UserID != "" && v.Actor.Role == access.User && rapid.Bool().Draw(t, "has home")
 		v.Home = drawTarget(t).Path
 		folder.InHome = v.HasHome && folder.Path.Within(v.Home)
-		in := v.Inside(folder)
-		agree := func(what string, in access.Inside, folder access.Target) {
+		in := v.ListingFilter(folder)
+		agree := func(what string, in access.ListingFilter, folder access.Target) {
 			for _, name := range names {
 				for _, owner := range owners {
 					for _, isFolder := range []bool{false, true} {
 						for _, locked := range []bool{false, true} {
-							child := folder.Inside()
+							child := folder.ForChildren()
 							child.Path, child.OwnerID = folder.Path.Child(vpath.Name(name)), owner
 							child.InHome = v.HasHome && child.Path.Within(v.Home)
-							if slices.Contains(in.Names, child.Path.Base()) {
+							if slices.Contains(in.Exceptions, child.Path.Base()) {
 								continue
 							}
 							if locked {
-								child.Guard = &access.Guard{ID: "e9", OwnerID: owner}
+								child.Password = &access.EntryPassword{ID: "e9", OwnerID: owner}
 							}
 							verdict := in.Folders
 							if !isFolder {
-								verdict = filesLike(in, name)
+								verdict = filesVerdict(in, name)
 							}
 							mine := owner != "" && owner == v.Actor.UserID
-							want := verdict == access.ChildrenAll || verdict == access.ChildrenOwn && mine
-							if got := v.Shows(child, isFolder); verdict != access.ChildrenMixed && got != want {
+							want := verdict == access.ShownAll || verdict == access.ShownOwn && mine
+							if got := v.Shows(child, isFolder); verdict != access.ShownByName && got != want {
 								t.Fatalf("%s %s: %+v, but %+v shows: %v", what, folder.Path, in, child, got)
 							}
 						}
@@ -151,25 +151,25 @@ func TestInsideAgreesWithShows(t *testing.T) {
 			}
 		}
 		agree("in", in, folder)
-		for _, s := range universe(folder.Path, names[:5], 2)[1:] {
-			down, _ := s.Below(folder.Path)
-			if slices.Contains(in.Names, down[0]) {
+		for _, s := range allPaths(folder.Path, names[:5], 2)[1:] {
+			down, _ := s.RelativeTo(folder.Path)
+			if slices.Contains(in.Exceptions, down[0]) {
 				continue
 			}
-			below := folder.Inside()
+			below := folder.ForChildren()
 			below.Path, below.OwnerID = s, ""
 			below.InHome = v.HasHome && s.Within(v.Home)
-			if in.Settled {
-				agree("settled", access.Inside{Files: in.Files, Folders: in.Folders}, below)
-			} else if fresh := v.Inside(v.Fresh(folder)); in.Alike && fresh.Settled {
-				agree("alike", access.Inside{Files: fresh.Files, Folders: fresh.Folders}, below)
+			if in.SameBelow {
+				agree("settled", access.ListingFilter{Files: in.Files, Folders: in.Folders}, below)
+			} else if fresh := v.ListingFilter(v.SampleChild(folder)); in.FolderNamesIrrelevant && fresh.SameBelow {
+				agree("alike", access.ListingFilter{Files: fresh.Files, Folders: fresh.Folders}, below)
 			}
 		}
 	})
 }
 
-// filesLike is the verdict on files of a name.
-func filesLike(in access.Inside, name string) access.Children {
+// filesVerdict is the verdict on files of a name.
+func filesVerdict(in access.ListingFilter, name string) access.ShownEntries {
 	for _, g := range in.Globs {
 		for _, glob := range g.Names {
 			if refMatch(glob, name) {

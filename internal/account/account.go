@@ -69,18 +69,18 @@ const maxCachedUsers = 10000
 
 // Service is the accounts of one database. It is safe for concurrent use.
 type Service struct {
-	db      *db.DB
-	ids     *ident.Source
-	random  io.Reader
-	key     []byte // signs sessions
-	codeKey []byte // of what is kept of mailed codes
-	now     func() time.Time
-	log     *slog.Logger
-	keys    *secret.Keyring
-	letters *letter.Service
-	wake    func()
-	users   *db.VersionedMap[string, User]
-	hashing *queue
+	db         *db.DB
+	ids        *ident.Source
+	random     io.Reader
+	sessionKey []byte // signs sessions
+	codeKey    []byte // of what is kept of mailed codes
+	now        func() time.Time
+	log        *slog.Logger
+	keys       *secret.Keyring
+	letters    *letter.Service
+	wake       func()
+	users      *db.VersionedMap[string, User]
+	hashing    *hashQueue
 
 	hashMemory uint32
 	onHash     func(Source)
@@ -92,18 +92,18 @@ type Service struct {
 // Spec returns the accounts in cfg.DB.
 func New(cfg Config) *Service {
 	return &Service{
-		db:      cfg.DB,
-		ids:     cfg.IDs,
-		random:  cfg.Random,
-		key:     cfg.Keys.Key("session"),
-		codeKey: cfg.Keys.Key("email-code"),
-		now:     cfg.Now,
-		log:     cfg.Log,
-		keys:    cfg.Keys,
-		letters: cfg.Letters,
-		wake:    cfg.Wake,
-		users:   db.NewVersionedMap[string, User](maxCachedUsers),
-		hashing: newQueue(),
+		db:         cfg.DB,
+		ids:        cfg.IDs,
+		random:     cfg.Random,
+		sessionKey: cfg.Keys.Key("session"),
+		codeKey:    cfg.Keys.Key("email-code"),
+		now:        cfg.Now,
+		log:        cfg.Log,
+		keys:       cfg.Keys,
+		letters:    cfg.Letters,
+		wake:       cfg.Wake,
+		users:      db.NewVersionedMap[string, User](maxCachedUsers),
+		hashing:    newHashQueue(),
 
 		hashMemory: cmp.Or(cfg.HashMemory, hashMemory),
 		onHash:     cfg.OnHash,
@@ -149,7 +149,7 @@ func (s *Service) Insert(tx *db.Tx, n NewUser, passwordHash string) (User, error
 
 // SetHome gives a user a home, "" for none, and the folder that opens first. Fault: NotFound.
 func (s *Service) SetHome(tx *db.Tx, userID, homeID, defaultPath string) error {
-	return changed(tx, updateHome(tx, userID, homeID, defaultPath, s.now().UnixMilli()))
+	return finishChange(tx, updateHome(tx, userID, homeID, defaultPath, s.now().UnixMilli()))
 }
 
 // SetPassword replaces the password by one that was hashed before and ends all sessions of the user, and what was mailed to change it. Fault: NotFound.
@@ -157,27 +157,27 @@ func (s *Service) SetPassword(tx *db.Tx, userID, passwordHash string) error {
 	if _, err := parseHash(passwordHash); err != nil {
 		return fmt.Errorf("set password: %w", err)
 	}
-	if err := changed(tx, updatePassword(tx, userID, passwordHash, s.now().UnixMilli())); err != nil {
+	if err := finishChange(tx, updatePassword(tx, userID, passwordHash, s.now().UnixMilli())); err != nil {
 		return err
 	}
-	return s.VoidMailed(tx, userID)
+	return s.VoidResetsAndCodes(tx, userID)
 }
 
 // SetStatus changes the status; every status but Active ends all sessions of the user, and what was mailed to change the password. Fault: NotFound.
 func (s *Service) SetStatus(tx *db.Tx, userID string, status Status) error {
-	if err := changed(tx, updateStatus(tx, userID, status, s.now().UnixMilli())); err != nil || status == Active {
+	if err := finishChange(tx, updateStatus(tx, userID, status, s.now().UnixMilli())); err != nil || status == Active {
 		return err
 	}
-	return s.VoidMailed(tx, userID)
+	return s.VoidResetsAndCodes(tx, userID)
 }
 
 // SetRole changes the role; a role other than the present one ends all sessions of the user. Fault: NotFound.
 func (s *Service) SetRole(tx *db.Tx, userID string, role access.Role) error {
-	return changed(tx, updateRole(tx, userID, role, s.now().UnixMilli()))
+	return finishChange(tx, updateRole(tx, userID, role, s.now().UnixMilli()))
 }
 
-// changed raises the config version after a change that succeeded.
-func changed(tx *db.Tx, err error) error {
+// finishChange raises the config version after a change that succeeded.
+func finishChange(tx *db.Tx, err error) error {
 	if err != nil {
 		return err
 	}

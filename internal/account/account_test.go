@@ -20,8 +20,8 @@ import (
 	"larder/internal/secret"
 )
 
-// world is the accounts of a database under a clock that stands still.
-type world struct {
+// fixture is the accounts of a database under a clock that stands still.
+type fixture struct {
 	*account.Service
 	t    *testing.T
 	db   *db.DB
@@ -31,10 +31,10 @@ type world struct {
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// from is where hashes are asked for in these tests.
-var from = account.ByAddress("192.0.2.1")
+// testSource is where hashes are asked for in these tests.
+var testSource = account.AddressSource("192.0.2.1")
 
-func newWorld(t *testing.T, d *db.DB) *world {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
 	master := sha256.Sum256([]byte("a master key for tests"))
 	keys, err := secret.New(master[:])
@@ -43,7 +43,7 @@ func newWorld(t *testing.T, d *db.DB) *world {
 	}
 	now := new(atomic.Int64)
 	now.Store(start.UnixMilli())
-	return &world{
+	return &fixture{
 		Service: account.New(account.Config{
 			DB:     d,
 			IDs:    ident.New(rand.Reader),
@@ -56,9 +56,9 @@ func newWorld(t *testing.T, d *db.DB) *world {
 	}
 }
 
-func (w *world) pass(d time.Duration) { w.now.Add(d.Milliseconds()) }
+func (w *fixture) advance(d time.Duration) { w.now.Add(d.Milliseconds()) }
 
-func (w *world) version() int64 {
+func (w *fixture) version() int64 {
 	w.t.Helper()
 	v, err := db.ConfigVersion(w.db.Read(context.Background()))
 	if err != nil {
@@ -67,16 +67,16 @@ func (w *world) version() int64 {
 	return v
 }
 
-func (w *world) write(fn func(tx *db.Tx) error) {
+func (w *fixture) mustWrite(fn func(tx *db.Tx) error) {
 	w.t.Helper()
 	if err := w.db.Write(context.Background(), fn); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) hash(password secret.Text) string {
+func (w *fixture) hash(password secret.Text) string {
 	w.t.Helper()
-	h, err := w.HashPassword(context.Background(), from, password)
+	h, err := w.HashPassword(context.Background(), testSource, password)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -86,15 +86,15 @@ func (w *world) hash(password secret.Text) string {
 // cheapHash is "password" under a cost that tests can afford: 64 KiB, one pass, as golang.org/x/crypto/argon2 publishes it.
 const cheapHash = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrRXqxlLcWfcXCnMyv0m4Rpvh/bnCi7"
 
-// add makes a user whose password is "password".
-func (w *world) add(name string, change ...func(n *account.NewUser)) account.User {
+// addUser makes a user whose password is "password".
+func (w *fixture) addUser(name string, change ...func(n *account.NewUser)) account.User {
 	w.t.Helper()
 	n := account.NewUser{Username: name, Email: name + "@example.org", Role: access.User, EmailVerified: true}
 	for _, c := range change {
 		c(&n)
 	}
 	var u account.User
-	w.write(func(tx *db.Tx) (err error) {
+	w.mustWrite(func(tx *db.Tx) (err error) {
 		u, err = w.Insert(tx, n, cheapHash)
 		return err
 	})
@@ -111,9 +111,9 @@ func wantKind(t *testing.T, what string, err error, kind fault.Kind) {
 func TestNewUserIsStoredAsGiven(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		before := w.version()
-		u := w.add("Ann_1", func(n *account.NewUser) {
+		u := w.addUser("Ann_1", func(n *account.NewUser) {
 			n.Email, n.Role, n.EmailVerified, n.DefaultPath, n.HomeID, n.Locale = "Ann@Example.org", access.Guest, false, "/home/Ann_1", "entry", "zh-CN"
 		})
 		if len(u.ID) != 36 || w.version() == before {
@@ -135,7 +135,7 @@ func TestNewUserIsStoredAsGiven(t *testing.T) {
 		if got, err := w.ByID(d.Read(context.Background()), u.ID); err != nil || got != want {
 			t.Errorf("by id: %+v, %v", got, err)
 		}
-		defaults := w.add("plain")
+		defaults := w.addUser("plain")
 		if defaults.DefaultPath != "/" || defaults.HomeID != "" || defaults.Locale != "en-US" {
 			t.Errorf("defaults: %+v", defaults)
 		}
@@ -145,7 +145,7 @@ func TestNewUserIsStoredAsGiven(t *testing.T) {
 func TestUnknownUserIsNotFound(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		for _, name := range []string{"", "nobody", "nobody@example.org", "nul\x00", "bad\xffutf8", "not a name", strings.Repeat("x", 1<<20)} {
 			_, err := w.ByName(d.Read(context.Background()), name)
 			wantKind(t, "by name", err, fault.NotFound)
@@ -169,9 +169,9 @@ func TestUnknownUserIsNotFound(t *testing.T) {
 func TestNamesAndAddressesAreUniqueWithoutCase(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
-		w.add("Admin")
-		w.write(func(tx *db.Tx) error {
+		w := newFixture(t, d)
+		w.addUser("Admin")
+		w.mustWrite(func(tx *db.Tx) error {
 			for _, c := range []struct{ name, email, says string }{
 				{"Admin", "other@example.org", "username"},
 				{"aDMIN", "other@example.org", "username"},
@@ -193,7 +193,7 @@ func TestNamesAndAddressesAreUniqueWithoutCase(t *testing.T) {
 func TestParallelRegistrationsOfOneName(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		var made atomic.Int64
 		var wg sync.WaitGroup
 		for i := range 20 {
@@ -217,14 +217,14 @@ func TestParallelRegistrationsOfOneName(t *testing.T) {
 	})
 }
 
-func TestInsertRefusesWhatCheckWouldAndNoHash(t *testing.T) {
+func TestInsertRefusesInvalidUsersAndMalformedHashes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		good := account.NewUser{Username: "ann", Email: "ann@example.org", Role: access.User}
 		bad := good
 		bad.Username = "a"
-		w.write(func(tx *db.Tx) error {
+		w.mustWrite(func(tx *db.Tx) error {
 			_, err := w.Insert(tx, bad, cheapHash)
 			wantKind(t, "short name", err, fault.Invalid)
 			for _, hash := range []string{"", "password", cheapHash + "x"} {
@@ -240,8 +240,8 @@ func TestInsertRefusesWhatCheckWouldAndNoHash(t *testing.T) {
 func TestCachedUserFollowsEveryChange(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, other := newWorld(t, d), newWorld(t, d)
-		u := w.add("ann")
+		w, other := newFixture(t, d), newFixture(t, d)
+		u := w.addUser("ann")
 		ctx := context.Background()
 		seen := func() account.User {
 			t.Helper()
@@ -259,30 +259,30 @@ func TestCachedUserFollowsEveryChange(t *testing.T) {
 		if _, err := other.Cached(cancelled, other.version(), u.ID); err != nil {
 			t.Errorf("a known user is read again: %v", err)
 		}
-		w.pass(time.Second)
-		w.write(func(tx *db.Tx) error { return w.SetHome(tx, u.ID, "home", "/home/ann") })
+		w.advance(time.Second)
+		w.mustWrite(func(tx *db.Tx) error { return w.SetHome(tx, u.ID, "home", "/home/ann") })
 		if got := seen(); got.HomeID != "home" || got.DefaultPath != "/home/ann" || got.UpdatedAt != u.UpdatedAt+1000 || got.SessionVersion != 1 {
 			t.Errorf("after a new home: %+v", got)
 		}
-		w.write(func(tx *db.Tx) error { return w.SetHome(tx, u.ID, "", "/") })
+		w.mustWrite(func(tx *db.Tx) error { return w.SetHome(tx, u.ID, "", "/") })
 		if got := seen(); got.HomeID != "" {
 			t.Errorf("after no home: %+v", got)
 		}
-		w.write(func(tx *db.Tx) error { return w.SetRole(tx, u.ID, access.User) })
+		w.mustWrite(func(tx *db.Tx) error { return w.SetRole(tx, u.ID, access.User) })
 		if got := seen(); got.RoleVersion != 1 {
 			t.Errorf("the same role again: %+v", got)
 		}
-		w.write(func(tx *db.Tx) error { return w.SetRole(tx, u.ID, access.Admin) })
+		w.mustWrite(func(tx *db.Tx) error { return w.SetRole(tx, u.ID, access.Admin) })
 		if got := seen(); got.Role != access.Admin || got.RoleVersion != 2 || got.SessionVersion != 1 {
 			t.Errorf("after a new role: %+v", got)
 		}
 		for _, status := range []account.Status{account.Disabled, account.Banned} {
-			w.write(func(tx *db.Tx) error { return w.SetStatus(tx, u.ID, status) })
+			w.mustWrite(func(tx *db.Tx) error { return w.SetStatus(tx, u.ID, status) })
 			if got := seen(); got.Status != status {
 				t.Errorf("got %+v, want it %s", got, status)
 			}
 		}
-		w.write(func(tx *db.Tx) error { return w.SetStatus(tx, u.ID, account.Active) })
+		w.mustWrite(func(tx *db.Tx) error { return w.SetStatus(tx, u.ID, account.Active) })
 		if got := seen(); got.SessionVersion != 3 {
 			t.Errorf("after disabling, banning and admitting again: %+v", got)
 		}

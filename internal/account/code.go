@@ -19,10 +19,10 @@ const (
 	// CodeLifetime is how long a code holds that is mailed to a new address.
 	CodeLifetime = 5 * time.Minute
 	codeDigits   = 6
-	// A user may be wrong wrongAtMost times in wrongWithin, whatever the codes; five times for each code, see tryCode. An address that turns out to be
+	// A user may be wrong maxWrongCodes times in wrongCodeWindow, whatever the codes; five times for each code, see countAttempt. An address that turns out to be
 	// another's counts as well, or anybody could ask who is here.
-	wrongAtMost = 20
-	wrongWithin = time.Hour
+	maxWrongCodes   = 20
+	wrongCodeWindow = time.Hour
 )
 
 var codePattern = regexp.MustCompile(`^[0-9]{6}$`)
@@ -36,7 +36,7 @@ func (s *Service) SendCode(ctx context.Context, userID, email string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
 	}
-	on, err := s.letters.On(ctx)
+	on, err := s.letters.Enabled(ctx)
 	if err != nil {
 		return err
 	}
@@ -48,13 +48,13 @@ func (s *Service) SendCode(ctx context.Context, userID, email string) error {
 	c.mac = s.codeMAC(c, code)
 	var u User
 	var taken bool
-	if err := s.db.Write(ctx, func(tx *db.Tx) (err error) { u, taken, err = s.makeCode(tx, c); return err }); err != nil {
+	if err := s.db.Write(ctx, func(tx *db.Tx) (err error) { u, taken, err = s.storeCode(tx, c); return err }); err != nil {
 		return fmt.Errorf("make a code: %w", err)
 	}
 	if taken {
 		return addressTaken()
 	}
-	sent := s.letters.Code(ctx, mailTo(u, email), code)
+	sent := s.letters.Code(ctx, recipient(u, email), code)
 	if sent == nil {
 		return nil
 	}
@@ -62,9 +62,9 @@ func (s *Service) SendCode(ctx context.Context, userID, email string) error {
 	return errors.Join(sent, err)
 }
 
-// makeCode stores a code in place of the one before, unless the address is taken. That it is, is no error: it must be remembered. What the user may
+// storeCode stores a code in place of the one before, unless the address is taken. That it is, is no error: it must be remembered. What the user may
 // ask for is looked at before the address. Faults: RateLimited, SessionRevoked.
-func (s *Service) makeCode(tx *db.Tx, c emailCode) (u User, taken bool, err error) {
+func (s *Service) storeCode(tx *db.Tx, c emailCode) (u User, taken bool, err error) {
 	if err := tx.LockMailed(); err != nil {
 		return User{}, false, err
 	}
@@ -72,10 +72,10 @@ func (s *Service) makeCode(tx *db.Tx, c emailCode) (u User, taken bool, err erro
 		return User{}, false, err
 	}
 	now := s.now()
-	if err := mayTry(tx, c.userID, now); err != nil {
+	if err := checkTryLimit(tx, c.userID, now); err != nil {
 		return User{}, false, err
 	}
-	if err := mayMail(tx, codesOfUser, c.userID, now); err != nil {
+	if err := checkMailLimit(tx, codesOfUser, c.userID, now); err != nil {
 		return User{}, false, err
 	}
 	other, _, err := readUser(tx, byEmail, c.emailFold)
@@ -85,27 +85,27 @@ func (s *Service) makeCode(tx *db.Tx, c emailCode) (u User, taken bool, err erro
 	case err != nil && !fault.Is(err, fault.NotFound):
 		return User{}, false, err
 	}
-	if err := mayMail(tx, codesOfAddress, c.emailFold, now); err != nil {
+	if err := checkMailLimit(tx, codesOfAddress, c.emailFold, now); err != nil {
 		return User{}, false, err
 	}
 	c.createdAt, c.expiresAt = now.UnixMilli(), now.Add(CodeLifetime).UnixMilli()
 	return u, false, errors.Join(voidCodes(tx, c.userID, now.UnixMilli()), insertCode(tx, c))
 }
 
-// mayMail refuses another code to the wishes of a user, or to an address. Fault: RateLimited.
-func mayMail(tx *db.Tx, rows, value string, now time.Time) error {
-	last, err := nthNewest(tx, rows, value, mailedAtMost, now.Add(-mailedWithin).UnixMilli(), now.UnixMilli())
+// checkMailLimit refuses another code to the wishes of a user, or to an address. Fault: RateLimited.
+func checkMailLimit(tx *db.Tx, rows, value string, now time.Time) error {
+	last, err := nthNewest(tx, rows, value, maxMailed, now.Add(-mailedWindow).UnixMilli(), now.UnixMilli())
 	if err == nil && last > 0 {
-		err = tooMany("Enough codes were mailed for now. Please wait before you ask for another.", last, mailedWithin, now)
+		err = rateLimited("Enough codes were mailed for now. Please wait before you ask for another.", last, mailedWindow, now)
 	}
 	return err
 }
 
-// mayTry refuses a user who was wrong too often. Fault: RateLimited.
-func mayTry(tx *db.Tx, userID string, now time.Time) error {
-	last, err := nthNewest(tx, wrongOfUser, userID, wrongAtMost, now.Add(-wrongWithin).UnixMilli(), now.UnixMilli())
+// checkTryLimit refuses a user who was wrong too often. Fault: RateLimited.
+func checkTryLimit(tx *db.Tx, userID string, now time.Time) error {
+	last, err := nthNewest(tx, wrongCodesOfUser, userID, maxWrongCodes, now.Add(-wrongCodeWindow).UnixMilli(), now.UnixMilli())
 	if err == nil && last > 0 {
-		err = tooMany("Too many wrong codes or addresses. Please wait before you try again.", last, wrongWithin, now)
+		err = rateLimited("Too many wrong codes or addresses. Please wait before you try again.", last, wrongCodeWindow, now)
 	}
 	return err
 }
@@ -138,16 +138,16 @@ func (s *Service) ConfirmCode(ctx context.Context, userID, email, code string) e
 	return nil
 }
 
-// tryCode is one try. That it was wrong is no error: it must be remembered. Faults: Invalid for an address that is taken, RateLimited, SessionRevoked.
+// countAttempt is one try. That it was wrong is no error: it must be remembered. Faults: Invalid for an address that is taken, RateLimited, SessionRevoked.
 func (s *Service) tryCode(tx *db.Tx, userID, emailFold, code string) (right bool, err error) {
 	if _, err := s.lockActive(tx, userID); err != nil { // one after the other, else each would see the count before it
 		return false, err
 	}
 	now := s.now()
-	if err := mayTry(tx, userID, now); err != nil {
+	if err := checkTryLimit(tx, userID, now); err != nil {
 		return false, err
 	}
-	c, err := tryCode(tx, userID, emailFold, now.UnixMilli())
+	c, err := countAttempt(tx, userID, emailFold, now.UnixMilli())
 	switch {
 	case errors.Is(err, db.ErrNoRows):
 	case err != nil:
@@ -166,7 +166,7 @@ func (s *Service) setEmail(tx *db.Tx, userID, email string, now int64) error {
 	if err := updateEmail(tx, userID, email, now); err != nil {
 		return err
 	}
-	return errors.Join(s.VoidMailed(tx, userID), deleteTokensOf(tx, userID, verifyPurpose), tx.BumpConfig())
+	return errors.Join(s.VoidResetsAndCodes(tx, userID), deleteTokensOf(tx, userID, verifyPurpose), tx.BumpConfig())
 }
 
 // lockActive holds an active user until tx ends. Fault: SessionRevoked, since whoever asks was signed in a moment ago.
@@ -185,8 +185,8 @@ func (s *Service) codeMAC(c emailCode, code string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// tooMany tells when the row of that time stops counting.
-func tooMany(message string, at int64, within time.Duration, now time.Time) error {
+// rateLimited tells when the row of that time stops counting.
+func rateLimited(message string, at int64, within time.Duration, now time.Time) error {
 	return &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: time.UnixMilli(at).Add(within).Sub(now)}
 }
 

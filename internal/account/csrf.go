@@ -65,8 +65,8 @@ func (s *Service) sweepMailed(ctx context.Context) error {
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
 		return errors.Join(
 			deleteExpiredTokens(tx, now.UnixMilli()),
-			deleteOldCodes(tx, now.Add(-mailedWithin).UnixMilli(), now.UnixMilli()),
-			deleteOldWrongCodes(tx, now.Add(-wrongWithin).UnixMilli()),
+			deleteOldCodes(tx, now.Add(-mailedWindow).UnixMilli(), now.UnixMilli()),
+			deleteOldWrongCodes(tx, now.Add(-wrongCodeWindow).UnixMilli()),
 		)
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"larder/internal/fault"
 )
 
-func (w *world) session(u account.User) account.Session {
+func (w *fixture) session(u account.User) account.Session {
 	w.t.Helper()
 	_, s, err := w.Issue(u)
 	if err != nil {
@@ -22,7 +22,7 @@ func (w *world) session(u account.User) account.Session {
 	return s
 }
 
-func (w *world) csrf(s account.Session) string {
+func (w *fixture) csrf(s account.Session) string {
 	w.t.Helper()
 	token, err := w.CSRF(context.Background(), s)
 	if err != nil {
@@ -34,20 +34,20 @@ func (w *world) csrf(s account.Session) string {
 func TestCSRFTokenStaysTheSameForTwoHours(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
-		s := w.session(w.add("ann"))
+		w, ctx := newFixture(t, d), context.Background()
+		s := w.session(w.addUser("ann"))
 		first := w.csrf(s)
 		if len(first) != 32 {
 			t.Errorf("token %q", first)
 		}
-		w.pass(2*time.Hour - time.Millisecond)
+		w.advance(2*time.Hour - time.Millisecond)
 		if got := w.csrf(s); got != first {
 			t.Errorf("it changed from %q to %q", first, got)
 		}
 		if err := w.CheckCSRF(ctx, s, first); err != nil {
 			t.Errorf("a millisecond before the end: %v", err)
 		}
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		wantKind(t, "at the end", w.CheckCSRF(ctx, s, first), fault.InvalidCSRF)
 		second := w.csrf(s)
 		if second == first || len(second) != 32 {
@@ -64,9 +64,9 @@ func TestCSRFTokenStaysTheSameForTwoHours(t *testing.T) {
 func TestCSRFTokenOfAnotherSessionIsWrong(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
-		ann := w.add("ann")
-		mine, tab, bobs := w.session(ann), w.session(ann), w.session(w.add("bob"))
+		w, ctx := newFixture(t, d), context.Background()
+		ann := w.addUser("ann")
+		mine, tab, bobs := w.session(ann), w.session(ann), w.session(w.addUser("bob"))
 		token := w.csrf(mine)
 		for name, foreign := range map[string]string{
 			"none":                 "",
@@ -74,7 +74,7 @@ func TestCSRFTokenOfAnotherSessionIsWrong(t *testing.T) {
 			"of another session":   w.csrf(tab),
 			"a character short":    token[:31],
 			"a character long":     token + "x",
-			"one character off":    flip(token),
+			"one character off":    changeFirstCharacter(token),
 			"another case":         swapCase(token),
 			"32 blanks":            strings.Repeat(" ", 32),
 			"32 times NUL":         strings.Repeat("\x00", 32),
@@ -108,15 +108,15 @@ func swapCase(s string) string {
 func TestManyTabsGetOneCSRFToken(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, other := newWorld(t, d), newWorld(t, d)
-		s := w.session(w.add("ann"))
+		w, other := newFixture(t, d), newFixture(t, d)
+		s := w.session(w.addUser("ann"))
 		old := ""
 		for round := range 3 { // the first makes a row, the others replace an expired one
 			var got [20]string
 			var wg sync.WaitGroup
 			for i := range got {
 				wg.Go(func() {
-					replica := []*world{w, other}[i%2]
+					replica := []*fixture{w, other}[i%2]
 					token, err := replica.CSRF(context.Background(), s)
 					if err != nil {
 						t.Error(err)
@@ -131,8 +131,8 @@ func TestManyTabsGetOneCSRFToken(t *testing.T) {
 				}
 			}
 			old = got[0]
-			w.pass(2 * time.Hour)
-			other.pass(2 * time.Hour)
+			w.advance(2 * time.Hour)
+			other.advance(2 * time.Hour)
 		}
 		if n := w.csrfRows(); n != 1 {
 			t.Errorf("%d rows", n)
@@ -143,13 +143,13 @@ func TestManyTabsGetOneCSRFToken(t *testing.T) {
 func TestSweepDeletesExpiredCSRFTokensOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
-		ann := w.add("ann")
+		w, ctx := newFixture(t, d), context.Background()
+		ann := w.addUser("ann")
 		w.csrf(w.session(ann))
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		young := w.session(ann)
 		token := w.csrf(young)
-		w.pass(2*time.Hour - time.Millisecond)
+		w.advance(2*time.Hour - time.Millisecond)
 		if err := w.Sweep(ctx); err != nil {
 			t.Fatal(err)
 		}

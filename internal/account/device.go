@@ -34,8 +34,8 @@ const (
 
 var deviceEncoding = base64.RawURLEncoding.Strict()
 
-// device is one proof.
-type device struct {
+// deviceProof is one proof.
+type deviceProof struct {
 	body [deviceBody]byte
 	mac  [sha256.Size]byte
 }
@@ -54,13 +54,13 @@ func (s *Service) LoginTarget(ctx context.Context, name, proofs string) (string,
 	known := err == nil
 	switch {
 	case fault.Is(err, fault.NotFound):
-		stored = s.nobodysHash()
+		stored = s.dummyHash()
 	case err != nil:
 		return "", err
 	}
 	proved := ""
-	for _, d := range readDevices(proofs) {
-		if s.holds(d, u.ID, stored) {
+	for _, d := range parseProofs(proofs) {
+		if s.validProof(d, u.ID, stored) {
 			proved = "device:" + hex.EncodeToString(d.body[8:])
 		}
 	}
@@ -83,10 +83,10 @@ func (s *Service) unknownTarget(name string) string {
 	return fmt.Sprintf("nobody:%04x", binary.BigEndian.Uint32(h.Sum(nil))%unknownNames)
 }
 
-// KnowDevice returns the value of the cookie for a browser in which u has just signed in, where u
+// DeviceCookie returns the value of the cookie for a browser in which u has just signed in, where u
 // is what Login returned: a new proof, and those of other accounts in proofs. It returns "" when
 // the password was replaced or the sessions were ended since Login.
-func (s *Service) KnowDevice(ctx context.Context, u User, proofs string) (string, error) {
+func (s *Service) DeviceCookie(ctx context.Context, u User, proofs string) (string, error) {
 	now, stored, err := readUser(s.db.Read(ctx), byID, u.ID)
 	switch {
 	case fault.Is(err, fault.NotFound) || err == nil && now.SessionVersion != u.SessionVersion:
@@ -94,32 +94,32 @@ func (s *Service) KnowDevice(ctx context.Context, u User, proofs string) (string
 	case err != nil:
 		return "", err
 	}
-	var fresh device
+	var fresh deviceProof
 	binary.BigEndian.PutUint64(fresh.body[:8], uint64(s.now().Add(DeviceLifetime).UnixMilli()))
 	if _, err := io.ReadFull(s.random, fresh.body[8:]); err != nil {
 		return "", fmt.Errorf("read randomness: %w", err)
 	}
 	copy(fresh.mac[:], s.deviceMAC(fresh, u.ID, stored))
 	all := []string{fresh.String()}
-	for _, d := range readDevices(proofs) {
-		if !s.holds(d, u.ID, stored) && len(all) < maxDevices {
+	for _, d := range parseProofs(proofs) {
+		if !s.validProof(d, u.ID, stored) && len(all) < maxDevices {
 			all = append(all, d.String())
 		}
 	}
 	return strings.Join(all, "."), nil
 }
 
-// holds reports whether a proof was made for the account with that stored password and has not
+// validProof reports whether a proof was made for the account with that stored password and has not
 // ended. A proof that would last longer than DeviceLifetime was made by a clock that has been put
 // back since, and does not hold.
-func (s *Service) holds(d device, userID, stored string) bool {
+func (s *Service) validProof(d deviceProof, userID, stored string) bool {
 	ends := int64(binary.BigEndian.Uint64(d.body[:8]))
 	now := s.now()
 	right := hmac.Equal(d.mac[:], s.deviceMAC(d, userID, stored))
 	return right && ends > now.UnixMilli() && ends <= now.Add(DeviceLifetime+clockSlack).UnixMilli()
 }
 
-func (s *Service) deviceMAC(d device, userID, stored string) []byte {
+func (s *Service) deviceMAC(d deviceProof, userID, stored string) []byte {
 	h := hmac.New(sha256.New, s.deviceKey)
 	h.Write(d.body[:])
 	h.Write([]byte(userID + "\x00" + stored))
@@ -127,24 +127,24 @@ func (s *Service) deviceMAC(d device, userID, stored string) []byte {
 }
 
 // String returns a proof as it stands in the cookie, 75 characters.
-func (d device) String() string {
+func (d deviceProof) String() string {
 	return deviceEncoding.EncodeToString(append(d.body[:], d.mac[:]...))
 }
 
-// readDevices reads the value of a cookie that KnowDevice made. Any other text has no proofs at
+// parseProofs reads the value of a cookie that DeviceCookie made. Any other text has no proofs at
 // all.
-func readDevices(proofs string) []device {
+func parseProofs(proofs string) []deviceProof {
 	const size = deviceBody + sha256.Size
 	if proofs == "" || len(proofs) >= maxDevices*(deviceEncoding.EncodedLen(size)+1) {
 		return nil
 	}
-	var all []device
+	var all []deviceProof
 	for text := range strings.SplitSeq(proofs, ".") {
 		raw, err := deviceEncoding.DecodeString(text)
 		if err != nil || len(raw) != size {
 			return nil
 		}
-		all = append(all, device{[deviceBody]byte(raw), [sha256.Size]byte(raw[deviceBody:])})
+		all = append(all, deviceProof{[deviceBody]byte(raw), [sha256.Size]byte(raw[deviceBody:])})
 	}
 	return all
 }

@@ -11,7 +11,7 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-func (w *world) target(name, proofs string) string {
+func (w *fixture) target(name, proofs string) string {
 	w.t.Helper()
 	target, err := w.LoginTarget(context.Background(), name, proofs)
 	if err != nil {
@@ -20,9 +20,9 @@ func (w *world) target(name, proofs string) string {
 	return target
 }
 
-func (w *world) know(u account.User, proofs string) string {
+func (w *fixture) rememberDevice(u account.User, proofs string) string {
 	w.t.Helper()
-	proofs, err := w.KnowDevice(context.Background(), u, proofs)
+	proofs, err := w.DeviceCookie(context.Background(), u, proofs)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -33,8 +33,8 @@ func (w *world) know(u account.User, proofs string) string {
 func TestUnknownNamesShareTargets(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
-		ann := w.add("ann")
+		w := newFixture(t, d)
+		ann := w.addUser("ann")
 		seen := map[string]bool{}
 		for i := range 1000 {
 			target := w.target(fmt.Sprintf("nobody_%d", i), "")
@@ -57,43 +57,43 @@ func TestUnknownNamesShareTargets(t *testing.T) {
 
 // A known device is bound to the password that was given at the sign-in, also where that was
 // replaced in the same moment.
-func TestKnownDeviceIsOfThePasswordGiven(t *testing.T) {
+func TestKnownDeviceEndsWithThePassword(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
-		ann, gone := w.add("ann"), w.add("gone")
-		signedIn, err := w.Login(context.Background(), from, "ann", "password", false)
+		w := newFixture(t, d)
+		ann, gone := w.addUser("ann"), w.addUser("gone")
+		signedIn, err := w.Login(context.Background(), testSource, "ann", "password", false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := w.target("ann", w.know(signedIn, "")); !strings.HasPrefix(got, "device:") {
+		if got := w.target("ann", w.rememberDevice(signedIn, "")); !strings.HasPrefix(got, "device:") {
 			t.Errorf("a known device has the target %s", got)
 		}
-		other, err := w.HashPassword(context.Background(), from, "another one")
+		other, err := w.HashPassword(context.Background(), testSource, "another one")
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.write(func(tx *db.Tx) error { return w.SetPassword(tx, ann.ID, other) })
-		if got := w.know(signedIn, ""); got != "" {
+		w.mustWrite(func(tx *db.Tx) error { return w.SetPassword(tx, ann.ID, other) })
+		if got := w.rememberDevice(signedIn, ""); got != "" {
 			t.Errorf("who gave the old password is known by %s", got)
 		}
-		w.write(func(tx *db.Tx) error { _, err := tx.Exec("DELETE FROM users WHERE id = $1", gone.ID); return err })
-		if got := w.know(gone, ""); got != "" {
+		w.mustWrite(func(tx *db.Tx) error { _, err := tx.Exec("DELETE FROM users WHERE id = $1", gone.ID); return err })
+		if got := w.rememberDevice(gone, ""); got != "" {
 			t.Errorf("an account that has gone is known by %s", got)
 		}
 	})
 }
 
 // A cookie holds the proofs of eight accounts, one of each: the oldest goes.
-func TestKnownDeviceHoldsEightAccounts(t *testing.T) {
+func TestDeviceCookieHasAtMostEightProofs(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		proofs := ""
 		for i := range 9 {
-			u := w.add(fmt.Sprint("user", i))
+			u := w.addUser(fmt.Sprint("user", i))
 			for range 3 {
-				proofs = w.know(u, proofs)
+				proofs = w.rememberDevice(u, proofs)
 			}
 		}
 		for i := range 9 {

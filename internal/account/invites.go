@@ -50,7 +50,7 @@ func (n NewInvite) check() error {
 		return fault.New(fault.Invalid, "An invite lasts for a minute at least, and ten years at most.")
 	case utf8.RuneCountInString(n.Note) > maxNoteRunes:
 		return fault.Newf(fault.Invalid, "A note has at most %d characters.", maxNoteRunes)
-	case strings.ContainsFunc(n.Note, func(r rune) bool { return vpath.Unprintable(r) && r != '\n' && r != '\t' }):
+	case strings.ContainsFunc(n.Note, func(r rune) bool { return vpath.IsUnprintable(r) && r != '\n' && r != '\t' }):
 		return fault.New(fault.Invalid, "A note must not contain control characters or text-direction overrides.")
 	}
 	return nil
@@ -94,9 +94,9 @@ func (s *Service) DeleteInvite(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error { return deleteInvite(tx, id) })
 }
 
-// InviteHolds reports whether a code can be used now. By the time that it is used it may not any more.
-func (s *Service) InviteHolds(ctx context.Context, code string) (bool, error) {
-	return inviteHolds(s.db.Read(ctx), code, s.now().UnixMilli())
+// InviteUsable reports whether a code can be used now. By the time that it is used it may not any more.
+func (s *Service) InviteUsable(ctx context.Context, code string) (bool, error) {
+	return usableInviteExists(s.db.Read(ctx), code, s.now().UnixMilli())
 }
 
 // UseInvite counts one registration with a code, as part of the transaction that makes it, and reports whether the code had one left.

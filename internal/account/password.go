@@ -38,11 +38,11 @@ func (s *Service) HashPassword(ctx context.Context, source Source, password secr
 	if password == "" || tooLong(password) {
 		return "", fault.New(fault.Invalid, "A password has at most 128 characters and 512 bytes, and is not empty.")
 	}
-	h := s.unsalted()
+	h := s.newHash()
 	if _, err := io.ReadFull(s.random, h.salt); err != nil {
 		return "", fmt.Errorf("read randomness: %w", err)
 	}
-	sum, err := s.sum(ctx, source, h, password, hashBytes)
+	sum, err := s.computeHash(ctx, source, h, password, hashBytes)
 	if err != nil {
 		return "", err
 	}
@@ -60,19 +60,19 @@ func (s *Service) VerifyPassword(ctx context.Context, source Source, stored stri
 	if tooLong(password) {
 		return false, nil
 	}
-	sum, err := s.sum(ctx, source, h, password, len(h.sum))
+	sum, err := s.computeHash(ctx, source, h, password, len(h.sum))
 	if err != nil {
 		return false, err
 	}
 	return subtle.ConstantTimeCompare(sum, h.sum) == 1, nil
 }
 
-// sum computes the hash of password with the salt and the cost of h, once there is a place.
-func (s *Service) sum(ctx context.Context, source Source, h hash, password secret.Text, length int) ([]byte, error) {
+// computeHash computes the hash of password with the salt and the cost of h, once there is a place.
+func (s *Service) computeHash(ctx context.Context, source Source, h hash, password secret.Text, length int) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	leave, err := s.hashing.enter(ctx, source)
+	leave, err := s.hashing.acquire(ctx, source)
 	if err != nil {
 		return nil, err
 	}
@@ -83,15 +83,15 @@ func (s *Service) sum(ctx context.Context, source Source, h hash, password secre
 	return argon2.IDKey([]byte(password.Reveal()), h.salt, h.passes, h.memory, h.lanes, uint32(length)), nil
 }
 
-// unsalted is a new hash with the cost of this service, and neither salt nor sum yet.
-func (s *Service) unsalted() hash {
+// newHash is a new hash with the cost of this service, and neither salt nor sum yet.
+func (s *Service) newHash() hash {
 	return hash{passes: hashPasses, memory: s.hashMemory, lanes: hashLanes, salt: make([]byte, saltBytes)}
 }
 
-// nobodysHash is verified when there is no such user, so that the answer takes as long as for a wrong password. No password matches it, as
+// dummyHash is verified when there is no such user, so that the answer takes as long as for a wrong password. No password matches it, as
 // far as anyone knows, and nothing asks.
-func (s *Service) nobodysHash() string {
-	h := s.unsalted()
+func (s *Service) dummyHash() string {
+	h := s.newHash()
 	h.sum = make([]byte, hashBytes)
 	return h.String()
 }

@@ -12,17 +12,17 @@ import (
 	"larder/internal/secret"
 )
 
-// published are hashes of "password" with the salt "somesalt" from the tests of golang.org/x/crypto/argon2.
-var published = []string{
+// publishedHashes are hashes of "password" with the salt "somesalt" from the tests of golang.org/x/crypto/argon2.
+var publishedHashes = []string{
 	"$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrRXqxlLcWfcXCnMyv0m4Rpvh/bnCi7",
 	"$argon2id$v=19$m=64,t=2,p=1$c29tZXNhbHQ$Bo1ismRVk2qm6+YAYLCmWHDb+j3fjUH3",
 }
 
-// from is where hashes are asked for in these tests, unless they are about that.
-var from = ByAddress("192.0.2.1")
+// testSource is where hashes are asked for in these tests, unless they are about that.
+var from = AddressSource("192.0.2.1")
 
-// alone is a Service that can do nothing but hash.
-func alone() *Service {
+// newHashingService is a Service that can do nothing but hash.
+func newHashingService() *Service {
 	master := sha256.Sum256([]byte("a master key for tests"))
 	keys, err := secret.New(master[:])
 	if err != nil {
@@ -33,7 +33,7 @@ func alone() *Service {
 
 func TestHashIsArgon2idInPHCForm(t *testing.T) {
 	t.Parallel()
-	s, ctx := alone(), context.Background()
+	s, ctx := newHashingService(), context.Background()
 	one, err := s.HashPassword(ctx, from, "pass wörd")
 	if err != nil {
 		t.Fatal(err)
@@ -53,11 +53,11 @@ func TestHashIsArgon2idInPHCForm(t *testing.T) {
 	}
 }
 
-func TestHashesOfAnotherCostStillHold(t *testing.T) {
+func TestHashesOfAnotherCostStillVerify(t *testing.T) {
 	t.Parallel()
-	for _, stored := range published {
+	for _, stored := range publishedHashes {
 		for password, want := range map[secret.Text]bool{"password": true, "Password": false} {
-			if got, err := alone().VerifyPassword(context.Background(), from, stored, password); err != nil || got != want {
+			if got, err := newHashingService().VerifyPassword(context.Background(), from, stored, password); err != nil || got != want {
 				t.Errorf("%s with %s: %v, %v", stored, password.Reveal(), got, err)
 			}
 		}
@@ -66,7 +66,7 @@ func TestHashesOfAnotherCostStillHold(t *testing.T) {
 
 func TestMalformedHashIsAnError(t *testing.T) {
 	t.Parallel()
-	good := published[0]
+	good := publishedHashes[0]
 	for name, stored := range map[string]string{
 		"empty":                "",
 		"clear text":           "password",
@@ -84,7 +84,7 @@ func TestMalformedHashIsAnError(t *testing.T) {
 		"short sum":            "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrR",
 		"more":                 good + "$x",
 	} {
-		_, err := alone().VerifyPassword(context.Background(), from, stored, "password")
+		_, err := newHashingService().VerifyPassword(context.Background(), from, stored, "password")
 		if err == nil || fault.KindOf(err) != fault.Internal {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -94,7 +94,7 @@ func TestMalformedHashIsAnError(t *testing.T) {
 // Abuse case C107. A cancelled context stops whatever would hash, so that an answer proves that nothing did.
 func TestTooLongPasswordIsNeverHashed(t *testing.T) {
 	t.Parallel()
-	s := alone()
+	s := newHashingService()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for name, c := range map[string]struct {
@@ -113,17 +113,17 @@ func TestTooLongPasswordIsNeverHashed(t *testing.T) {
 		if c.hashed && !errors.Is(err, context.Canceled) || !c.hashed && !fault.Is(err, fault.Invalid) {
 			t.Errorf("hash %s: got %v", name, err)
 		}
-		right, err := s.VerifyPassword(ctx, from, published[0], c.password)
+		right, err := s.VerifyPassword(ctx, from, publishedHashes[0], c.password)
 		if right || (c.hashed || c.password == "") != errors.Is(err, context.Canceled) {
 			t.Errorf("verify %s: got %v, %v", name, right, err)
 		}
 	}
 }
 
-func TestHashingWaitsForAPlaceAsLongAsTheContext(t *testing.T) {
+func TestHashingWaitsForASlotUntilTheContextEnds(t *testing.T) {
 	t.Parallel()
-	s := alone()
-	other := enter(t, s.hashing, ByAccount("ann")) // others are hashing
+	s := newHashingService()
+	other := mustStart(t, s.hashing, AccountSource("ann")) // others are hashing
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 2)
 	go func() {
@@ -131,7 +131,7 @@ func TestHashingWaitsForAPlaceAsLongAsTheContext(t *testing.T) {
 		done <- err
 	}()
 	go func() {
-		_, err := s.VerifyPassword(ctx, from, published[0], "password")
+		_, err := s.VerifyPassword(ctx, from, publishedHashes[0], "password")
 		done <- err
 	}()
 	cancel()
@@ -140,21 +140,21 @@ func TestHashingWaitsForAPlaceAsLongAsTheContext(t *testing.T) {
 			t.Errorf("while all places are taken: %v", err)
 		}
 	}
-	s.hashing.leave(other)
+	s.hashing.release(other)
 	for range 3 {
-		if right, err := s.VerifyPassword(context.Background(), from, published[0], "password"); !right || err != nil {
+		if right, err := s.VerifyPassword(context.Background(), from, publishedHashes[0], "password"); !right || err != nil {
 			t.Errorf("with a place: %v, %v", right, err)
 		}
 	}
-	if s.hashing.free != parallelHashes || s.hashing.other != 0 || len(s.hashing.lines[addresses].sources) != 0 {
-		t.Errorf("after all of it: %d places are free, %d others, waiting %+v", s.hashing.free, s.hashing.other, s.hashing.lines)
+	if s.hashing.freeSlots != parallelHashes || s.hashing.otherRunning != 0 || len(s.hashing.byKind[addressKind].sources) != 0 {
+		t.Errorf("after all of it: %d places are free, %d others, waiting %+v", s.hashing.freeSlots, s.hashing.otherRunning, s.hashing.byKind)
 	}
 }
 
 // Abuse case C48: an unknown user costs what a known one does.
-func TestUnknownUserCostsAsMuch(t *testing.T) {
+func TestLoginOfUnknownUserTakesAsLong(t *testing.T) {
 	t.Parallel()
-	s := alone()
+	s := newHashingService()
 	real, err := s.HashPassword(context.Background(), from, "password")
 	if err != nil {
 		t.Fatal(err)
@@ -163,11 +163,11 @@ func TestUnknownUserCostsAsMuch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := parseHash(s.nobodysHash())
+	got, err := parseHash(s.dummyHash())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.passes != want.passes || got.memory != want.memory || got.lanes != want.lanes || len(got.salt) != len(want.salt) || len(got.sum) != len(want.sum) {
-		t.Errorf("nobody costs %s, a user %s", s.nobodysHash(), real)
+		t.Errorf("nobody costs %s, a user %s", s.dummyHash(), real)
 	}
 }

@@ -24,15 +24,15 @@ const (
 
 var accentPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
-// Text is a text to be set, or to be taken away by a Value of nil or "". The zero value leaves it as it is.
-type Text struct {
+// TextChange is a text to be set, or to be taken away by a Value of nil or "". The zero value leaves it as it is.
+type TextChange struct {
 	Given bool
 	Value *string
 }
 
 // Profile is what people change about themselves. What is nil, or not given, stays.
 type Profile struct {
-	DisplayName, AvatarURL     Text
+	DisplayName, AvatarURL     TextChange
 	Locale, Theme, AccentColor *string
 	DefaultPath                *string // the folder that opens first, nothing more: home and rights stay
 	EnableBlur                 *bool
@@ -46,7 +46,7 @@ func (p *Profile) check() (err error) {
 	if p.AvatarURL, err = cleanText(p.AvatarURL, "avatarUrl", maxAvatar); err != nil {
 		return err
 	}
-	if p.AvatarURL.Value != nil && !pictureAddress(*p.AvatarURL.Value) {
+	if p.AvatarURL.Value != nil && !isPictureURL(*p.AvatarURL.Value) {
 		return fault.New(fault.Invalid, "avatarUrl is an http or https address, or a path of this site that begins with one slash.")
 	}
 	if p.Locale != nil && *p.Locale != "zh-CN" && *p.Locale != "en-US" {
@@ -70,7 +70,7 @@ func (p *Profile) check() (err error) {
 }
 
 // cleanText puts a text in NFC and makes an empty one none. Fault: Invalid.
-func cleanText(t Text, name string, most int) (Text, error) {
+func cleanText(t TextChange, name string, most int) (TextChange, error) {
 	if t.Value == nil {
 		return t, nil
 	}
@@ -82,17 +82,17 @@ func cleanText(t Text, name string, most int) (Text, error) {
 	switch {
 	case utf8.RuneCountInString(s) > most:
 		return t, fault.Newf(fault.Invalid, "%s has at most %d characters.", name, most)
-	case strings.ContainsFunc(s, vpath.Unprintable):
+	case strings.ContainsFunc(s, vpath.IsUnprintable):
 		return t, fault.Newf(fault.Invalid, "%s must not contain control characters or text-direction overrides.", name)
 	case strings.TrimSpace(s) == "":
-		return Text{Given: true}, nil
+		return TextChange{Given: true}, nil
 	}
-	return Text{Given: true, Value: &s}, nil
+	return TextChange{Given: true, Value: &s}, nil
 }
 
-// pictureAddress reports addresses of the web and of this site; nothing here ever fetches one (abuse case C66). Browsers take a backslash for a slash, so
+// isPictureURL reports addresses of the web and of this site; nothing here ever fetches one (abuse case C66). Browsers take a backslash for a slash, so
 // that `/\host` would lead away.
-func pictureAddress(s string) bool {
+func isPictureURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || strings.ContainsRune(s, '\\') || strings.ContainsFunc(s, unicode.IsSpace) {
 		return false
@@ -116,7 +116,7 @@ func (s *Service) ChangeProfile(ctx context.Context, userID string, p Profile) e
 		if fault.Is(err, fault.NotFound) {
 			return sessionEnded()
 		}
-		return changed(tx, err)
+		return finishChange(tx, err)
 	})
 }
 
@@ -133,14 +133,14 @@ func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.
 	if err != nil {
 		return err
 	}
-	right, err := s.VerifyPassword(ctx, ByAccount(u.ID), stored, old)
+	right, err := s.VerifyPassword(ctx, AccountSource(u.ID), stored, old)
 	if err != nil {
 		return fmt.Errorf("verify a password: %w", err)
 	}
 	if !right {
 		return fault.New(fault.InvalidPassword, "The present password is wrong.")
 	}
-	passwordHash, err := s.HashPassword(ctx, ByAccount(u.ID), fresh)
+	passwordHash, err := s.HashPassword(ctx, AccountSource(u.ID), fresh)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.
 		if !replaced {
 			return sessionEnded()
 		}
-		return changed(tx, s.VoidMailed(tx, u.ID))
+		return finishChange(tx, s.VoidResetsAndCodes(tx, u.ID))
 	})
 }
 

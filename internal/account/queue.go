@@ -11,65 +11,65 @@ import (
 
 // Limits of hashing. A hash takes some 30 ms and 19 MiB.
 const (
-	parallelHashes = 2                // hashes at a time; one place is for logins alone
-	queuedEach     = 64               // hashes that wait for one source
-	queuedInAll    = 256              // hashes that wait for all sources of a kind
-	queueTime      = 10 * time.Second // the longest wait of a hash
-	queueRetry     = 5 * time.Second  // Retry-After of a refusal
+	parallelHashes     = 2                // hashes at a time; one place is for logins alone
+	maxQueuedPerSource = 64               // hashes that wait for one source
+	maxQueuedPerKind   = 256              // hashes that wait for all sources of a kind
+	maxQueueWait       = 10 * time.Second // the longest wait of a hash
+	queueRetryAfter    = 5 * time.Second  // Retry-After of a refusal
 )
 
 // Source says who causes a hash. Sources of a kind take turns at hashing. The zero Source is the
 // service itself.
 type Source struct {
-	kind kind
+	kind sourceKind
 	name string
 }
 
-type kind int
+type sourceKind int
 
 const (
-	accounts  kind = iota // signed-in callers
-	addresses             // callers without an account
-	logins                // by address; these wait for each other only
-	kinds
+	accountKind sourceKind = iota // signed-in callers
+	addressKind                   // callers without an account
+	loginKind                     // by address; these wait for each other only
+	sourceKinds
 )
 
-// ByAccount returns the source of what a signed-in caller asks for.
-func ByAccount(userID string) Source { return Source{accounts, userID} }
+// AccountSource returns the source of what a signed-in caller asks for.
+func AccountSource(userID string) Source { return Source{accountKind, userID} }
 
-// ByAddress returns the source of what a caller without an account asks for: an IPv4 address or an
+// AddressSource returns the source of what a caller without an account asks for: an IPv4 address or an
 // IPv6 /64.
-func ByAddress(address string) Source { return Source{addresses, address} }
+func AddressSource(address string) Source { return Source{addressKind, address} }
 
 // login returns the source of the same caller's logins.
-func (s Source) login() Source { return Source{logins, s.name} }
+func (s Source) login() Source { return Source{loginKind, s.name} }
 
 // IsLogin reports whether the hash decides about a login.
-func (s Source) IsLogin() bool { return s.kind == logins }
+func (s Source) IsLogin() bool { return s.kind == loginKind }
 
-// queue hands out the places for hashing. Each kind of source has a line. One place is for logins
+// hashQueue hands out the places for hashing. Each kind of source has a line. One place is for logins
 // alone; the other goes to the lines of accounts and addresses in turns, and to logins while both are
 // empty. Within a line the sources take turns, whatever each of them has waiting.
-type queue struct {
-	mu    sync.Mutex
-	free  int // places
-	other int // hashes under way that are no logins
-	turn  kind
-	lines [kinds]line
+type hashQueue struct {
+	mu           sync.Mutex
+	freeSlots    int // places
+	otherRunning int // hashes under way that are no logins
+	lastKind     sourceKind
+	byKind       [sourceKinds]kindQueue
 
-	longest time.Duration // the longest wait of a hash
+	maxWait time.Duration // the longest wait of a hash
 }
 
-func newQueue() *queue { return &queue{free: parallelHashes, longest: queueTime} }
+func newHashQueue() *hashQueue { return &hashQueue{freeSlots: parallelHashes, maxWait: maxQueueWait} }
 
-// line is what waits of one kind.
-type line struct {
+// kindQueue is what waits of one kind.
+type kindQueue struct {
 	waiting int
-	sources []*turns // the first has the next turn
+	sources []*sourceQueue // the first has the next turn
 }
 
-// turns are the tickets of one source, oldest first.
-type turns struct {
+// sourceQueue are the tickets of one source, oldest first.
+type sourceQueue struct {
 	name    string
 	tickets []*ticket
 }
@@ -81,59 +81,59 @@ type ticket struct {
 	err    error // nil once it has a place
 }
 
-// Hashing returns how many passwords wait to be hashed at this moment.
-func (s *Service) Hashing() (waiting int) {
+// WaitingHashes returns how many passwords wait to be hashed at this moment.
+func (s *Service) WaitingHashes() (waiting int) {
 	q := s.hashing
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := range q.lines {
-		waiting += q.lines[i].waiting
+	for i := range q.byKind {
+		waiting += q.byKind[i].waiting
 	}
 	return waiting
 }
 
-// enter waits for a place, which leave gives back. Fault: RateLimited when too many wait, or after
-// queueTime. Error: the context's.
-func (q *queue) enter(ctx context.Context, source Source) (leave func(), err error) {
-	t, err := q.join(source)
+// acquire waits for a place, which leave gives back. Fault: RateLimited when too many wait, or after
+// maxQueueWait. Error: the context's.
+func (q *hashQueue) acquire(ctx context.Context, source Source) (leave func(), err error) {
+	t, err := q.enqueue(source)
 	if err != nil {
 		return nil, err
 	}
-	late := time.NewTimer(q.longest)
+	late := time.NewTimer(q.maxWait)
 	defer late.Stop()
 	select {
 	case <-t.done:
 	case <-ctx.Done():
-		q.giveUp(t, ctx.Err())
+		q.cancel(t, ctx.Err())
 	case <-late.C:
-		q.giveUp(t, queueFull())
+		q.cancel(t, queueFull())
 	}
 	if t.err == nil && ctx.Err() != nil { // it got a place and lost its caller at the same moment
-		q.leave(t)
+		q.release(t)
 		return nil, ctx.Err()
 	}
 	if t.err != nil {
 		return nil, t.err
 	}
-	return func() { q.leave(t) }, nil
+	return func() { q.release(t) }, nil
 }
 
-// join puts a hash into the line of its source. A line that is full loses the last ticket of the
+// enqueue puts a hash into the line of its source. A line that is full loses the last ticket of the
 // source that has the most, so that a source with few gets in. Fault: RateLimited.
-func (q *queue) join(source Source) (*ticket, error) {
+func (q *hashQueue) enqueue(source Source) (*ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := &q.lines[source.kind]
-	own, has := l.of(source.name), 0
+	l := &q.byKind[source.kind]
+	own, has := l.find(source.name), 0
 	if own != nil {
 		has = len(own.tickets)
 	}
-	if has >= queuedEach {
+	if has >= maxQueuedPerSource {
 		return nil, queueFull()
 	}
 	t := &ticket{source: source, done: make(chan struct{})}
-	if l.waiting >= queuedInAll {
-		most := slices.MaxFunc(l.sources, func(a, b *turns) int { return len(a.tickets) - len(b.tickets) })
+	if l.waiting >= maxQueuedPerKind {
+		most := slices.MaxFunc(l.sources, func(a, b *sourceQueue) int { return len(a.tickets) - len(b.tickets) })
 		if has+1 >= len(most.tickets) {
 			return nil, queueFull()
 		}
@@ -142,61 +142,61 @@ func (q *queue) join(source Source) (*ticket, error) {
 		last.finish(queueFull())
 	}
 	if own == nil {
-		own = &turns{name: source.name}
+		own = &sourceQueue{name: source.name}
 		l.sources = append(l.sources, own)
 	}
 	own.tickets = append(own.tickets, t)
 	l.waiting++
-	q.admit()
+	q.dispatch()
 	return t, nil
 }
 
-// giveUp takes a ticket out of its line, unless it has a place or was refused just now.
-func (q *queue) giveUp(t *ticket, err error) {
+// cancel takes a ticket out of its line, unless it has a place or was refused just now.
+func (q *hashQueue) cancel(t *ticket, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.lines[t.source.kind].remove(t) {
+	if q.byKind[t.source.kind].remove(t) {
 		t.finish(err)
 	}
 }
 
-// leave gives the place of a hash to the next one.
-func (q *queue) leave(t *ticket) {
+// release gives the place of a hash to the next one.
+func (q *hashQueue) release(t *ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.free++
+	q.freeSlots++
 	if !t.source.IsLogin() {
-		q.other--
+		q.otherRunning--
 	}
-	q.admit()
+	q.dispatch()
 }
 
-// admit gives away free places.
-func (q *queue) admit() {
-	for q.free > 0 {
+// dispatch gives away free places.
+func (q *hashQueue) dispatch() {
+	for q.freeSlots > 0 {
 		t := q.next()
 		if t == nil {
 			return
 		}
-		q.free--
+		q.freeSlots--
 		if !t.source.IsLogin() {
-			q.other++
+			q.otherRunning++
 		}
 		t.finish(nil)
 	}
 }
 
 // next takes out the ticket whose turn it is, nil when none may have a place.
-func (q *queue) next() *ticket {
-	if q.other < parallelHashes-1 {
+func (q *hashQueue) next() *ticket {
+	if q.otherRunning < parallelHashes-1 {
 		for range 2 {
-			q.turn = addresses - q.turn // the other of the two lines
-			if t := q.lines[q.turn].pop(); t != nil {
+			q.lastKind = addressKind - q.lastKind // the other of the two lines
+			if t := q.byKind[q.lastKind].pop(); t != nil {
 				return t
 			}
 		}
 	}
-	return q.lines[logins].pop()
+	return q.byKind[loginKind].pop()
 }
 
 func (t *ticket) finish(err error) {
@@ -204,16 +204,16 @@ func (t *ticket) finish(err error) {
 	close(t.done)
 }
 
-// of returns what a source has in the line, nil for nothing.
-func (l *line) of(name string) *turns {
-	if i := slices.IndexFunc(l.sources, func(s *turns) bool { return s.name == name }); i >= 0 {
+// find returns what a source has in the line, nil for nothing.
+func (l *kindQueue) find(name string) *sourceQueue {
+	if i := slices.IndexFunc(l.sources, func(s *sourceQueue) bool { return s.name == name }); i >= 0 {
 		return l.sources[i]
 	}
 	return nil
 }
 
 // pop takes out the oldest ticket of the source whose turn it is, which goes to the end of the line.
-func (l *line) pop() *ticket {
+func (l *kindQueue) pop() *ticket {
 	if len(l.sources) == 0 {
 		return nil
 	}
@@ -227,8 +227,8 @@ func (l *line) pop() *ticket {
 }
 
 // remove takes a ticket out and reports whether it was in the line.
-func (l *line) remove(t *ticket) bool {
-	own := l.of(t.source.name)
+func (l *kindQueue) remove(t *ticket) bool {
+	own := l.find(t.source.name)
 	if own == nil {
 		return false
 	}
@@ -238,7 +238,7 @@ func (l *line) remove(t *ticket) bool {
 	}
 	own.tickets = slices.Delete(own.tickets, i, i+1)
 	if len(own.tickets) == 0 {
-		l.sources = slices.DeleteFunc(l.sources, func(s *turns) bool { return s == own })
+		l.sources = slices.DeleteFunc(l.sources, func(s *sourceQueue) bool { return s == own })
 	}
 	l.waiting--
 	return true
@@ -248,6 +248,6 @@ func queueFull() error {
 	return &fault.Error{
 		Kind:       fault.RateLimited,
 		Message:    "Too many passwords are being checked at this moment. Please try again in a few seconds.",
-		RetryAfter: queueRetry,
+		RetryAfter: queueRetryAfter,
 	}
 }

@@ -9,28 +9,28 @@ import (
 	"larder/internal/fault"
 )
 
-// enter joins the queue and has to get a place at once.
-func enter(t *testing.T, q *queue, source Source) *ticket {
+// mustStart joins the queue and has to get a place at once.
+func mustStart(t *testing.T, q *hashQueue, source Source) *ticket {
 	t.Helper()
-	k := wait(t, q, source)
-	if !has(k) {
+	k := mustEnqueue(t, q, source)
+	if !hasSlot(k) {
 		t.Fatalf("%v has to wait", source)
 	}
 	return k
 }
 
-// wait joins the queue.
-func wait(t *testing.T, q *queue, source Source) *ticket {
+// mustEnqueue joins the queue.
+func mustEnqueue(t *testing.T, q *hashQueue, source Source) *ticket {
 	t.Helper()
-	k, err := q.join(source)
+	k, err := q.enqueue(source)
 	if err != nil {
 		t.Fatalf("%v: %v", source, err)
 	}
 	return k
 }
 
-// has reports whether a ticket has its place.
-func has(k *ticket) bool {
+// hasSlot reports whether a ticket has its place.
+func hasSlot(k *ticket) bool {
 	select {
 	case <-k.done:
 		return k.err == nil
@@ -39,8 +39,8 @@ func has(k *ticket) bool {
 	}
 }
 
-// refused reports whether a ticket was pushed out of its line.
-func refused(k *ticket) bool {
+// wasRefused reports whether a ticket was pushed out of its line.
+func wasRefused(k *ticket) bool {
 	select {
 	case <-k.done:
 		return fault.Is(k.err, fault.RateLimited)
@@ -60,22 +60,22 @@ func wantRetry(t *testing.T, what string, err error) {
 // Sources take turns, whatever each of them has waiting, and so do signed-in callers and the others.
 func TestSourcesTakeTurnsAtHashing(t *testing.T) {
 	t.Parallel()
-	q := newQueue()
-	now := enter(t, q, ByAccount("ann"))
+	q := newHashQueue()
+	now := mustStart(t, q, AccountSource("ann"))
 	names := map[*ticket]string{}
 	for i := range 3 {
-		names[wait(t, q, ByAccount("ann"))] = fmt.Sprint("ann ", i)
+		names[mustEnqueue(t, q, AccountSource("ann"))] = fmt.Sprint("ann ", i)
 	}
 	for i := range 3 {
-		names[wait(t, q, ByAddress("a"))] = fmt.Sprint("a ", i)
+		names[mustEnqueue(t, q, AddressSource("a"))] = fmt.Sprint("a ", i)
 	}
-	names[wait(t, q, ByAccount("bob"))] = "bob 0"
-	names[wait(t, q, ByAddress("b"))] = "b 0"
+	names[mustEnqueue(t, q, AccountSource("bob"))] = "bob 0"
+	names[mustEnqueue(t, q, AddressSource("b"))] = "b 0"
 	for _, want := range []string{"a 0", "ann 0", "b 0", "bob 0", "a 1", "ann 1", "a 2", "ann 2"} {
-		q.leave(now)
+		q.release(now)
 		now = nil
 		for k, name := range names {
-			if has(k) {
+			if hasSlot(k) {
 				if name != want {
 					t.Errorf("%s has the turn, want %s", name, want)
 				}
@@ -90,88 +90,88 @@ func TestSourcesTakeTurnsAtHashing(t *testing.T) {
 }
 
 // One place is for logins alone. They have both while nothing else waits.
-func TestLoginsHaveAPlaceOfTheirOwn(t *testing.T) {
+func TestLoginsHaveASlotOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	q, login := newQueue(), ByAddress("a").login()
-	other := enter(t, q, ByAddress("a"))
+	q, login := newHashQueue(), AddressSource("a").login()
+	other := mustStart(t, q, AddressSource("a"))
 	for range 50 {
-		wait(t, q, ByAddress("a"))
-		wait(t, q, ByAccount("ann"))
+		mustEnqueue(t, q, AddressSource("a"))
+		mustEnqueue(t, q, AccountSource("ann"))
 	}
-	first := enter(t, q, login) // however many others wait
-	second := wait(t, q, login)
-	if has(second) {
+	first := mustStart(t, q, login) // however many others wait
+	second := mustEnqueue(t, q, login)
+	if hasSlot(second) {
 		t.Error("three hashes are under way")
 	}
-	q.leave(other) // a place for the next of the others
-	if has(second) {
+	q.release(other) // a place for the next of the others
+	if hasSlot(second) {
 		t.Error("a login has the place of others while they wait")
 	}
-	q.leave(first)
-	if !has(second) {
+	q.release(first)
+	if !hasSlot(second) {
 		t.Error("the login's own place went to somebody else")
 	}
 
-	q = newQueue()
-	first, second = enter(t, q, login), enter(t, q, login)
-	third, other := wait(t, q, login), wait(t, q, ByAddress("a"))
-	q.leave(first)
-	if has(third) || !has(other) {
+	q = newHashQueue()
+	first, second = mustStart(t, q, login), mustStart(t, q, login)
+	third, other := mustEnqueue(t, q, login), mustEnqueue(t, q, AddressSource("a"))
+	q.release(first)
+	if hasSlot(third) || !hasSlot(other) {
 		t.Error("others get no place beside logins")
 	}
-	q.leave(second)
-	if !has(third) {
+	q.release(second)
+	if !hasSlot(third) {
 		t.Error("the next login waits for others")
 	}
 }
 
 func TestHashingQueueIsBounded(t *testing.T) {
 	t.Parallel()
-	q := newQueue()
-	enter(t, q, ByAccount("ann"))
+	q := newHashQueue()
+	mustStart(t, q, AccountSource("ann"))
 	var anns []*ticket
-	for range queuedEach {
-		anns = append(anns, wait(t, q, ByAccount("ann")))
+	for range maxQueuedPerSource {
+		anns = append(anns, mustEnqueue(t, q, AccountSource("ann")))
 	}
-	_, err := q.join(ByAccount("ann"))
+	_, err := q.enqueue(AccountSource("ann"))
 	wantRetry(t, "one more of a source", err)
 
 	// in a full line the source that has most loses its last ticket to one that has few
-	filled := queuedEach
-	for n := 0; filled < queuedInAll; n++ {
-		for range min(queuedEach-1, queuedInAll-filled) {
-			wait(t, q, ByAccount(fmt.Sprint(n)))
+	filled := maxQueuedPerSource
+	for n := 0; filled < maxQueuedPerKind; n++ {
+		for range min(maxQueuedPerSource-1, maxQueuedPerKind-filled) {
+			mustEnqueue(t, q, AccountSource(fmt.Sprint(n)))
 			filled++
 		}
 	}
 	last := anns[len(anns)-1]
-	bob := wait(t, q, ByAccount("bob"))
-	if !refused(last) || refused(anns[0]) {
+	bob := mustEnqueue(t, q, AccountSource("bob"))
+	if !wasRefused(last) || wasRefused(anns[0]) {
 		t.Error("bob doesn't get in for the last of ann's")
 	}
 	wantRetry(t, "what was pushed out", last.err)
-	_, err = q.join(ByAccount("0"))
+	_, err = q.enqueue(AccountSource("0"))
 	wantRetry(t, "one more of a source that has as many as any", err)
-	if has(bob) || refused(bob) || q.lines[accounts].waiting != queuedInAll {
-		t.Errorf("%d wait, want %d and bob among them", q.lines[accounts].waiting, queuedInAll)
+	if hasSlot(bob) || wasRefused(bob) || q.byKind[accountKind].waiting != maxQueuedPerKind {
+		t.Errorf("%d wait, want %d and bob among them", q.byKind[accountKind].waiting, maxQueuedPerKind)
 	}
-	wait(t, q, ByAddress("a")) // the other lines have room
-	enter(t, q, ByAddress("a").login())
+	mustEnqueue(t, q, AddressSource("a")) // the other lines have room
+	mustStart(t, q, AddressSource("a").login())
 
 	// nobody waits longer than the longest time
-	q.longest = time.Millisecond
-	_, err = q.enter(t.Context(), ByAddress("a"))
+	q.maxWait = time.Millisecond
+	_, err = q.acquire(t.Context(), AddressSource("a"))
 	wantRetry(t, "a wait that is too long", err)
-	if q.lines[addresses].waiting != 1 { // the one of above
-		t.Errorf("%d wait after one has given up", q.lines[addresses].waiting)
+	if q.byKind[addressKind].waiting != 1 { // the one of above
+		t.Errorf("%d wait after one has given up", q.byKind[addressKind].waiting)
 	}
 
 	// where each source has one, the next is refused
-	q = newQueue()
-	enter(t, q, ByAddress("first"))
-	for n := range queuedInAll {
-		wait(t, q, ByAddress(fmt.Sprint(n)))
+	q = newHashQueue()
+	mustStart(t, q, AddressSource("first"))
+	for n := range maxQueuedPerKind {
+		mustEnqueue(t, q, AddressSource(fmt.Sprint(n)))
 	}
-	_, err = q.join(ByAddress("one more"))
+	_, err = q.enqueue(AddressSource("one more"))
 	wantRetry(t, "one more source", err)
 }

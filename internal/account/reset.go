@@ -15,18 +15,18 @@ import (
 	"larder/internal/vpath"
 )
 
-// ResetMail is the type of the job that mails a link to set a new password; its payload is the address that somebody typed, folded, whether or not an
+// ResetMailJob is the type of the job that mails a link to set a new password; its payload is the address that somebody typed, folded, whether or not an
 // account has it. MailReset does it.
-const ResetMail = "reset-mail"
+const ResetMailJob = "reset-mail"
 
 const (
 	// ResetLifetime is how long such a link holds.
 	ResetLifetime = 15 * time.Minute
-	// Of what is mailed at somebody's wish, mailedAtMost go out in mailedWithin: links to an account, codes to a user and to an address.
-	mailedAtMost = 3
-	mailedWithin = 15 * time.Minute
-	// maxOpenTyped bounds the mails of a type that wait, to addresses that somebody typed. That many wait only where mail stands still.
-	maxOpenTyped = 1000
+	// Of what is mailed at somebody's wish, maxMailed go out in mailedWindow: links to an account, codes to a user and to an address.
+	maxMailed    = 3
+	mailedWindow = 15 * time.Minute
+	// maxOpenAddressMails bounds the mails of a type that wait, to addresses that somebody typed. That many wait only where mail stands still.
+	maxOpenAddressMails = 1000
 )
 
 // QueueReset has a reset link mailed to an address, if it is an account's. Whether it is, nobody learns: what is done here is the same, and takes the
@@ -35,19 +35,19 @@ func (s *Service) QueueReset(ctx context.Context, email string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
 	}
-	return s.queueTyped(ctx, ResetMail, email)
+	return s.queueMailToAddress(ctx, ResetMailJob, email)
 }
 
-// queueTyped queues a mail to an address that somebody typed. Whether one to it waits already is found out when its turn comes: here it would show in
+// queueMailToAddress queues a mail to an address that somebody typed. Whether one to it waits already is found out when its turn comes: here it would show in
 // the time, and what waits longer is somebody's.
-func (s *Service) queueTyped(ctx context.Context, jobType, email string) error {
+func (s *Service) queueMailToAddress(ctx context.Context, jobType, email string) error {
 	full := false
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockMailed(); err != nil { // whatever the address, so that no more wait than may
 			return err
 		}
-		open, err := job.CountOpenOfType(tx, jobType, maxOpenTyped)
-		if full = open >= maxOpenTyped; full || err != nil {
+		open, err := job.CountOpenOfType(tx, jobType, maxOpenAddressMails)
+		if full = open >= maxOpenAddressMails; full || err != nil {
 			return err
 		}
 		tx.AfterCommit(s.wake)
@@ -57,7 +57,7 @@ func (s *Service) queueTyped(ctx context.Context, jobType, email string) error {
 		return fmt.Errorf("queue a %s: %w", jobType, err)
 	}
 	if full {
-		s.log.WarnContext(ctx, "too many mails wait; another is not queued", "type", jobType, "waiting", maxOpenTyped)
+		s.log.WarnContext(ctx, "too many mails wait; another is not queued", "type", jobType, "waiting", maxOpenAddressMails)
 	}
 	return nil
 }
@@ -66,29 +66,29 @@ func (s *Service) queueTyped(ctx context.Context, jobType, email string) error {
 // the last one, and nobody is told. The token is made here, so that no job holds one; one that could not be mailed is forgotten, and the
 // next attempt makes another.
 func (s *Service) MailReset(ctx context.Context, run *job.Run) error {
-	if on, err := s.letters.On(ctx); err != nil || !on {
+	if on, err := s.letters.Enabled(ctx); err != nil || !on {
 		return err
 	}
 	if waits, err := job.HasEarlier(s.db.Read(ctx), run); err != nil || waits { // else one address could take the places of all while mail stands still
 		return err
 	}
 	token := s.ids.Base62(tokenRunes)
-	u, made, err := s.makeReset(ctx, run.Payload, token)
+	u, made, err := s.storeResetToken(ctx, run.Payload, token)
 	if err != nil || !made {
 		return err
 	}
 	crash.Point("reset.noted")
-	sent := s.letters.Reset(ctx, mailTo(u, u.Email), token)
+	sent := s.letters.Reset(ctx, recipient(u, u.Email), token)
 	if sent == nil {
 		crash.Point("reset.sent")
 		return nil
 	}
 	err = s.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return deleteToken(tx, tokenHash(token)) })
-	return errors.Join(letter.ForRunner(sent), err)
+	return errors.Join(letter.JobError(sent), err)
 }
 
-// makeReset stores a reset token for the account of an address and voids the ones before, unless there is none or it has got enough of them.
-func (s *Service) makeReset(ctx context.Context, email, token string) (u User, made bool, err error) {
+// storeResetToken stores a reset token for the account of an address and voids the ones before, unless there is none or it has got enough of them.
+func (s *Service) storeResetToken(ctx context.Context, email, token string) (u User, made bool, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		made = false
 		found, _, err := readUser(tx, byEmail, vpath.Fold(email))
@@ -104,8 +104,8 @@ func (s *Service) makeReset(ctx context.Context, email, token string) (u User, m
 			return nil
 		}
 		now := s.now()
-		lately, err := countTokens(tx, u.ID, resetPurpose, now.Add(-mailedWithin).UnixMilli(), now.UnixMilli())
-		if err != nil || lately >= mailedAtMost {
+		lately, err := countTokens(tx, u.ID, resetPurpose, now.Add(-mailedWindow).UnixMilli(), now.UnixMilli())
+		if err != nil || lately >= maxMailed {
 			return err
 		}
 		if err := voidTokens(tx, u.ID, resetPurpose, now.UnixMilli()); err != nil {
@@ -172,14 +172,14 @@ func (s *Service) ResetPassword(ctx context.Context, source Source, token string
 	})
 }
 
-// VoidMailed ends what a user was mailed to set a password or to change the address by: reset links and codes. A new password, another address and the end
+// VoidResetsAndCodes ends what a user was mailed to set a password or to change the address by: reset links and codes. A new password, another address and the end
 // of an account call for it.
-func (s *Service) VoidMailed(tx *db.Tx, userID string) error {
+func (s *Service) VoidResetsAndCodes(tx *db.Tx, userID string) error {
 	now := s.now().UnixMilli()
 	return errors.Join(voidTokens(tx, userID, resetPurpose, now), voidCodes(tx, userID, now))
 }
 
-// mailTo addresses a letter to u. It calls them by the username: a display name is free text, and would be mailed to whatever address somebody types.
-func mailTo(u User, email string) letter.To {
-	return letter.To{Email: email, Name: u.Username, Locale: u.Locale}
+// recipient addresses a letter to u. It calls them by the username: a display name is free text, and would be mailed to whatever address somebody types.
+func recipient(u User, email string) letter.Recipient {
+	return letter.Recipient{Email: email, Name: u.Username, Locale: u.Locale}
 }

@@ -19,26 +19,26 @@ import (
 )
 
 // Nothing is hashed for who has no token, or gives a password that can't be one: here, whatever hashes fails for want of a salt (abuse case C107).
-func TestResetHashesNothingForGarbage(t *testing.T) {
+func TestResetWithInvalidTokenHashesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		noSalt := errors.New("no salt")
 		s := account.New(account.Config{
 			DB: d, IDs: ident.New(rand.Reader), Random: iotest.ErrReader(noSalt), Keys: w.keys, Now: func() time.Time { return time.UnixMilli(w.now.Load()) },
 			Log: slog.New(slog.DiscardHandler),
 		})
-		u := w.add("ann")
+		u := w.addUser("ann")
 		ctx := context.Background()
 		for name, token := range map[string]string{"empty": "", "garbage": "garbage", "as long as one": strings.Repeat("a", 44), "huge": strings.Repeat("a", 1<<20), "NUL": "\x00", "no UTF-8": "\xff"} {
-			wantKind(t, name, s.ResetPassword(ctx, from, token, "a new password", nil), fault.Invalid)
+			wantKind(t, name, s.ResetPassword(ctx, testSource, token, "a new password", nil), fault.Invalid)
 		}
 		w.addResetToken(u, "a token")
 		for name, password := range map[string]secret.Text{"short": "1234567", "long": secret.Text(strings.Repeat("a", 129)), "huge": secret.Text(strings.Repeat("a", 1<<20))} {
-			wantKind(t, name, s.ResetPassword(ctx, from, "a token", password, nil), fault.Invalid)
+			wantKind(t, name, s.ResetPassword(ctx, testSource, "a token", password, nil), fault.Invalid)
 			wantKind(t, name, s.ChangePassword(ctx, u, "password", password), fault.Invalid)
 		}
-		if err := s.ResetPassword(ctx, from, "a token", "a new password", nil); !errors.Is(err, noSalt) {
+		if err := s.ResetPassword(ctx, testSource, "a token", "a new password", nil); !errors.Is(err, noSalt) {
 			t.Errorf("a token that holds: %v", err)
 		}
 		wantKind(t, "a wrong old password", s.ChangePassword(ctx, u, "wrong", "a new password"), fault.InvalidPassword)
@@ -52,7 +52,7 @@ func TestResetHashesNothingForGarbage(t *testing.T) {
 func TestChangePasswordOfAnEndedSession(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		ctx := context.Background()
 		for name, end := range map[string]func(tx *db.Tx, id string) error{
 			"logged_out":   func(tx *db.Tx, id string) error { return w.SetPassword(tx, id, cheapHash) }, // the same hash, another session version
@@ -60,11 +60,11 @@ func TestChangePasswordOfAnEndedSession(t *testing.T) {
 			"another_role": func(tx *db.Tx, id string) error { return w.SetRole(tx, id, "guest") },
 			"deleted":      deleteUser,
 		} {
-			u := w.add(name)
-			w.write(func(tx *db.Tx) error { return end(tx, u.ID) })
+			u := w.addUser(name)
+			w.mustWrite(func(tx *db.Tx) error { return end(tx, u.ID) })
 			wantKind(t, name, w.ChangePassword(ctx, u, "password", "a new password"), fault.SessionRevoked)
 		}
-		u := w.add("ann")
+		u := w.addUser("ann")
 		if err := w.ChangePassword(ctx, u, "password", "a new password"); err != nil {
 			t.Fatal(err)
 		}

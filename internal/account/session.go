@@ -45,7 +45,7 @@ func (s *Service) Login(ctx context.Context, source Source, name string, passwor
 	known := err == nil
 	switch {
 	case fault.Is(err, fault.NotFound):
-		stored = s.nobodysHash()
+		stored = s.dummyHash()
 	case err != nil:
 		return User{}, err
 	}
@@ -77,7 +77,7 @@ func (s *Service) Issue(u User) (token string, session Session, err error) {
 		"jti":  session.ID,
 		"iat":  issued.Unix(),
 		"exp":  session.ExpiresAt.Unix(),
-	}).SignedString(s.key)
+	}).SignedString(s.sessionKey)
 	if err != nil {
 		return "", Session{}, fmt.Errorf("sign a session: %w", err)
 	}
@@ -144,37 +144,37 @@ func (s *Service) parse(token string) (claims, error) {
 		jwt.WithStrictDecoding(),
 		jwt.WithJSONNumber(),
 	)
-	said := jwt.MapClaims{}
-	if _, err := parser.ParseWithClaims(token, said, func(*jwt.Token) (any, error) { return s.key, nil }); err != nil {
+	claimMap := jwt.MapClaims{}
+	if _, err := parser.ParseWithClaims(token, claimMap, func(*jwt.Token) (any, error) { return s.sessionKey, nil }); err != nil {
 		return claims{}, invalidToken(err)
 	}
 	var c claims
 	var err error
-	if c.userID, err = said.GetSubject(); err != nil || c.userID == "" {
+	if c.userID, err = claimMap.GetSubject(); err != nil || c.userID == "" {
 		return claims{}, invalidToken(errors.New("no sub"))
 	}
-	if c.sessionID, _ = said["jti"].(string); c.sessionID == "" {
+	if c.sessionID, _ = claimMap["jti"].(string); c.sessionID == "" {
 		return claims{}, invalidToken(errors.New("no jti"))
 	}
-	if c.roleVersion, err = number(said, "rv"); err != nil {
+	if c.roleVersion, err = integerClaim(claimMap, "rv"); err != nil {
 		return claims{}, invalidToken(err)
 	}
-	if c.sessionVersion, err = number(said, "sv"); err != nil {
+	if c.sessionVersion, err = integerClaim(claimMap, "sv"); err != nil {
 		return claims{}, invalidToken(err)
 	}
-	exp, err := said.GetExpirationTime()
+	exp, err := claimMap.GetExpirationTime()
 	if err != nil {
 		return claims{}, invalidToken(err)
 	}
 	c.expiresAt = exp.Time
-	if issued, err := said.GetIssuedAt(); err != nil || issued == nil || issued.After(s.now().Add(clockSlack)) {
+	if issued, err := claimMap.GetIssuedAt(); err != nil || issued == nil || issued.After(s.now().Add(clockSlack)) {
 		return claims{}, invalidToken(errors.New("issued in the future"))
 	}
 	return c, nil
 }
 
-func number(said jwt.MapClaims, name string) (int64, error) {
-	n, ok := said[name].(json.Number)
+func integerClaim(claimMap jwt.MapClaims, name string) (int64, error) {
+	n, ok := claimMap[name].(json.Number)
 	if !ok {
 		return 0, fmt.Errorf("no %s", name)
 	}
@@ -182,5 +182,5 @@ func number(said jwt.MapClaims, name string) (int64, error) {
 }
 
 func invalidToken(cause error) error {
-	return fault.New(fault.InvalidToken, "The session is invalid or has expired. Sign in again.").Because(cause)
+	return fault.New(fault.InvalidToken, "The session is invalid or has expired. Sign in again.").WithCause(cause)
 }

@@ -21,7 +21,7 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-func (w *world) issue(u account.User) string {
+func (w *fixture) issue(u account.User) string {
 	w.t.Helper()
 	token, _, err := w.Issue(u)
 	if err != nil {
@@ -31,12 +31,12 @@ func (w *world) issue(u account.User) string {
 }
 
 // authenticate judges a token as a request that comes now.
-func (w *world) authenticate(token string) (account.Session, error) {
+func (w *fixture) authenticate(token string) (account.Session, error) {
 	w.t.Helper()
 	return w.Authenticate(context.Background(), w.version(), token)
 }
 
-func (w *world) user(id string) account.User {
+func (w *fixture) user(id string) account.User {
 	w.t.Helper()
 	u, err := w.ByID(w.db.Read(context.Background()), id)
 	if err != nil {
@@ -49,12 +49,12 @@ func (w *world) user(id string) account.User {
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
-		ann := w.add("Ann")
-		w.add("newcomer", func(n *account.NewUser) { n.EmailVerified = false })
-		w.add("boss", func(n *account.NewUser) { n.EmailVerified, n.Role = false, access.Admin })
-		off, out := w.add("off", func(n *account.NewUser) { n.EmailVerified = false }), w.add("out")
-		w.write(func(tx *db.Tx) error {
+		w := newFixture(t, d)
+		ann := w.addUser("Ann")
+		w.addUser("newcomer", func(n *account.NewUser) { n.EmailVerified = false })
+		w.addUser("boss", func(n *account.NewUser) { n.EmailVerified, n.Role = false, access.Admin })
+		off, out := w.addUser("off", func(n *account.NewUser) { n.EmailVerified = false }), w.addUser("out")
+		w.mustWrite(func(tx *db.Tx) error {
 			return errors.Join(w.SetStatus(tx, off.ID, account.Disabled), w.SetStatus(tx, out.ID, account.Banned))
 		})
 		const none = fault.Internal
@@ -88,7 +88,7 @@ func TestLogin(t *testing.T) {
 			{"out", "password", false, fault.UserDisabled},
 			{"out", "wrong", false, fault.BadCredentials},
 		} {
-			u, err := w.Login(context.Background(), from, c.name, c.password, c.verified)
+			u, err := w.Login(context.Background(), testSource, c.name, c.password, c.verified)
 			if c.want == none {
 				if err != nil || u.ID == "" {
 					t.Errorf("%.40q: %v", c.name, err)
@@ -102,21 +102,21 @@ func TestLogin(t *testing.T) {
 				t.Errorf("%.40q: the answer differs: %v", c.name, err)
 			}
 		}
-		if u, err := w.Login(context.Background(), from, "ann", "password", true); err != nil || u != ann {
+		if u, err := w.Login(context.Background(), testSource, "ann", "password", true); err != nil || u != ann {
 			t.Errorf("got %+v, %v", u, err)
 		}
 	})
 }
 
 // Abuse case C48: a cancelled context stops whatever hashes, so that its error proves that somebody unknown is hashed for as well.
-func TestLoginHashesForWhoeverIsNamed(t *testing.T) {
+func TestLoginHashesForUnknownNamesToo(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		for _, name := range []string{"no name", "x", "\x00"} { // not even looked for
-			if _, err := w.Login(ctx, from, name, "password", false); !errors.Is(err, context.Canceled) {
+			if _, err := w.Login(ctx, testSource, name, "password", false); !errors.Is(err, context.Canceled) {
 				t.Errorf("%q: got %v", name, err)
 			}
 		}
@@ -126,9 +126,9 @@ func TestLoginHashesForWhoeverIsNamed(t *testing.T) {
 func TestSessionLastsSevenDays(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
-		u := w.add("ann")
-		w.pass(300 * time.Millisecond)
+		w := newFixture(t, d)
+		u := w.addUser("ann")
+		w.advance(300 * time.Millisecond)
 		token, issued, err := w.Issue(u)
 		if err != nil {
 			t.Fatal(err)
@@ -140,21 +140,21 @@ func TestSessionLastsSevenDays(t *testing.T) {
 		if err != nil || got.ID != issued.ID || got.User != u || !got.ExpiresAt.Equal(issued.ExpiresAt) {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		w.pass(week - 301*time.Millisecond)
+		w.advance(week - 301*time.Millisecond)
 		if _, err := w.authenticate(token); err != nil {
 			t.Errorf("a millisecond before the end: %v", err)
 		}
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		_, err = w.authenticate(token)
 		wantKind(t, "at the end", err, fault.InvalidToken)
 	})
 }
 
-func TestTokenSaysWhatItShould(t *testing.T) {
+func TestTokenHasTheClaimsOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
-		u := w.add("ann")
+		w := newFixture(t, d)
+		u := w.addUser("ann")
 		token, session, err := w.Issue(u)
 		if err != nil {
 			t.Fatal(err)
@@ -183,8 +183,8 @@ func TestTokenSaysWhatItShould(t *testing.T) {
 func TestForgedTokensAreInvalid(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
-		u := w.add("ann")
+		w := newFixture(t, d)
+		u := w.addUser("ann")
 		key := w.keys.Key("session")
 		sign := func(method jwt.SigningMethod, key any, change func(c jwt.MapClaims)) string {
 			c := jwt.MapClaims{
@@ -234,8 +234,8 @@ func TestForgedTokensAreInvalid(t *testing.T) {
 			"claims exchanged":       parts[0] + "." + admin + "." + parts[2],
 			"signature cut off":      parts[0] + "." + parts[1] + ".",
 			"no signature":           parts[0] + "." + parts[1],
-			"signature one bit off":  parts[0] + "." + parts[1] + "." + flip(parts[2]),
-			"signature spelled anew": parts[0] + "." + parts[1] + "." + respell(parts[2]),
+			"signature one bit off":  parts[0] + "." + parts[1] + "." + changeFirstCharacter(parts[2]),
+			"signature spelled anew": parts[0] + "." + parts[1] + "." + respellBase64(parts[2]),
 			"blank after":            good + " ",
 			"padding after":          good + "=",
 			"something else of ours": w.keys.Sign("session", []byte(u.ID)),
@@ -252,16 +252,16 @@ func TestForgedTokensAreInvalid(t *testing.T) {
 	})
 }
 
-// flip changes the first character of a signature.
-func flip(s string) string {
+// changeFirstCharacter changes the first character of a signature.
+func changeFirstCharacter(s string) string {
 	if s[0] == 'A' {
 		return "B" + s[1:]
 	}
 	return "A" + s[1:]
 }
 
-// respell writes the same 32 bytes otherwise: the last of 43 characters carries two bits that lax decoders ignore.
-func respell(s string) string {
+// respellBase64 writes the same 32 bytes otherwise: the last of 43 characters carries two bits that lax decoders ignore.
+func respellBase64(s string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, s[len(s)-1])
 	return s[:len(s)-1] + string(alphabet[last^1])
@@ -271,7 +271,7 @@ func respell(s string) string {
 func TestWhatEndsASession(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, other := newWorld(t, d), newWorld(t, d) // the other replica judges
+		w, other := newFixture(t, d), newFixture(t, d) // the other replica judges
 		status := func(s account.Status) func(tx *db.Tx, id string) error {
 			return func(tx *db.Tx, id string) error { return w.SetStatus(tx, id, s) }
 		}
@@ -294,13 +294,13 @@ func TestWhatEndsASession(t *testing.T) {
 			{"the same role", []func(tx *db.Tx, id string) error{role(access.User)}, fault.Internal},
 			{"active already", []func(tx *db.Tx, id string) error{status(account.Active)}, fault.Internal},
 		} {
-			u := w.add("user" + string(rune('a'+i)))
+			u := w.addUser("user" + string(rune('a'+i)))
 			token := w.issue(u)
 			if _, err := other.authenticate(token); err != nil {
 				t.Fatalf("%s, before: %v", c.name, err)
 			}
 			for _, step := range c.steps {
-				w.write(func(tx *db.Tx) error { return step(tx, u.ID) })
+				w.mustWrite(func(tx *db.Tx) error { return step(tx, u.ID) })
 			}
 			_, err := other.authenticate(token)
 			if c.want == fault.Internal {
@@ -314,16 +314,16 @@ func TestWhatEndsASession(t *testing.T) {
 	})
 }
 
-func TestNewPasswordTakesTheOldOnesPlace(t *testing.T) {
+func TestNewPasswordReplacesTheOldOne(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
-		u := w.add("ann")
+		w := newFixture(t, d)
+		u := w.addUser("ann")
 		hash := w.hash("another password")
-		w.write(func(tx *db.Tx) error { return w.SetPassword(tx, u.ID, hash) })
-		_, err := w.Login(context.Background(), from, "ann", "password", false)
+		w.mustWrite(func(tx *db.Tx) error { return w.SetPassword(tx, u.ID, hash) })
+		_, err := w.Login(context.Background(), testSource, "ann", "password", false)
 		wantKind(t, "old password", err, fault.BadCredentials)
-		again, err := w.Login(context.Background(), from, "ann", "another password", false)
+		again, err := w.Login(context.Background(), testSource, "ann", "another password", false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,8 +339,8 @@ func TestNewPasswordTakesTheOldOnesPlace(t *testing.T) {
 func TestLogoutEndsAllSessionsOfTheUserOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
-		ann, bob := w.add("ann"), w.add("bob")
+		w, ctx := newFixture(t, d), context.Background()
+		ann, bob := w.addUser("ann"), w.addUser("bob")
 		one, two, bobs := w.issue(ann), w.issue(ann), w.issue(bob)
 		var wg sync.WaitGroup
 		for range 10 {
@@ -370,13 +370,13 @@ func TestLogoutEndsAllSessionsOfTheUserOnce(t *testing.T) {
 		if _, err := w.authenticate(later); err != nil || w.version() != before {
 			t.Errorf("an outdated token logged out: %v", err)
 		}
-		w.write(func(tx *db.Tx) error { return w.SetRole(tx, bob.ID, access.Admin) })
+		w.mustWrite(func(tx *db.Tx) error { return w.SetRole(tx, bob.ID, access.Admin) })
 		fresh := w.issue(w.user(bob.ID))
-		w.pass(week)
+		w.advance(week)
 		if err := errors.Join(w.Logout(ctx, bobs), w.Logout(ctx, later)); err != nil {
 			t.Fatal(err)
 		}
-		w.pass(-week)
+		w.advance(-week)
 		if _, err := w.authenticate(fresh); err != nil {
 			t.Errorf("a token from before the change of role logged out: %v", err)
 		}

@@ -91,28 +91,28 @@ func findUser(q db.Querier, name string) (User, string, error) {
 }
 
 func updateHome(tx *db.Tx, userID, homeID, defaultPath string, now int64) error {
-	return updated(tx.Exec(`
+	return checkUpdated(tx.Exec(`
 		UPDATE users
 		SET home_id = $2, default_path = $3, updated_at = $4
 		WHERE id = $1`, userID, orNull(homeID), defaultPath, now))
 }
 
 func updatePassword(tx *db.Tx, userID, passwordHash string, now int64) error {
-	return updated(tx.Exec(`
+	return checkUpdated(tx.Exec(`
 		UPDATE users
 		SET password_hash = $2, session_version = session_version + 1, updated_at = $3
 		WHERE id = $1`, userID, passwordHash, now))
 }
 
 func updateStatus(tx *db.Tx, userID string, status Status, now int64) error {
-	return updated(tx.Exec(`
+	return checkUpdated(tx.Exec(`
 		UPDATE users
 		SET status = $2, session_version = session_version + CASE WHEN $2 = 'active' THEN 0 ELSE 1 END, updated_at = $3
 		WHERE id = $1`, userID, string(status), now))
 }
 
 func updateRole(tx *db.Tx, userID string, role access.Role, now int64) error {
-	return updated(tx.Exec(`
+	return checkUpdated(tx.Exec(`
 		UPDATE users
 		SET role = $2, role_version = role_version + CASE WHEN role = $2 THEN 0 ELSE 1 END, updated_at = $3
 		WHERE id = $1`, userID, string(role), now))
@@ -130,8 +130,8 @@ func endSessions(tx *db.Tx, userID string, sessionVersion, roleVersion, now int6
 	return n > 0, nil
 }
 
-// updated reads the outcome of an UPDATE of one user. Fault: NotFound.
-func updated(rows int64, err error) error {
+// checkUpdated reads the outcome of an UPDATE of one user. Fault: NotFound.
+func checkUpdated(rows int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("change user: %w", err)
 	}
@@ -141,8 +141,8 @@ func updated(rows int64, err error) error {
 	return nil
 }
 
-// latestCSRF is the latest time (ms) until which a token can hold that was not made by a clock that has gone back since.
-func latestCSRF(now int64) int64 { return now + (CSRFLifetime + clockSlack).Milliseconds() }
+// latestCSRFExpiry is the latest time (ms) until which a token can hold that was not made by a clock that has gone back since.
+func latestCSRFExpiry(now int64) int64 { return now + (CSRFLifetime + clockSlack).Milliseconds() }
 
 // readCSRF returns the token that holds now, "" for none.
 func readCSRF(q db.Querier, sessionID string, now int64) (string, error) {
@@ -150,7 +150,7 @@ func readCSRF(q db.Querier, sessionID string, now int64) (string, error) {
 	err := q.QueryRow(`
 		SELECT token
 		FROM csrf_tokens
-		WHERE session_id = $1 AND expires_at > $2 AND expires_at <= $3`, sessionID, now, latestCSRF(now),
+		WHERE session_id = $1 AND expires_at > $2 AND expires_at <= $3`, sessionID, now, latestCSRFExpiry(now),
 	).Scan(&token)
 	if errors.Is(err, db.ErrNoRows) {
 		return "", nil
@@ -166,7 +166,7 @@ func ensureCSRF(tx *db.Tx, sessionID, fresh string, now, expiresAt int64) (strin
 		VALUES ($1, $2, $3)
 		ON CONFLICT (session_id) DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at
 			WHERE csrf_tokens.expires_at <= $4 OR csrf_tokens.expires_at > $5
-		RETURNING token`, sessionID, fresh, expiresAt, now, latestCSRF(now),
+		RETURNING token`, sessionID, fresh, expiresAt, now, latestCSRFExpiry(now),
 	).Scan(&token)
 	if errors.Is(err, db.ErrNoRows) { // somebody was quicker
 		return readCSRF(tx, sessionID, now)

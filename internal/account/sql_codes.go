@@ -27,15 +27,15 @@ func insertCode(tx *db.Tx, c emailCode) error {
 
 // Of which rows the n-th newest is asked for.
 const (
-	codesOfUser    = "email_codes WHERE user_id = $1"
-	codesOfAddress = "email_codes WHERE email_fold = $1"
-	wrongOfUser    = "wrong_codes WHERE user_id = $1"
+	codesOfUser      = "email_codes WHERE user_id = $1"
+	codesOfAddress   = "email_codes WHERE email_fold = $1"
+	wrongCodesOfUser = "wrong_codes WHERE user_id = $1"
 )
 
 // nthNewest returns when the n-th newest row was made that came after a time, 0 when there are fewer.
 func nthNewest(q db.Querier, rows, value string, n int, after, now int64) (at int64, err error) {
 	err = q.QueryRow("SELECT created_at FROM "+rows+" AND created_at > $2 AND created_at <= $3 ORDER BY created_at DESC LIMIT 1 OFFSET $4",
-		value, after, latest(now, 0), n-1).Scan(&at)
+		value, after, latestExpiry(now, 0), n-1).Scan(&at)
 	if errors.Is(err, db.ErrNoRows) {
 		return 0, nil
 	}
@@ -45,14 +45,14 @@ func nthNewest(q db.Querier, rows, value string, n int, after, now int64) (at in
 	return at, nil
 }
 
-// tryCode counts a try at the code that a user was mailed to an address, and returns it to be compared: none has more than five, however many
+// countAttempt counts a try at the code that a user was mailed to an address, and returns it to be compared: none has more than five, however many
 // come at once. Error: db.ErrNoRows where no code is left to try.
-func tryCode(tx *db.Tx, userID, emailFold string, now int64) (c emailCode, err error) {
+func countAttempt(tx *db.Tx, userID, emailFold string, now int64) (c emailCode, err error) {
 	err = tx.QueryRow(`
 		UPDATE email_codes
 		SET attempts = attempts + 1
 		WHERE user_id = $1 AND email_fold = $2 AND used_at IS NULL AND attempts < 5 AND expires_at > $3 AND expires_at <= $4
-		RETURNING id, user_id, email, email_fold, code_mac`, userID, emailFold, now, latest(now, CodeLifetime),
+		RETURNING id, user_id, email, email_fold, code_mac`, userID, emailFold, now, latestExpiry(now, CodeLifetime),
 	).Scan(&c.id, &c.userID, &c.email, &c.emailFold, &c.mac)
 	if err != nil && !errors.Is(err, db.ErrNoRows) {
 		err = fmt.Errorf("try a code: %w", err)

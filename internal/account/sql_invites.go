@@ -55,13 +55,13 @@ func deleteInvite(tx *db.Tx, id string) error {
 	return nil
 }
 
-// open is the condition under which a code ($1) can be used at a moment ($2, ms): whoever made it must be an active administrator still.
-const open = "code = $1 AND used_count < max_uses AND (expires_at IS NULL OR expires_at > $2) " +
+// usableInviteCondition is the condition under which a code ($1) can be used at a moment ($2, ms): whoever made it must be an active administrator still.
+const usableInviteCondition = "code = $1 AND used_count < max_uses AND (expires_at IS NULL OR expires_at > $2) " +
 	"AND EXISTS (SELECT 1 FROM users WHERE users.id = invites.created_by AND role = 'admin' AND status = 'active')"
 
-func inviteHolds(q db.Querier, code string, now int64) (bool, error) {
+func usableInviteExists(q db.Querier, code string, now int64) (bool, error) {
 	var n int
-	if err := q.QueryRow("SELECT COUNT(*) FROM invites WHERE "+open, code, now).Scan(&n); err != nil {
+	if err := q.QueryRow("SELECT COUNT(*) FROM invites WHERE "+usableInviteCondition, code, now).Scan(&n); err != nil {
 		return false, fmt.Errorf("look up an invite: %w", err)
 	}
 	return n > 0, nil
@@ -69,6 +69,6 @@ func inviteHolds(q db.Querier, code string, now int64) (bool, error) {
 
 // useInvite counts one use where there is one left, and reports whether there was.
 func useInvite(tx *db.Tx, code string, now int64) (bool, error) {
-	n, err := tx.Exec("UPDATE invites SET used_count = used_count + 1 WHERE "+open, code, now)
+	n, err := tx.Exec("UPDATE invites SET used_count = used_count + 1 WHERE "+usableInviteCondition, code, now)
 	return n == 1, err
 }

@@ -9,11 +9,11 @@ import (
 	"larder/internal/vpath"
 )
 
-// picked is the condition for a Filter without its search.
-const picked = "(role = $1 OR $1 = '') AND (status = $2 OR $2 = '')"
+// filterCondition is the condition for a Filter without its search.
+const filterCondition = "(role = $1 OR $1 = '') AND (status = $2 OR $2 = '')"
 
 func countUsers(q db.Querier, f Filter) (n int64, err error) {
-	if err := q.QueryRow("SELECT COUNT(*) FROM users WHERE "+picked, string(f.Role), string(f.Status)).Scan(&n); err != nil {
+	if err := q.QueryRow("SELECT COUNT(*) FROM users WHERE "+filterCondition, string(f.Role), string(f.Status)).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count users: %w", err)
 	}
 	return n, nil
@@ -23,7 +23,7 @@ func pageOfUsers(q db.Querier, f Filter, limit, offset int64) ([]User, error) {
 	return usersOf(q.Query(`
 		SELECT `+userColumns+`
 		FROM users
-		WHERE `+picked+`
+		WHERE `+filterCondition+`
 		ORDER BY username_fold
 		LIMIT $3 OFFSET $4`, string(f.Role), string(f.Status), limit, offset))
 }
@@ -33,7 +33,7 @@ func searchUsers(q db.Querier, f Filter, limit, offset int64) (ids []string, tot
 	rows, err := q.Query(`
 		SELECT id, username_fold, email_fold, COALESCE(display_name, '')
 		FROM users
-		WHERE `+picked+`
+		WHERE `+filterCondition+`
 		ORDER BY username_fold`, string(f.Role), string(f.Status))
 	if err != nil {
 		return nil, 0, fmt.Errorf("search users: %w", err)
@@ -45,7 +45,7 @@ func searchUsers(q db.Querier, f Filter, limit, offset int64) (ids []string, tot
 		if err := rows.Scan(&id, &username, &email, &display); err != nil {
 			return nil, 0, fmt.Errorf("search users: %w", err)
 		}
-		if !matches(search, username, email, display) {
+		if !matchesSearch(search, username, email, display) {
 			continue
 		}
 		if total >= offset && total < offset+limit {
@@ -84,7 +84,7 @@ func usersOf(rows *sql.Rows, err error) ([]User, error) {
 	return users, rows.Err()
 }
 
-func otherAdmin(q db.Querier, userID string) (there bool, err error) {
+func otherAdminExists(q db.Querier, userID string) (there bool, err error) {
 	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM users WHERE role = 'admin' AND status = 'active' AND id <> $1)", userID).Scan(&there)
 	if err != nil {
 		return false, fmt.Errorf("look for another administrator: %w", err)
@@ -92,7 +92,7 @@ func otherAdmin(q db.Querier, userID string) (there bool, err error) {
 	return there, nil
 }
 
-func activeUser(q db.Querier, userID string) (there bool, err error) {
+func activeUserExists(q db.Querier, userID string) (there bool, err error) {
 	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM users WHERE id = $1 AND status = 'active')", userID).Scan(&there)
 	if err != nil {
 		return false, fmt.Errorf("look whether an account is active: %w", err)
@@ -101,9 +101,9 @@ func activeUser(q db.Querier, userID string) (there bool, err error) {
 }
 
 func updateDefaultPath(tx *db.Tx, userID, path string, now int64) error {
-	return updated(tx.Exec("UPDATE users SET default_path = $2, updated_at = $3 WHERE id = $1", userID, path, now))
+	return checkUpdated(tx.Exec("UPDATE users SET default_path = $2, updated_at = $3 WHERE id = $1", userID, path, now))
 }
 
 func deleteUser(tx *db.Tx, userID string) error {
-	return updated(tx.Exec("DELETE FROM users WHERE id = $1", userID))
+	return checkUpdated(tx.Exec("DELETE FROM users WHERE id = $1", userID))
 }

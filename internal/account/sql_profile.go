@@ -11,7 +11,7 @@ import (
 // lockUser holds the user's row until tx ends, so that what is counted for a user and what is added to it cannot be parted, and returns the user as
 // they are then. Fault: NotFound.
 func lockUser(tx *db.Tx, userID string) (User, error) {
-	if err := updated(tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)); err != nil {
+	if err := checkUpdated(tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)); err != nil {
 		return User{}, err
 	}
 	u, _, err := readUser(tx, byID, userID)
@@ -19,7 +19,7 @@ func lockUser(tx *db.Tx, userID string) (User, error) {
 }
 
 func updateProfile(tx *db.Tx, userID string, p Profile, now int64) error {
-	return updated(tx.Exec(`
+	return checkUpdated(tx.Exec(`
 		UPDATE users
 		SET display_name = CASE WHEN $2 THEN $3 ELSE display_name END,
 			avatar_url = CASE WHEN $4 THEN $5 ELSE avatar_url END,
@@ -47,12 +47,12 @@ func replacePassword(tx *db.Tx, u User, stored, fresh string, now int64) (bool, 
 }
 
 func updateVerified(tx *db.Tx, userID string, now int64) error {
-	return updated(tx.Exec("UPDATE users SET email_verified = TRUE, updated_at = $2 WHERE id = $1", userID, now))
+	return checkUpdated(tx.Exec("UPDATE users SET email_verified = TRUE, updated_at = $2 WHERE id = $1", userID, now))
 }
 
 // updateEmail sets an address that was verified. Fault: Invalid when another account has it; two that take it at once meet at the unique index.
 func updateEmail(tx *db.Tx, userID, email string, now int64) error {
-	err := updated(tx.Exec(`
+	err := checkUpdated(tx.Exec(`
 		UPDATE users
 		SET email = $2, email_fold = $3, email_verified = TRUE, updated_at = $4
 		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM users other WHERE other.email_fold = $3 AND other.id <> $1)`, userID, email, vpath.Fold(email), now))

@@ -19,9 +19,9 @@ func deleteUser(tx *db.Tx, id string) error {
 }
 
 // addResetToken stores a token as if it had been mailed.
-func (w *world) addResetToken(u account.User, token string) {
+func (w *fixture) addResetToken(u account.User, token string) {
 	w.t.Helper()
-	w.write(func(tx *db.Tx) error {
+	w.mustWrite(func(tx *db.Tx) error {
 		_, err := tx.Exec("INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) VALUES ($1, $2, 'reset', $3, $4, $5)",
 			fmt.Sprintf("%x", sha256.Sum256([]byte(token))), u.ID, strings.ToLower(u.Email), w.now.Load()+60000, w.now.Load())
 		return err
@@ -29,7 +29,7 @@ func (w *world) addResetToken(u account.User, token string) {
 }
 
 // csrfRows counts what is stored of CSRF tokens.
-func (w *world) csrfRows() int {
+func (w *fixture) csrfRows() int {
 	w.t.Helper()
 	var n int
 	if err := w.db.Read(context.Background()).QueryRow("SELECT COUNT(*) FROM csrf_tokens").Scan(&n); err != nil {

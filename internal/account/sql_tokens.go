@@ -42,9 +42,9 @@ func insertToken(tx *db.Tx, purpose string, t mailedToken) error {
 	return nil
 }
 
-// stillGood is the condition for a token that can be spent; $3 is now, and $4 the latest time until which one can hold that was not made by a clock that
+// usableTokenCondition is the condition for a token that can be spent; $3 is now, and $4 the latest time until which one can hold that was not made by a clock that
 // has gone back since.
-const stillGood = "hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 AND expires_at <= $4"
+const usableTokenCondition = "hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 AND expires_at <= $4"
 
 // findToken returns a token that can be spent. Error: db.ErrNoRows.
 func findToken(q db.Querier, purpose, hash string, now int64, lifetime time.Duration) (mailedToken, error) {
@@ -52,7 +52,7 @@ func findToken(q db.Querier, purpose, hash string, now int64, lifetime time.Dura
 	err := q.QueryRow(`
 		SELECT user_id, email_fold, expires_at, created_at
 		FROM mailed_tokens
-		WHERE `+stillGood, hash, purpose, now, latest(now, lifetime),
+		WHERE `+usableTokenCondition, hash, purpose, now, latestExpiry(now, lifetime),
 	).Scan(&t.userID, &t.emailFold, &t.expiresAt, &t.createdAt)
 	if err != nil && !errors.Is(err, db.ErrNoRows) {
 		err = fmt.Errorf("find a mailed token: %w", err)
@@ -62,7 +62,7 @@ func findToken(q db.Querier, purpose, hash string, now int64, lifetime time.Dura
 
 // spendToken uses a token up, and reports whether it was still there to be spent: of many at once one does it.
 func spendToken(tx *db.Tx, purpose, hash string, now int64, lifetime time.Duration) (bool, error) {
-	n, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE "+stillGood, hash, purpose, now, latest(now, lifetime))
+	n, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE "+usableTokenCondition, hash, purpose, now, latestExpiry(now, lifetime))
 	if err != nil {
 		return false, fmt.Errorf("spend a mailed token: %w", err)
 	}
@@ -83,7 +83,7 @@ func countTokens(q db.Querier, userID, purpose string, after, now int64) (n int,
 	err = q.QueryRow(`
 		SELECT COUNT(*)
 		FROM mailed_tokens
-		WHERE user_id = $1 AND purpose = $2 AND created_at > $3 AND created_at <= $4`, userID, purpose, after, latest(now, 0)).Scan(&n)
+		WHERE user_id = $1 AND purpose = $2 AND created_at > $3 AND created_at <= $4`, userID, purpose, after, latestExpiry(now, 0)).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count mailed tokens: %w", err)
 	}
@@ -113,7 +113,7 @@ func deleteExpiredTokens(tx *db.Tx, now int64) error {
 	return nil
 }
 
-// latest is the latest time (ms) at which something can end that was made with that lifetime, unless by a clock that has gone back since.
-func latest(now int64, lifetime time.Duration) int64 {
+// latestExpiry is the latest time (ms) at which something can end that was made with that lifetime, unless by a clock that has gone back since.
+func latestExpiry(now int64, lifetime time.Duration) int64 {
 	return now + (lifetime + clockSlack).Milliseconds()
 }

@@ -20,23 +20,23 @@ const VerificationLifetime = 24 * time.Hour
 
 const (
 	verificationRunes  = 43 // of base 62: 256 bits
-	verificationsMost  = 3  // mails to an account within verificationWindow
+	maxVerifications   = 3  // mails to an account within verificationWindow
 	verificationWindow = 15 * time.Minute
 )
 
-// VerifyMail is the type of the job that mails a verification link; its payload is the user's id. MailVerification does it.
-const VerifyMail = "verify-mail"
+// VerifyMailJob is the type of the job that mails a verification link; its payload is the user's id. MailVerification does it.
+const VerifyMailJob = "verify-mail"
 
-// ResendMail is the type of the job that mails another one; its payload is the address that somebody typed, folded, whether or not an account
-// has it. MailAnother does it.
-const ResendMail = "resend-mail"
+// ResendMailJob is the type of the job that mails another one; its payload is the address that somebody typed, folded, whether or not an account
+// has it. MailVerificationAgain does it.
+const ResendMailJob = "resend-mail"
 
-// MailJobs are the types of all jobs that send mails.
-func MailJobs() []string { return []string{VerifyMail, ResendMail, ResetMail} }
+// MailJobTypes are the types of all jobs that send mails.
+func MailJobTypes() []string { return []string{VerifyMailJob, ResendMailJob, ResetMailJob} }
 
 // QueueVerification has the user mailed a link once tx is committed.
 func (s *Service) QueueVerification(tx *db.Tx, userID string) error {
-	return s.queueVerification(tx, VerifyMail, userID)
+	return s.queueVerification(tx, VerifyMailJob, userID)
 }
 
 // ResendVerification has another link mailed to an address, if there is an active account that waits for one. That is found out later, by a job:
@@ -45,7 +45,7 @@ func (s *Service) ResendVerification(ctx context.Context, settings site.Settings
 	if err := CheckEmail(email); err != nil || !settings.SendsMail() {
 		return err
 	}
-	return s.queueTyped(ctx, ResendMail, email)
+	return s.queueMailToAddress(ctx, ResendMailJob, email)
 }
 
 func (s *Service) queueVerification(tx *db.Tx, jobType, payload string) error {
@@ -58,8 +58,8 @@ func (s *Service) MailVerification(ctx context.Context, run *job.Run) error {
 	return s.mailVerification(ctx, run.Payload)
 }
 
-// MailAnother mails the account of that address another one.
-func (s *Service) MailAnother(ctx context.Context, run *job.Run) error {
+// MailVerificationAgain mails the account of that address another one.
+func (s *Service) MailVerificationAgain(ctx context.Context, run *job.Run) error {
 	if waits, err := job.HasEarlier(s.db.Read(ctx), run); err != nil || waits {
 		return err
 	}
@@ -77,23 +77,23 @@ func (s *Service) MailAnother(ctx context.Context, run *job.Run) error {
 // quarter of an hour.
 func (s *Service) mailVerification(ctx context.Context, userID string) error {
 	token := s.ids.Base62(verificationRunes)
-	to, due, err := s.noteVerification(ctx, userID, tokenHash(token))
+	u, due, err := s.storeVerificationToken(ctx, userID, tokenHash(token))
 	if err != nil || !due {
 		return err
 	}
 	crash.Point("verification.noted")
-	err = s.letters.Verification(ctx, letter.To{Email: to.Email, Name: to.Username, Locale: to.Locale}, token)
+	err = s.letters.Verification(ctx, letter.Recipient{Email: u.Email, Name: u.Username, Locale: u.Locale}, token)
 	if err == nil {
 		crash.Point("verification.sent")
 		return nil
 	}
 	// The link stays good, since the mail may have got through all the same, but the next try must not find the limit used up.
 	uncounted := s.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return uncountVerification(tx, tokenHash(token)) })
-	return errors.Join(letter.ForRunner(err), uncounted)
+	return errors.Join(letter.JobError(err), uncounted)
 }
 
-// noteVerification stores the token of a mail that is about to be sent, and returns to whom; due is false where none is to be sent.
-func (s *Service) noteVerification(ctx context.Context, userID, hash string) (to User, due bool, err error) {
+// storeVerificationToken stores the token of a mail that is about to be sent, and returns to whom; due is false where none is to be sent.
+func (s *Service) storeVerificationToken(ctx context.Context, userID, hash string) (to User, due bool, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		due = false
 		if to, err = lockUser(tx, userID); err != nil {
@@ -104,7 +104,7 @@ func (s *Service) noteVerification(ctx context.Context, userID, hash string) (to
 		}
 		now := s.now()
 		sent, err := countTokens(tx, userID, verifyPurpose, now.Add(-verificationWindow).UnixMilli(), now.UnixMilli())
-		if err != nil || sent >= verificationsMost {
+		if err != nil || sent >= maxVerifications {
 			return err
 		}
 		due = true
@@ -127,12 +127,12 @@ func (s *Service) VerifyEmail(ctx context.Context, token string) (User, error) {
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		now := s.now()
-		won, err := confirmEmail(tx, u.ID, tokenHash(token), now.UnixMilli(), latestVerification(now))
+		confirmed, err := confirmEmail(tx, u.ID, tokenHash(token), now.UnixMilli(), latestVerificationExpiry(now))
 		if err != nil {
 			return fmt.Errorf("verify an address: %w", err)
 		}
-		if !won { // verified, disabled or changed meanwhile
-			u, err = s.verification(tx, token)
+		if !confirmed { // verified, disabled or changed meanwhile
+			u, err = s.verificationUser(tx, token)
 			return err
 		}
 		u.EmailVerified, u.UpdatedAt = true, now.UnixMilli()
@@ -143,16 +143,16 @@ func (s *Service) VerifyEmail(ctx context.Context, token string) (User, error) {
 
 // CheckVerification returns whose address a link verifies, and changes nothing. Fault: Invalid.
 func (s *Service) CheckVerification(ctx context.Context, token string) (User, error) {
-	return s.verification(s.db.Read(ctx), token)
+	return s.verificationUser(s.db.Read(ctx), token)
 }
 
-func (s *Service) verification(q db.Querier, token string) (User, error) {
+func (s *Service) verificationUser(q db.Querier, token string) (User, error) {
 	bad := fault.New(fault.Invalid, "This link is not valid, or not any more. Have another one mailed.")
 	if len(token) != verificationRunes {
 		return User{}, bad
 	}
 	now := s.now()
-	userID, err := readVerification(q, tokenHash(token), now.UnixMilli(), latestVerification(now))
+	userID, err := readVerification(q, tokenHash(token), now.UnixMilli(), latestVerificationExpiry(now))
 	if errors.Is(err, db.ErrNoRows) {
 		return User{}, bad
 	}
@@ -162,7 +162,7 @@ func (s *Service) verification(q db.Querier, token string) (User, error) {
 	return s.ByID(q, userID)
 }
 
-// latestVerification is the latest time (ms) until which a link can hold that was not made by a clock that has gone back since.
-func latestVerification(now time.Time) int64 {
+// latestVerificationExpiry is the latest time (ms) until which a link can hold that was not made by a clock that has gone back since.
+func latestVerificationExpiry(now time.Time) int64 {
 	return now.Add(VerificationLifetime + clockSlack).UnixMilli()
 }

@@ -28,7 +28,7 @@ type ruleReply struct {
 	UpdatedAt       int64    `json:"updatedAt" required:"true"`
 }
 
-func viewRule(r access.Stored) ruleReply {
+func viewRule(r access.StoredRule) ruleReply {
 	reply := ruleReply{
 		ID: r.ID, PathPattern: r.Pattern, Effect: string(r.Effect), MountID: optional(r.MountID), Role: optional(string(r.Role)), UserID: optional(r.UserID),
 		APIKeyID: optional(r.KeyID), Permissions: r.Permissions.Names(), RequirePassword: r.RequirePassword, AllowedIPs: viewPrefixes(r.AllowedIPs),
@@ -102,7 +102,7 @@ type oneRuleReply struct {
 
 func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
 	now := a.Now().UnixMilli()
-	rule := access.Stored{Rule: access.Rule{ID: a.IDs.UUID(), CreatedAt: now}, UpdatedAt: now}
+	rule := access.StoredRule{Rule: access.Rule{ID: a.IDs.UUID(), CreatedAt: now}, UpdatedAt: now}
 	change := updateRuleInput{
 		PathPattern: in.PathPattern, Effect: in.Effect, MountID: in.MountID, Role: in.Role, UserID: in.UserID, APIKeyID: in.APIKeyID,
 		Permissions: in.Permissions, RequirePassword: in.RequirePassword, Password: in.Password, AllowedIPs: in.AllowedIPs, Priority: in.Priority,
@@ -129,7 +129,7 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 	if err != nil {
 		return oneRuleReply{}, err
 	}
-	var rule access.Stored
+	var rule access.StoredRule
 	err = a.DB.Write(c.ctx(), func(tx *db.Tx) (err error) {
 		if err := a.lockMount(tx, in.MountID); err != nil {
 			return err
@@ -148,7 +148,7 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 
 // prepareRule does what can't be done inside a transaction: it looks for what the change names, and hashes its password.
 func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
-	named := access.Stored{Rule: access.Rule{UserID: valueOr(in.UserID.value, ""), KeyID: valueOr(in.APIKeyID.value, "")}}
+	named := access.StoredRule{Rule: access.Rule{UserID: valueOr(in.UserID.value, ""), KeyID: valueOr(in.APIKeyID.value, "")}}
 	if err := c.requireSubject(named); err != nil || in.Password == nil || *in.Password == "" {
 		return "", err
 	}
@@ -163,7 +163,7 @@ func setNullable(field *string, given nullable[string]) {
 }
 
 // apply puts what was given into the rule and checks the whole; hash is of the password given, if any. Fault: Invalid.
-func (in updateRuleInput) apply(rule *access.Stored, hash string) error {
+func (in updateRuleInput) apply(rule *access.StoredRule, hash string) error {
 	rule.Pattern = valueOr(in.PathPattern, rule.Pattern)
 	rule.Effect = access.Effect(valueOr(in.Effect, string(rule.Effect)))
 	setNullable(&rule.MountID, in.MountID)
@@ -196,7 +196,7 @@ func (in updateRuleInput) apply(rule *access.Stored, hash string) error {
 }
 
 // requireSubject refuses a rule for somebody or something that does not exist: it would silently never match.
-func (c *call) requireSubject(rule access.Stored) error {
+func (c *call) requireSubject(rule access.StoredRule) error {
 	version, err := c.configVersion()
 	if err != nil {
 		return err

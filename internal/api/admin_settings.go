@@ -125,6 +125,6 @@ func (a *API) testEmail(c *call, in testEmailInput) (testEmailReply, error) {
 	if err := account.CheckEmail(*in.To); err != nil {
 		return testEmailReply{}, err
 	}
-	err := a.Letters.Test(c.ctx(), letter.To{Email: *in.To, Name: c.user.Username, Locale: c.user.Locale})
+	err := a.Letters.Test(c.ctx(), letter.Recipient{Email: *in.To, Name: c.user.Username, Locale: c.user.Locale})
 	return testEmailReply{"The mail server has taken the test message."}, err
 }

@@ -127,7 +127,7 @@ func (a *API) systemCounts(ctx context.Context, reply *systemReply) error {
 		return err
 	}
 	for command, to := range map[string]**systemOutcomeReply{backup.Command: &reply.LastBackup, fsck.Command: &reply.LastFsck} {
-		last, err := db.LastOutcome(q, command)
+		last, err := db.LastCommandResult(q, command)
 		switch {
 		case err == nil:
 			*to = &systemOutcomeReply{last.EndedAt, last.Problems}
@@ -166,7 +166,7 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 }
 
 // storeWarning describes the fault of a store, "" for none.
-func (a *API) storeWarning(status provider.Standing) string {
+func (a *API) storeWarning(status provider.StoreStatus) string {
 	switch {
 	case status.Err != nil:
 		return fmt.Sprintf("The store of the provider %q does not answer, or can't be used. The log says why.", status.Provider.Name)

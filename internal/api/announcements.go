@@ -73,13 +73,13 @@ type oneAnnouncementReply struct {
 }
 
 func (a *API) createAnnouncement(c *call, in createAnnouncementInput) (oneAnnouncementReply, error) {
-	made, err := a.Announcements.Create(c.ctx(), site.Notice{Title: in.Title, Content: in.Content, Level: in.Level, SetLife: true, ExpiresIn: in.ExpiresIn})
+	made, err := a.Announcements.Create(c.ctx(), site.AnnouncementInput{Title: in.Title, Content: in.Content, Level: in.Level, SetExpiry: true, ExpiresIn: in.ExpiresIn})
 	return oneAnnouncementReply{viewAnnouncement(made)}, err
 }
 
 func (a *API) updateAnnouncement(c *call, in updateAnnouncementInput) (oneAnnouncementReply, error) {
-	changed, err := a.Announcements.Change(c.ctx(), in.ID, site.Notice{
-		Title: in.Title, Content: in.Content, Level: in.Level, SetLife: in.ExpiresIn.isSet, ExpiresIn: in.ExpiresIn.value,
+	changed, err := a.Announcements.Change(c.ctx(), in.ID, site.AnnouncementInput{
+		Title: in.Title, Content: in.Content, Level: in.Level, SetExpiry: in.ExpiresIn.isSet, ExpiresIn: in.ExpiresIn.value,
 	})
 	return oneAnnouncementReply{viewAnnouncement(changed)}, err
 }

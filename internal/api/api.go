@@ -94,7 +94,7 @@ type Config struct {
 	Version string // of this binary
 	MinFree int64  // bytes of free space below which nothing is taken in
 	// Standings are how the stores stand, see provider.Registry.
-	StoreStatuses func(ctx context.Context, patience time.Duration) ([]provider.Standing, error)
+	StoreStatuses func(ctx context.Context, patience time.Duration) ([]provider.StoreStatus, error)
 	// Warnings describe faults of this process, in sentences; Standings has those of stores.
 	Warnings func() []string
 }

@@ -89,7 +89,7 @@ func (c *call) deviceCookieValue() string {
 
 // rememberDevice sets the cookie by which the browser proves later that user has signed in with it.
 func (c *call) rememberDevice(user account.User) error {
-	devices, err := c.a.Accounts.KnowDevice(c.ctx(), user, c.deviceCookieValue())
+	devices, err := c.a.Accounts.DeviceCookie(c.ctx(), user, c.deviceCookieValue())
 	if err == nil && devices != "" {
 		http.SetCookie(c.w, c.a.deviceCookie(devices))
 	}

@@ -120,7 +120,7 @@ func (c *call) writeAuditNotes() {
 		return
 	}
 	if c.route.limit != unlimited {
-		log.Request()
+		log.CountRequest()
 	}
 	method, status := c.r.Method, c.w.status
 	if method == http.MethodHead {
@@ -163,7 +163,7 @@ func (c *call) writeAuditNote(n auditNote, status int) {
 	case failed && (n.onlySuccess || n.aggregated):
 	case n.action == audit.FreeMode && !c.allowFreeNote():
 	case n.aggregated:
-		c.a.Audit.Read(e.Path, e.Bytes)
+		c.a.Audit.CountRead(e.Path, e.Bytes)
 	default:
 		c.a.Audit.Record(e)
 	}

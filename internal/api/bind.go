@@ -242,7 +242,7 @@ func (b binding) decodeBody(c *call, into any) error {
 	case errors.As(err, &tooLarge):
 		return fault.New(fault.TooLarge, "A JSON body has at most 1 MiB.")
 	case err != nil:
-		return fault.New(fault.Invalid, "The body could not be read.").Because(err)
+		return fault.New(fault.Invalid, "The body could not be read.").WithCause(err)
 	case !utf8.Valid(text) || hasInvalidEscape(text):
 		return fault.New(fault.Invalid, "The body must be valid UTF-8 without NUL.")
 	case !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")):
@@ -255,9 +255,9 @@ func (b binding) decodeBody(c *call, into any) error {
 	if err != nil {
 		var wrongType *json.UnmarshalTypeError
 		if errors.As(err, &wrongType) {
-			return fault.Newf(fault.Invalid, "%s has the wrong type.", wrongType.Field).Because(err)
+			return fault.Newf(fault.Invalid, "%s has the wrong type.", wrongType.Field).WithCause(err)
 		}
-		return fault.New(fault.Invalid, "The body is not valid JSON.").Because(err)
+		return fault.New(fault.Invalid, "The body is not valid JSON.").WithCause(err)
 	}
 	return nil
 }

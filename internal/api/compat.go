@@ -78,7 +78,7 @@ func (c *call) storeUpload(in incomingFile) error {
 		return err
 	}
 	ids := c.a.IDs
-	dir, err := c.key.Target(decodeName(in.path, false), apikey.TemplateValues{Now: c.a.Now().UTC(), UUID: ids.UUID(), Random: ids.Base62(8), Username: c.user.Username, FileName: string(name)})
+	dir, err := c.key.UploadFolder(decodeName(in.path, false), apikey.TemplateValues{Now: c.a.Now().UTC(), UUID: ids.UUID(), Random: ids.Base62(8), Username: c.user.Username, FileName: string(name)})
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func isEncodedName(r rune, isName bool) bool {
 
 // bodyError is what becomes of a body that ends early or can't be read.
 func bodyError(err error) error {
-	return fault.New(fault.Unverified, "The body ended before it was complete.").Because(err)
+	return fault.New(fault.Unverified, "The body ended before it was complete.").WithCause(err)
 }
 
 // compatiblePreflight lets pages of other sites upload with a key.
@@ -203,7 +203,7 @@ func (c *call) uploadForm(boundary string) error {
 			in.path = path
 			return c.storeUpload(in)
 		case err != nil:
-			return fault.New(fault.Invalid, "The form is malformed or ended early.").Because(err)
+			return fault.New(fault.Invalid, "The form is malformed or ended early.").WithCause(err)
 		}
 		field, name, isFile := partNames(part)
 		switch {

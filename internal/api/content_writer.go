@@ -50,7 +50,7 @@ func (g *contentWriter) Seek(offset int64, whence int) (int64, error) {
 	return g.object.Seek(offset, io.SeekStart)
 }
 
-// Read reads the part that was opened.
+// CountRead reads the part that was opened.
 func (g *contentWriter) Read(p []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

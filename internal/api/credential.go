@@ -143,7 +143,7 @@ func (c *call) authenticateKey(token, protocol string) error {
 		return err
 	}
 	var key apikey.Key
-	err = c.limitKeyAttempts(id, c.a.Keys.Remembers(version, token), func() (err error) {
+	err = c.limitKeyAttempts(id, c.a.Keys.IsCached(version, token), func() (err error) {
 		key, err = c.a.Keys.Authenticate(c.ctx(), version, token)
 		return err
 	})

@@ -135,7 +135,7 @@ func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
 	if *in.Metric == "users" {
 		values, err = account.Series(a.DB.Read(c.ctx()), from, to, step)
 	} else {
-		values, err = a.Audit.Series(c.ctx(), audit.Of(*in.Metric), from, to, step)
+		values, err = a.Audit.Series(c.ctx(), audit.Measure(*in.Metric), from, to, step)
 	}
 	reply := seriesReply{Points: make([]pointReply, n)}
 	for i := range reply.Points {

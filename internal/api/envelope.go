@@ -107,7 +107,7 @@ type clientError struct {
 func (c *call) describeError(err error) clientError {
 	var f *fault.Error
 	if !errors.As(err, &f) {
-		f = fault.New(fault.Internal, internalMessage).Because(err)
+		f = fault.New(fault.Internal, internalMessage).WithCause(err)
 	}
 	known := codes[f.Kind]
 	if known.status >= 500 {

@@ -219,7 +219,7 @@ func (c *call) freeForm(boundary string) (incomingFile, error) {
 			return incomingFile{}, fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
 		}
 		if err != nil {
-			return incomingFile{}, freeFormError(err, fault.New(fault.Invalid, "The form is malformed or ended early.").Because(err))
+			return incomingFile{}, freeFormError(err, fault.New(fault.Invalid, "The form is malformed or ended early.").WithCause(err))
 		}
 		if field, name, isFile := partNames(part); isFile && field == "file" {
 			return incomingFile{body: freeFormBody{part}, size: -1, name: name, mimeType: part.Header.Get("Content-Type")}, nil

@@ -83,9 +83,9 @@ func (c *call) limitKey() string {
 // hashSource returns who causes the hash of a password, for the turns at hashing.
 func (c *call) hashSource() account.Source {
 	if c.user.ID != "" {
-		return account.ByAccount(c.user.ID)
+		return account.AccountSource(c.user.ID)
 	}
-	return account.ByAddress(addressKey(c.ip))
+	return account.AddressSource(addressKey(c.ip))
 }
 
 // addressKey counts IPv6 by /64, since a household has a whole one (abuse case C56).

@@ -38,7 +38,7 @@ func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	l := apptest.StartHeld(t, "sqlite", h.wait)
 	alice := l.User(t, "alice")
 	id := alice.Upload("/home/alice", "a.txt", []byte("x"))
-	me := account.ByAccount(alice.Get("/api/auth/me").OK(200).Text("user.id"))
+	me := account.AccountSource(alice.Get("/api/auth/me").OK(200).Text("user.id"))
 	h.closed.Store(true)
 	var all sync.WaitGroup
 	for i := range 250 {
@@ -48,13 +48,13 @@ func TestVisitorsDoNotDelayLogins(t *testing.T) {
 			}
 		})
 	}
-	waitUntil(t, "the flood", func() bool { return l.Apps[0].Accounts.Hashing() == 249 })
+	waitUntil(t, "the flood", func() bool { return l.Apps[0].Accounts.WaitingHashes() == 249 })
 	for range 3 {
 		l.SignIn(t, "alice", "password of alice")
 	}
 	wantStatus(t, "a wrong password", postLogin(l.Client(t), "alice", "wrong"), 401, "INVALID_CREDENTIALS")
 	all.Go(func() { setAccessPassword(alice, id, "a password") })
-	waitUntil(t, "alice", func() bool { return l.Apps[0].Accounts.Hashing() == 250 })
+	waitUntil(t, "alice", func() bool { return l.Apps[0].Accounts.WaitingHashes() == 250 })
 	<-h.waiting // the first stranger
 	h.proceed <- struct{}{}
 	if <-h.waiting != me {
@@ -72,7 +72,7 @@ func TestOneAccountDoesNotDelayLogins(t *testing.T) {
 	l := apptest.StartHeld(t, "sqlite", h.wait)
 	alice, bob := l.User(t, "alice"), l.User(t, "bob")
 	hers, his := alice.Upload("/home/alice", "a.txt", []byte("x")), bob.Upload("/home/bob", "b.txt", []byte("x"))
-	me := account.ByAccount(alice.Get("/api/auth/me").OK(200).Text("user.id"))
+	me := account.AccountSource(alice.Get("/api/auth/me").OK(200).Text("user.id"))
 	h.closed.Store(true)
 	var all sync.WaitGroup
 	var refused, done atomic.Int32
@@ -94,9 +94,9 @@ func TestOneAccountDoesNotDelayLogins(t *testing.T) {
 	waitUntil(t, "the flood", func() bool { return refused.Load() == 500-65 }) // one is hashed, 64 wait
 	l.SignIn(t, "bob", "password of bob")
 	wantStatus(t, "a wrong password", postLogin(l.Client(t), "bob", "wrong"), 401, "INVALID_CREDENTIALS")
-	waiting := l.Apps[0].Accounts.Hashing()
+	waiting := l.Apps[0].Accounts.WaitingHashes()
 	all.Go(func() { setAccessPassword(alice, hers, "a password") })
-	waitUntil(t, "alice", func() bool { return l.Apps[0].Accounts.Hashing() == waiting+1 })
+	waitUntil(t, "alice", func() bool { return l.Apps[0].Accounts.WaitingHashes() == waiting+1 })
 	<-h.waiting
 	h.proceed <- struct{}{}
 	first := <-h.waiting

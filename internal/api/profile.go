@@ -53,8 +53,8 @@ type changeMySettingsInput struct {
 
 func (a *API) changeMySettings(c *call, in changeMySettingsInput) (messageReply, error) {
 	err := a.Accounts.ChangeProfile(c.ctx(), c.user.ID, account.Profile{
-		DisplayName: account.Text{Given: in.DisplayName.isSet, Value: in.DisplayName.value},
-		AvatarURL:   account.Text{Given: in.AvatarURL.isSet, Value: in.AvatarURL.value},
+		DisplayName: account.TextChange{Given: in.DisplayName.isSet, Value: in.DisplayName.value},
+		AvatarURL:   account.TextChange{Given: in.AvatarURL.isSet, Value: in.AvatarURL.value},
 		Locale:      in.Locale, Theme: in.Theme, AccentColor: in.AccentColor, DefaultPath: in.DefaultPath, EnableBlur: in.EnableBlur,
 	})
 	return messageReply{"The settings are saved."}, err

@@ -65,8 +65,8 @@ func (c *call) startSearch() (release func(), err error) {
 
 // acquireSearch takes a place among the searches for an address, until release is called. Fault: RateLimited. Error: that of ctx.
 func acquireSearch(ctx context.Context, searches *concurrency.Limit, address string) (release func(), err error) {
-	release, err = searches.Acquire(ctx, searchWait, concurrency.Source{Name: address, Most: maxSearchesPerAddress})
-	var full *concurrency.Full
+	release, err = searches.Acquire(ctx, searchWait, concurrency.Source{Name: address, Max: maxSearchesPerAddress})
+	var full *concurrency.LimitError
 	if errors.As(err, &full) {
 		return nil, &fault.Error{Kind: fault.RateLimited, Message: "The search is busy. Please wait a moment.", RetryAfter: searchWait}
 	}

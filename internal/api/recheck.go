@@ -15,7 +15,7 @@ type recheckedBody struct {
 	call *call
 }
 
-// Read implements io.Reader. Faults at the end of the body: those of a key that does not count, Forbidden when its rights have changed.
+// CountRead implements io.Reader. Faults at the end of the body: those of a key that does not count, Forbidden when its rights have changed.
 func (s *recheckedBody) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if err == io.EOF {

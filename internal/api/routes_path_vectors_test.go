@@ -295,7 +295,7 @@ func TestPathVectors(t *testing.T) {
 
 // plainRunes reports a text without anything that no path may hold.
 func plainRunes(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, vpath.Unprintable) && !strings.Contains(text, "\\")
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, vpath.IsUnprintable) && !strings.Contains(text, "\\")
 }
 
 func contains(list []int, n int) bool {

@@ -74,7 +74,7 @@ func (a *API) sharePreview(c *call) error {
 func (c *call) previewContent(id string, file *string) (files.Content, error) {
 	visit, err := c.a.Shares.Visit(c.ctx(), id, c.visitor(id))
 	if fault.Is(err, fault.ShareRevoked) {
-		err = fault.New(fault.ShareExpired, "This share no longer works.").Because(err)
+		err = fault.New(fault.ShareExpired, "This share no longer works.").WithCause(err)
 	}
 	if err != nil {
 		return files.Content{}, err

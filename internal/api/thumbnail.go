@@ -50,7 +50,7 @@ func (a *API) thumbnail(c *call) error {
 		if c.credentialErr != nil {
 			return c.credentialErr
 		}
-		return fault.New(fault.Unauthorized, "Please sign in.").Because(err)
+		return fault.New(fault.Unauthorized, "Please sign in.").WithCause(err)
 	}
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ type ui struct {
 	index  string // "" when the binary was built without it
 	assets map[string]asset
 
-	httpOrigins db.Versioned[[]string] // see httpOrigins
+	httpOrigins db.VersionedValue[[]string] // see httpOrigins
 }
 
 // asset is one file, whole in memory, in the encodings there are.

@@ -32,7 +32,7 @@ func (a *API) putPart(c *call) error {
 func partNumber(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || strconv.Itoa(n) != s {
-		return 0, fault.New(fault.Invalid, "The number of a part is an integer from 1 up.").Because(err)
+		return 0, fault.New(fault.Invalid, "The number of a part is an integer from 1 up.").WithCause(err)
 	}
 	return n, nil
 }

@@ -111,12 +111,12 @@ const addressSource = "ip:"
 
 // acquireZip takes a place among the zips for who, an account or an address, until release is called. Fault: RateLimited.
 func acquireZip(zips *concurrency.Limit, source string) (release func(), err error) {
-	sources := []concurrency.Source{{Name: source, Most: maxZipsPerSource}}
+	sources := []concurrency.Source{{Name: source, Max: maxZipsPerSource}}
 	if strings.HasPrefix(source, addressSource) {
-		sources = append(sources, concurrency.Source{Name: "visitors", Most: maxVisitorZips})
+		sources = append(sources, concurrency.Source{Name: "visitors", Max: maxVisitorZips})
 	}
 	release, err = zips.TryAcquire(sources...)
-	var full *concurrency.Full
+	var full *concurrency.LimitError
 	if !errors.As(err, &full) {
 		return release, err
 	}

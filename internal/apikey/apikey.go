@@ -29,8 +29,8 @@ import (
 const (
 	// MaxActive is how many keys of a user can be active at a time.
 	MaxActive = 20
-	// keptDead is how many expired and revoked keys of a user are kept to be looked at; the oldest beyond go when a new key is made.
-	keptDead = 200
+	// maxInactiveKeys is how many expired and revoked keys of a user are kept to be looked at; the oldest beyond go when a new key is made.
+	maxInactiveKeys = 200
 	// maxCachedKeys bounds the keys kept in memory, about a kilobyte each.
 	maxCachedKeys = 10000
 )
@@ -64,7 +64,7 @@ func (k Key) Status(now time.Time) string {
 // Scope returns the key as permissions are decided with it. Writing includes changing, reading includes the bytes; sharing is never done
 // through a key. A key whose upload path cannot be read may do nothing.
 func (k Key) Scope() *access.Key {
-	root, err := Root(k.UploadPath)
+	root, err := UploadRoot(k.UploadPath)
 	if err != nil {
 		return &access.Key{ID: k.ID, RootOnly: true}
 	}
@@ -100,25 +100,25 @@ type Service struct {
 	db   *db.DB
 	ids  *ident.Source
 	now  func() time.Time
-	keys *db.VersionedMap[string, stored]
+	keys *db.VersionedMap[string, storedKey]
 
 	// Ended, unless it is nil, is called inside the transaction in which a key is revoked. Set it before the Service is used.
-	Ended func(tx *db.Tx, id string) error
+	OnRevoke func(tx *db.Tx, id string) error
 
-	mu      sync.Mutex
-	touched map[string]int64 // last uses that are not written yet, ms
-	written map[string]int64 // last uses written less than a minute ago, ms
+	mu            sync.Mutex
+	unwrittenUses map[string]int64 // last uses that are not written yet, ms
+	writtenUses   map[string]int64 // last uses written less than a minute ago, ms
 }
 
 // New returns the keys in d.
 func New(d *db.DB, ids *ident.Source, now func() time.Time) *Service {
 	return &Service{
-		db:      d,
-		ids:     ids,
-		now:     now,
-		keys:    db.NewVersionedMap[string, stored](maxCachedKeys),
-		touched: map[string]int64{},
-		written: map[string]int64{},
+		db:            d,
+		ids:           ids,
+		now:           now,
+		keys:          db.NewVersionedMap[string, storedKey](maxCachedKeys),
+		unwrittenUses: map[string]int64{},
+		writtenUses:   map[string]int64{},
 	}
 }
 
@@ -126,20 +126,20 @@ func New(d *db.DB, ids *ident.Source, now func() time.Time) *Service {
 // Faults: Invalid; Forbidden for a bad upload path or when the user has MaxActive active keys; NotFound when there is no such user.
 func (s *Service) Create(ctx context.Context, userID string, n NewKey) (Key, secret.Text, error) {
 	now := s.now()
-	k, err := n.key(now)
+	k, err := n.build(now)
 	if err != nil {
 		return Key{}, "", err
 	}
 	k.ID, k.UserID, k.CreatedAt = s.ids.KeyID(), userID, now.UnixMilli()
 	half := s.ids.KeySecret()
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := room(tx, userID, now); err != nil {
+		if err := checkKeyLimit(tx, userID, now); err != nil {
 			return err
 		}
 		if err := insert(tx, k, hashToken(k.ID+"."+half)); err != nil {
 			return err
 		}
-		if err := forgetDead(tx, userID, now.UnixMilli()); err != nil {
+		if err := deleteOldInactive(tx, userID, now.UnixMilli()); err != nil {
 			return err
 		}
 		return tx.BumpConfig()
@@ -150,8 +150,8 @@ func (s *Service) Create(ctx context.Context, userID string, n NewKey) (Key, sec
 	return k, secret.Text(half), nil
 }
 
-// room makes other changes of this user's keys wait until tx ends, and refuses when no further key can be active. Faults: Forbidden, NotFound.
-func room(tx *db.Tx, userID string, now time.Time) error {
+// checkKeyLimit makes other changes of this user's keys wait until tx ends, and refuses when no further key can be active. Faults: Forbidden, NotFound.
+func checkKeyLimit(tx *db.Tx, userID string, now time.Time) error {
 	if err := lockUser(tx, userID); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ type Change struct {
 // Faults: Invalid; NotFound, also for somebody else's key; Conflict for a revoked one; Forbidden when the user has MaxActive active ones.
 func (s *Service) Change(ctx context.Context, userID, id string, c Change) (Key, error) {
 	now := s.now()
-	if !keyID(id) {
+	if !isKeyID(id) {
 		return Key{}, noKey()
 	}
 	var k Key
@@ -204,7 +204,7 @@ func (s *Service) Change(ctx context.Context, userID, id string, c Change) (Key,
 			return err
 		}
 		if before != "active" && k.Status(now) == "active" {
-			if err := room(tx, userID, now); err != nil {
+			if err := checkKeyLimit(tx, userID, now); err != nil {
 				return err
 			}
 		}
@@ -221,14 +221,14 @@ func (s *Service) Change(ctx context.Context, userID, id string, c Change) (Key,
 
 // Revoke ends a key of the user for good; once more does no harm. Fault: NotFound, also for somebody else's key.
 func (s *Service) Revoke(ctx context.Context, userID, id string) error {
-	if !keyID(id) {
+	if !isKeyID(id) {
 		return noKey()
 	}
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		if err := revoke(tx, userID, id, s.now().UnixMilli()); err != nil {
 			return err
 		}
-		if err := s.ended(tx, id); err != nil {
+		if err := s.notifyRevoked(tx, id); err != nil {
 			return err
 		}
 		return tx.BumpConfig()
@@ -241,18 +241,18 @@ func (s *Service) RevokeAll(tx *db.Tx, userID string) (ids []string, err error) 
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := s.ended(tx, id); err != nil {
+		if err := s.notifyRevoked(tx, id); err != nil {
 			return nil, err
 		}
 	}
 	return ids, tx.BumpConfig()
 }
 
-func (s *Service) ended(tx *db.Tx, id string) error {
-	if s.Ended == nil {
+func (s *Service) notifyRevoked(tx *db.Tx, id string) error {
+	if s.OnRevoke == nil {
 		return nil
 	}
-	return s.Ended(tx, id)
+	return s.OnRevoke(tx, id)
 }
 
 func noKey() error { return fault.New(fault.NotFound, "There is no such API key.") }

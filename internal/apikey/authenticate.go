@@ -11,8 +11,8 @@ import (
 	"larder/internal/fault"
 )
 
-// stored is a key as a row: with the hash of its token.
-type stored struct {
+// storedKey is a key as a row: with the hash of its token.
+type storedKey struct {
 	Key
 	tokenHash string
 }
@@ -24,26 +24,26 @@ var ErrEnded = errors.New("the API key is revoked or expired")
 // shape of a token, in the same words as for a wrong one.
 func ParseToken(token string) (id string, err error) {
 	id, half, _ := strings.Cut(token, ".")
-	if !keyID(id) || !shaped(half, "sk_", 48) {
+	if !isKeyID(id) || !hasTokenForm(half, "sk_", 48) {
 		return "", invalidToken()
 	}
 	return id, nil
 }
 
-// is reports whether token is the key's own, in constant time.
-func (k stored) is(token string) bool {
+// hasToken reports whether token is the key's own, in constant time.
+func (k storedKey) hasToken(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashToken(token)), []byte(k.tokenHash)) == 1
 }
 
-// Remembers reports whether token belongs to a key that is in memory under version, whatever the
+// IsCached reports whether token belongs to a key that is in memory under version, whatever the
 // key's status: then Authenticate does not ask the database.
-func (s *Service) Remembers(version int64, token string) bool {
+func (s *Service) IsCached(version int64, token string) bool {
 	id, err := ParseToken(token)
 	if err != nil {
 		return false
 	}
-	found, err := s.keys.Get(version, id, func() (stored, error) { return stored{}, noKey() })
-	return err == nil && found.is(token)
+	found, err := s.keys.Get(version, id, func() (storedKey, error) { return storedKey{}, noKey() })
+	return err == nil && found.hasToken(token)
 }
 
 // Authenticate finds the key of a token, `pk_….sk_…`, from memory when known under version, the config version read in this request. The key
@@ -60,17 +60,17 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string)
 		return Key{}, invalidToken()
 	case err != nil:
 		return Key{}, fmt.Errorf("load an API key: %w", err)
-	case !found.is(token):
-		return Key{}, s.wrongSecret(ctx)
+	case !found.hasToken(token):
+		return Key{}, s.rejectWrongSecret(ctx)
 	case found.Status(s.now()) != "active":
-		return Key{}, invalidToken().Because(ErrEnded)
+		return Key{}, invalidToken().WithCause(ErrEnded)
 	}
 	return found.Key, nil
 }
 
-// wrongSecret takes as long as an id that nobody has, which is in no memory: whoever guesses is not to learn by the time which ids there are (abuse
+// rejectWrongSecret takes as long as an id that nobody has, which is in no memory: whoever guesses is not to learn by the time which ids there are (abuse
 // case C48). Fault: InvalidToken.
-func (s *Service) wrongSecret(ctx context.Context) error {
+func (s *Service) rejectWrongSecret(ctx context.Context) error {
 	if _, err := byID(s.db.Read(ctx), ""); err != nil && !fault.Is(err, fault.NotFound) {
 		return fmt.Errorf("load an API key: %w", err)
 	}
@@ -79,26 +79,26 @@ func (s *Service) wrongSecret(ctx context.Context) error {
 
 // ByID returns a key of any user and any status, from memory when known under version. Fault: NotFound.
 func (s *Service) ByID(ctx context.Context, version int64, id string) (Key, error) {
-	if !keyID(id) {
+	if !isKeyID(id) {
 		return Key{}, noKey()
 	}
 	found, err := s.cached(ctx, version, id)
 	return found.Key, err
 }
 
-func (s *Service) cached(ctx context.Context, version int64, id string) (stored, error) {
-	return s.keys.Get(version, id, func() (stored, error) { return byID(s.db.Read(ctx), id) })
+func (s *Service) cached(ctx context.Context, version int64, id string) (storedKey, error) {
+	return s.keys.Get(version, id, func() (storedKey, error) { return byID(s.db.Read(ctx), id) })
 }
 
 func invalidToken() *fault.Error {
 	return fault.New(fault.InvalidToken, "The API key is wrong, revoked or expired.")
 }
 
-// keyID reports whether s looks like the id of a key.
-func keyID(s string) bool { return shaped(s, "pk_", 24) }
+// isKeyID reports whether s looks like the id of a key.
+func isKeyID(s string) bool { return hasTokenForm(s, "pk_", 24) }
 
-// shaped reports whether s is prefix and n letters and digits.
-func shaped(s, prefix string, n int) bool {
+// hasTokenForm reports whether s is prefix and n letters and digits.
+func hasTokenForm(s, prefix string, n int) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
 	return ok && len(rest) == n && !strings.ContainsFunc(rest, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -113,8 +113,8 @@ func (s *Service) Touch(id string) {
 	now := s.now().UnixMilli()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last, ok := s.written[id]; !ok || now-last >= touchInterval {
-		s.touched[id] = now
+	if last, ok := s.writtenUses[id]; !ok || now-last >= touchInterval {
+		s.unwrittenUses[id] = now
 	}
 }
 
@@ -123,11 +123,11 @@ func (s *Service) Touch(id string) {
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.now().UnixMilli()
 	s.mu.Lock()
-	uses := s.touched
-	s.touched = map[string]int64{}
-	for id, at := range s.written {
+	uses := s.unwrittenUses
+	s.unwrittenUses = map[string]int64{}
+	for id, at := range s.writtenUses {
 		if now-at >= touchInterval {
-			delete(s.written, id)
+			delete(s.writtenUses, id)
 		}
 	}
 	s.mu.Unlock()
@@ -139,9 +139,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 	defer s.mu.Unlock()
 	for id, at := range uses {
 		if err == nil {
-			s.written[id] = max(at, s.written[id])
+			s.writtenUses[id] = max(at, s.writtenUses[id])
 		} else {
-			s.touched[id] = max(at, s.touched[id])
+			s.unwrittenUses[id] = max(at, s.unwrittenUses[id])
 		}
 	}
 	if err != nil {

@@ -31,9 +31,9 @@ type NewKey struct {
 	RootOnly    bool
 }
 
-// key checks n and returns the key it describes, without an id. Faults: Invalid, Forbidden for a bad upload path.
-func (n NewKey) key(now time.Time) (Key, error) {
-	protocols, err := choose(n.Protocols, "protocol", "webdav", "api")
+// build checks n and returns the key it describes, without an id. Faults: Invalid, Forbidden for a bad upload path.
+func (n NewKey) build(now time.Time) (Key, error) {
+	protocols, err := selectKnown(n.Protocols, "protocol", "webdav", "api")
 	if err != nil {
 		return Key{}, err
 	}
@@ -75,7 +75,7 @@ func (c Change) apply(k *Key, now time.Time) error {
 		}
 	}
 	if c.Permissions != nil {
-		if k.Permissions, err = choose(*c.Permissions, "permission", "read", "write", "delete"); err != nil {
+		if k.Permissions, err = selectKnown(*c.Permissions, "permission", "read", "write", "delete"); err != nil {
 			return err
 		}
 	}
@@ -109,15 +109,15 @@ func cleanName(s string) (string, error) {
 	return s, nil
 }
 
-// choose returns those of known that are in list, in the order of known, each once. Fault: Invalid for others and for none at all.
-func choose(list []string, what string, known ...string) ([]string, error) {
+// selectKnown returns those of known that are in list, in the order of known, each once. Fault: Invalid for others and for none at all.
+func selectKnown(list []string, noun string, known ...string) ([]string, error) {
 	for _, s := range list {
 		if !slices.Contains(known, s) {
-			return nil, fault.Newf(fault.Invalid, "A %s of an API key is one of: %s.", what, strings.Join(known, ", "))
+			return nil, fault.Newf(fault.Invalid, "A %s of an API key is one of: %s.", noun, strings.Join(known, ", "))
 		}
 	}
 	if len(list) == 0 {
-		return nil, fault.Newf(fault.Invalid, "An API key needs at least one %s.", what)
+		return nil, fault.Newf(fault.Invalid, "An API key needs at least one %s.", noun)
 	}
 	return slices.DeleteFunc(slices.Clone(known), func(s string) bool { return !slices.Contains(list, s) }), nil
 }

@@ -21,10 +21,10 @@ import (
 	"larder/internal/fault"
 )
 
-func TestCreatedKeyIsShownAsAskedFor(t *testing.T) {
+func TestCreatedKeyHasTheGivenValues(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		before := w.version()
 		k, token := w.create("ann", apikey.NewKey{
 			Name: " PicGo ", Permissions: []string{"delete", "read", "delete"}, Protocols: []string{"api", "webdav", "api"},
@@ -65,13 +65,13 @@ func TestCreatedKeyIsShownAsAskedFor(t *testing.T) {
 func TestTokenIsStoredAsItsHash(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		k, token := w.create("ann", newKey())
 		sum := sha256.Sum256([]byte(token))
 		if got := w.tokenHash(k.ID); got != hex.EncodeToString(sum[:]) {
 			t.Errorf("stored %s", got)
 		}
-		if _, half, _ := strings.Cut(token, "."); w.holds(k.ID, half) || !w.holds(k.ID, k.ID) {
+		if _, half, _ := strings.Cut(token, "."); w.rowContains(k.ID, half) || !w.rowContains(k.ID, k.ID) {
 			t.Error("the secret is in the database")
 		}
 	})
@@ -139,7 +139,7 @@ func TestNewKeyIsChecked(t *testing.T) {
 		"no leading slash":     {func(n *apikey.NewKey) { n.UploadPath = "pics" }, none},
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		for name, c := range cases {
 			k, half, err := w.Create(context.Background(), "ann", newKey(c.change))
 			if c.want == none {
@@ -163,7 +163,7 @@ func TestNewKeyIsChecked(t *testing.T) {
 func TestPublicLinksDefaultToImagesForTheAPI(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		for _, c := range []struct {
 			protocols   []string
 			links, want string
@@ -186,7 +186,7 @@ func TestPublicLinksDefaultToImagesForTheAPI(t *testing.T) {
 func TestParallelCreatesStopAtTwenty(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		services := []*apikey.Service{w.Service, w.replica()}
 		var made atomic.Int64
 		var wg sync.WaitGroup
@@ -211,7 +211,7 @@ func TestParallelCreatesStopAtTwenty(t *testing.T) {
 func TestRevokedAndExpiredKeysDoNotCount(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
+		w, ctx := newFixture(t, d), context.Background()
 		full := func(what string) {
 			t.Helper()
 			_, _, err := w.Create(ctx, "ann", newKey())
@@ -228,9 +228,9 @@ func TestRevokedAndExpiredKeysDoNotCount(t *testing.T) {
 				first = k
 			}
 		}
-		w.pass(time.Minute - time.Millisecond)
+		w.advance(time.Minute - time.Millisecond)
 		full("a millisecond before two expire")
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		third, _ := w.create("ann", newKey())
 		w.create("ann", newKey())
 		full("after two more")
@@ -251,10 +251,10 @@ func TestRevokedAndExpiredKeysDoNotCount(t *testing.T) {
 	})
 }
 
-func TestDeadKeysAreForgottenOldestFirst(t *testing.T) {
+func TestInactiveKeysAreDeletedOldestFirst(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
+		w, ctx := newFixture(t, d), context.Background()
 		alive, _ := w.create("ann", newKey())
 		bobs, _ := w.create("bob", newKey())
 		if err := w.Revoke(ctx, "bob", bobs.ID); err != nil {
@@ -262,14 +262,14 @@ func TestDeadKeysAreForgottenOldestFirst(t *testing.T) {
 		}
 		var ids []string
 		for range 203 {
-			w.pass(time.Second)
+			w.advance(time.Second)
 			k, _ := w.create("ann", newKey())
 			if err := w.Revoke(ctx, "ann", k.ID); err != nil {
 				t.Fatal(err)
 			}
 			ids = append(ids, k.ID)
 		}
-		w.pass(time.Second)
+		w.advance(time.Second)
 		last, _ := w.create("ann", newKey())
 		got := w.list("ann")
 		for i, id := range ids {

@@ -16,41 +16,41 @@ const columns = `id, user_id, name, token_hash, permissions, protocols, upload_p
 	revoked_at, created_at`
 
 // scan reads the columns of one row.
-func scan(row interface{ Scan(dest ...any) error }) (stored, error) {
-	var k stored
+func scan(row interface{ Scan(dest ...any) error }) (storedKey, error) {
+	var k storedKey
 	var permissions, protocols, ips string
 	err := row.Scan(&k.ID, &k.UserID, &k.Name, &k.tokenHash, &permissions, &protocols, &k.UploadPath, &ips, &k.PublicLinks, &k.RootOnly,
 		&k.LastUsedAt, &k.ExpiresAt, &k.RevokedAt, &k.CreatedAt)
 	if err != nil {
-		return stored{}, err
+		return storedKey{}, err
 	}
 	k.Permissions, k.Protocols = strings.Split(permissions, ","), strings.Split(protocols, ",")
 	if ips != "" {
 		if k.AllowedIPs, err = access.ParseAddresses(strings.Split(ips, ",")); err != nil {
-			return stored{}, fmt.Errorf("allowed addresses of key %s: %w", k.ID, err)
+			return storedKey{}, fmt.Errorf("allowed addresses of key %s: %w", k.ID, err)
 		}
 	}
 	return k, nil
 }
 
-// one reads the result of a query for one key. Fault: NotFound.
-func one(row db.Row) (stored, error) {
+// scanOne reads the result of a query for one key. Fault: NotFound.
+func scanOne(row db.Row) (storedKey, error) {
 	k, err := scan(row)
 	if errors.Is(err, db.ErrNoRows) {
-		return stored{}, noKey()
+		return storedKey{}, noKey()
 	}
 	if err != nil {
-		return stored{}, fmt.Errorf("read API key: %w", err)
+		return storedKey{}, fmt.Errorf("read API key: %w", err)
 	}
 	return k, nil
 }
 
-func byID(q db.Querier, id string) (stored, error) {
-	return one(q.QueryRow("SELECT "+columns+" FROM api_keys WHERE id = $1", id))
+func byID(q db.Querier, id string) (storedKey, error) {
+	return scanOne(q.QueryRow("SELECT "+columns+" FROM api_keys WHERE id = $1", id))
 }
 
 func byOwner(q db.Querier, userID, id string) (Key, error) {
-	k, err := one(q.QueryRow("SELECT "+columns+" FROM api_keys WHERE id = $1 AND user_id = $2", id, userID))
+	k, err := scanOne(q.QueryRow("SELECT "+columns+" FROM api_keys WHERE id = $1 AND user_id = $2", id, userID))
 	return k.Key, err
 }
 
@@ -113,8 +113,8 @@ func insert(tx *db.Tx, k Key, tokenHash string) error {
 	return nil
 }
 
-// forgetDead deletes the oldest expired and revoked keys of a user beyond keptDead.
-func forgetDead(tx *db.Tx, userID string, now int64) error {
+// deleteOldInactive deletes the oldest expired and revoked keys of a user beyond maxInactiveKeys.
+func deleteOldInactive(tx *db.Tx, userID string, now int64) error {
 	_, err := tx.Exec(`
 		DELETE FROM api_keys
 		WHERE id IN (
@@ -123,7 +123,7 @@ func forgetDead(tx *db.Tx, userID string, now int64) error {
 			WHERE user_id = $1 AND (revoked_at IS NOT NULL OR expires_at <= $2)
 			ORDER BY created_at DESC, id
 			LIMIT 1000 OFFSET $3
-		)`, userID, now, keptDead)
+		)`, userID, now, maxInactiveKeys)
 	if err != nil {
 		return fmt.Errorf("forget old API keys: %w", err)
 	}

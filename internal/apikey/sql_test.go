@@ -21,8 +21,8 @@ func insertUsers(tx *db.Tx, names ...string) error {
 	return nil
 }
 
-// holds reports whether the row of a key holds text anywhere.
-func (w *world) holds(id, text string) bool {
+// rowContains reports whether the row of a key holds text anywhere.
+func (w *fixture) rowContains(id, text string) bool {
 	w.t.Helper()
 	var row string
 	err := w.db.Read(context.Background()).QueryRow(`
@@ -36,7 +36,7 @@ func (w *world) holds(id, text string) bool {
 }
 
 // tokenHash is what is stored of a key's token.
-func (w *world) tokenHash(id string) string {
+func (w *fixture) tokenHash(id string) string {
 	w.t.Helper()
 	var hash string
 	if err := w.db.Read(context.Background()).QueryRow("SELECT token_hash FROM api_keys WHERE id = $1", id).Scan(&hash); err != nil {

@@ -14,8 +14,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// braces finds what may be a placeholder. Lone braces are ordinary characters.
-var braces = regexp.MustCompile(`\{[^{}/]*\}`)
+// placeholderPattern finds what may be a placeholder. Lone braces are ordinary characters.
+var placeholderPattern = regexp.MustCompile(`\{[^{}/]*\}`)
 
 // placeholders are all there are.
 var placeholders = []string{
@@ -29,34 +29,34 @@ type TemplateValues struct {
 	FileName               string // as it will be stored; {filename} is what comes before its last dot, {ext} what comes after
 }
 
-// Root returns the upload root of an upload path: what comes before the first segment with a placeholder. Fault: Forbidden.
-func Root(uploadPath string) (vpath.Path, error) {
+// UploadRoot returns the upload root of an upload path: what comes before the first segment with a placeholder. Fault: Forbidden.
+func UploadRoot(uploadPath string) (vpath.Path, error) {
 	clean, err := cleanUploadPath(uploadPath)
 	if err != nil {
 		return vpath.Root, err
 	}
-	return root(clean)
+	return templateRoot(clean)
 }
 
-// root is Root for a clean upload path.
-func root(clean string) (vpath.Path, error) {
+// templateRoot is Root for a clean upload path.
+func templateRoot(clean string) (vpath.Path, error) {
 	segments := strings.Split(clean, "/")
-	if i := slices.IndexFunc(segments, braces.MatchString); i >= 0 {
+	if i := slices.IndexFunc(segments, placeholderPattern.MatchString); i >= 0 {
 		segments = segments[:i]
 	}
 	return vpath.FromSegments(segments)
 }
 
-// Target returns the folder that a compatible upload goes to: what the key's upload path says, or else requestPath, which is relative to the
+// UploadFolder returns the folder that a compatible upload goes to: what the key's upload path says, or else requestPath, which is relative to the
 // upload root or, with a leading slash, an absolute path inside it. Both may hold placeholders. What these stand for stays within its segment,
 // whatever it is: a file named `..` or `{year}` makes no other folder (abuse cases C15, C16).
 // Faults: Forbidden for a path that leaves the root or holds a `..` segment; Invalid for one that is none, or has an unknown placeholder.
-func (k Key) Target(requestPath string, v TemplateValues) (vpath.Path, error) {
+func (k Key) UploadFolder(requestPath string, v TemplateValues) (vpath.Path, error) {
 	template, err := cleanUploadPath(k.UploadPath)
 	if err != nil {
 		return vpath.Root, err
 	}
-	root, err := root(template)
+	root, err := templateRoot(template)
 	if err != nil {
 		return vpath.Root, err
 	}
@@ -71,9 +71,9 @@ func (k Key) Target(requestPath string, v TemplateValues) (vpath.Path, error) {
 	segments := strings.Split(template, "/")
 	for i, segment := range segments {
 		if strings.TrimSpace(segment) == ".." {
-			return vpath.Root, leavesRoot()
+			return vpath.Root, leavesRootError()
 		}
-		if braces.MatchString(segment) {
+		if placeholderPattern.MatchString(segment) {
 			segments[i] = v.expand(segment)
 		}
 	}
@@ -82,18 +82,18 @@ func (k Key) Target(requestPath string, v TemplateValues) (vpath.Path, error) {
 		return vpath.Root, err
 	}
 	if !target.Within(root) {
-		return vpath.Root, leavesRoot()
+		return vpath.Root, leavesRootError()
 	}
 	return target, nil
 }
 
-func leavesRoot() error {
+func leavesRootError() error {
 	return fault.New(fault.Forbidden, "The path leaves the upload root of this API key.")
 }
 
 // unknownPlaceholder returns the first placeholder in s that there is not.
 func unknownPlaceholder(s string) (string, bool) {
-	for _, found := range braces.FindAllString(s, -1) {
+	for _, found := range placeholderPattern.FindAllString(s, -1) {
 		if !slices.Contains(placeholders, found) {
 			return found, true
 		}
@@ -104,7 +104,7 @@ func unknownPlaceholder(s string) (string, bool) {
 // expand replaces the placeholders of one segment, in one pass, so that braces in a value mean nothing. The result is always one proper name:
 // characters that no name may hold become `_`, blanks at its ends and what is beyond 255 characters go, and what would be no name is `_`.
 func (v TemplateValues) expand(segment string) string {
-	s := braces.ReplaceAllStringFunc(segment, func(placeholder string) string {
+	s := placeholderPattern.ReplaceAllStringFunc(segment, func(placeholder string) string {
 		return strings.Map(nameRune, v.value(placeholder))
 	})
 	runes := []rune(strings.TrimSpace(norm.NFC.String(s)))

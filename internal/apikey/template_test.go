@@ -12,7 +12,7 @@ import (
 	"larder/internal/vpath"
 )
 
-func TestRootIsWhatComesBeforeTheFirstPlaceholder(t *testing.T) {
+func TestUploadRootEndsBeforeTheFirstPlaceholder(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
 		"":                        "/uploads",
@@ -28,20 +28,20 @@ func TestRootIsWhatComesBeforeTheFirstPlaceholder(t *testing.T) {
 		"/a/b}/{/}":               "/a/b}/{/}",
 		"/a/{{year}}":             "/a",
 	} {
-		got, err := apikey.Root(path)
+		got, err := apikey.UploadRoot(path)
 		if err != nil || got.String() != want {
 			t.Errorf("%q: got %s, %v, want %s", path, got, err, want)
 		}
 	}
 	for _, path := range []string{"/a/../b", "/~", "/a/{nope}", "/a\\b"} {
-		if _, err := apikey.Root(path); !fault.Is(err, fault.Forbidden) {
+		if _, err := apikey.UploadRoot(path); !fault.Is(err, fault.Forbidden) {
 			t.Errorf("%q: got %v", path, err)
 		}
 	}
 }
 
-// values has 3 January 2026, 04:05:06.789 UTC, told in another zone.
-var values = apikey.TemplateValues{
+// testValues has 3 January 2026, 04:05:06.789 UTC, told in another zone.
+var testValues = apikey.TemplateValues{
 	Now:      time.Date(2026, 1, 3, 1, 5, 6, 789e6, time.FixedZone("west", -3*3600)),
 	UUID:     "0d5f9e0c-0000-4000-8000-000000000000",
 	Random:   "aB3dE6gH",
@@ -80,7 +80,7 @@ func TestTargetExpandsPlaceholders(t *testing.T) {
 		{"/uploads", "...", "/uploads/..."},
 		{"/uploads", "e\u0301", "/uploads/\u00e9"},
 	} {
-		got, err := apikey.Key{UploadPath: c.uploadPath}.Target(c.requestPath, values)
+		got, err := apikey.Key{UploadPath: c.uploadPath}.UploadFolder(c.requestPath, testValues)
 		if err != nil || got.String() != c.want {
 			t.Errorf("%q, %q: got %s, %v, want %s", c.uploadPath, c.requestPath, got, err, c.want)
 		}
@@ -125,7 +125,7 @@ func TestTargetNeverLeavesTheRoot(t *testing.T) {
 		{"/../etc", "", fault.Forbidden},
 		{"/~root", "a", fault.Forbidden},
 	} {
-		_, err := apikey.Key{UploadPath: c.uploadPath}.Target(c.requestPath, values)
+		_, err := apikey.Key{UploadPath: c.uploadPath}.UploadFolder(c.requestPath, testValues)
 		if !fault.Is(err, c.want) {
 			t.Errorf("%q, %q: got %v, want kind %d", c.uploadPath, c.requestPath, err, c.want)
 		}
@@ -164,11 +164,13 @@ func TestValuesStayWithinTheirSegment(t *testing.T) {
 		{"{filename}-x", strings.Repeat("y", 254) + " z", strings.Repeat("y", 254)},
 		{"{ext}.tar", "a.gz", "gz.tar"},
 	} {
-		v := values
+		v := testValues
 		v.FileName = c.fileName
 		for name, target := range map[string]func() (vpath.Path, error){
-			"template": func() (vpath.Path, error) { return apikey.Key{UploadPath: "/up/" + c.template + "/in"}.Target("", v) },
-			"request":  func() (vpath.Path, error) { return apikey.Key{UploadPath: "/up"}.Target(c.template+"/in", v) },
+			"template": func() (vpath.Path, error) {
+				return apikey.Key{UploadPath: "/up/" + c.template + "/in"}.UploadFolder("", v)
+			},
+			"request": func() (vpath.Path, error) { return apikey.Key{UploadPath: "/up"}.UploadFolder(c.template+"/in", v) },
 		} {
 			got, err := target()
 			if want := "/up/" + c.want + "/in"; err != nil || got.String() != want {
@@ -177,10 +179,10 @@ func TestValuesStayWithinTheirSegment(t *testing.T) {
 		}
 	}
 	for _, who := range []string{"..", "a/b", "/", "~"} {
-		v := values
+		v := testValues
 		v.Username, v.UUID, v.Random = who, who, who
 		for _, placeholder := range []string{"{username}", "{uuid}", "{random}"} {
-			got, err := apikey.Key{UploadPath: "/up/" + placeholder}.Target("", v)
+			got, err := apikey.Key{UploadPath: "/up/" + placeholder}.UploadFolder("", v)
 			if err != nil || got.Depth() != 2 || got.Parent().String() != "/up" {
 				t.Errorf("%s as %s: got %s, %v", who, placeholder, got, err)
 			}
@@ -188,14 +190,14 @@ func TestValuesStayWithinTheirSegment(t *testing.T) {
 	}
 }
 
-// TestNoRequestLeavesTheRoot tries paths and file names of the characters that matter.
-func TestNoRequestLeavesTheRoot(t *testing.T) {
+// TestNoRequestPathLeavesTheUploadRoot tries paths and file names of the characters that matter.
+func TestNoRequestPathLeavesTheUploadRoot(t *testing.T) {
 	t.Parallel()
 	piece := rapid.SampledFrom([]string{"/", "/", "..", ".", "up", "upX", "{filename}", "{ext}", "{username}", "{", "}", `\`, " ", "~", "x", "%2e", "\u202e", "\x00"})
 	pieces := rapid.Custom(func(rt *rapid.T) string { return strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(rt, "pieces"), "") })
 	rapid.Check(t, func(rt *rapid.T) {
-		v := apikey.TemplateValues{Now: values.Now, FileName: pieces.Draw(rt, "file"), Username: pieces.Draw(rt, "user")}
-		got, err := apikey.Key{UploadPath: "/up/{username}"}.Target(pieces.Draw(rt, "path"), v)
+		v := apikey.TemplateValues{Now: testValues.Now, FileName: pieces.Draw(rt, "file"), Username: pieces.Draw(rt, "user")}
+		got, err := apikey.Key{UploadPath: "/up/{username}"}.UploadFolder(pieces.Draw(rt, "path"), v)
 		if err != nil {
 			if !fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.Invalid) {
 				rt.Fatal(err)
@@ -226,13 +228,13 @@ func FuzzTemplate(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2])
 	}
 	f.Fuzz(func(t *testing.T, uploadPath, requestPath, fileName string) {
-		root, err := apikey.Root(uploadPath)
+		root, err := apikey.UploadRoot(uploadPath)
 		if err != nil {
 			return
 		}
-		v := values
+		v := testValues
 		v.FileName = fileName
-		target, err := apikey.Key{UploadPath: uploadPath}.Target(requestPath, v)
+		target, err := apikey.Key{UploadPath: uploadPath}.UploadFolder(requestPath, v)
 		if err != nil {
 			if !fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.Invalid) {
 				t.Fatalf("%q, %q, %q: %v", uploadPath, requestPath, fileName, err)

@@ -17,7 +17,7 @@ import (
 func TestAuthenticate(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
+		w, ctx := newFixture(t, d), context.Background()
 		k, token := w.create("ann", newKey(func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.0/24"} }))
 		_, other := w.create("bob", newKey())
 		for range 2 { // from the database, then from memory
@@ -59,10 +59,10 @@ func TestAuthenticate(t *testing.T) {
 	})
 }
 
-func TestKeyDiesAtOnceEverywhere(t *testing.T) {
+func TestRevokedKeyEndsAtOnceInAllReplicas(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
+		w, ctx := newFixture(t, d), context.Background()
 		other := w.replica()
 		revoked, revokedToken := w.create("ann", newKey())
 		expiring, expiringToken := w.create("ann", newKey(func(n *apikey.NewKey) { n.ExpiresIn = ptr(int64(60)) }))
@@ -79,12 +79,12 @@ func TestKeyDiesAtOnceEverywhere(t *testing.T) {
 		}
 		check("revoked", revokedToken, false)
 
-		w.pass(time.Minute - time.Millisecond)
+		w.advance(time.Minute - time.Millisecond)
 		check("a millisecond before it expires", expiringToken, true)
 		if got := w.list("ann")[expiring.ID].Status(w.time()); got != "active" {
 			t.Errorf("it is %s", got)
 		}
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		check("expired", expiringToken, false)
 		keys := w.list("ann")
 		if a, b := keys[expiring.ID].Status(w.time()), keys[revoked.ID].Status(w.time()); a != "expired" || b != "revoked" {
@@ -105,7 +105,7 @@ func TestKeyDiesAtOnceEverywhere(t *testing.T) {
 func TestKeysOfOthersDoNotExist(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
+		w, ctx := newFixture(t, d), context.Background()
 		anns, token := w.create("ann", newKey())
 		for name, id := range map[string]string{"ann's": anns.ID, "unknown": "pk_" + strings.Repeat("a", 24), "empty": "", "NUL": "pk_\x00", "the token": token} {
 			wantKind(t, "revoke "+name, w.Revoke(ctx, "bob", id), fault.NotFound)
@@ -128,7 +128,7 @@ func TestKeysOfOthersDoNotExist(t *testing.T) {
 func TestChange(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
+		w, ctx := newFixture(t, d), context.Background()
 		other := w.replica()
 		k, token := w.create("ann", newKey(func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.7"} }))
 		change := func(what string, c apikey.Change, edit func(want *apikey.Key)) {
@@ -149,7 +149,7 @@ func TestChange(t *testing.T) {
 			k.AllowedIPs = []netip.Prefix{netip.MustParsePrefix("2001:db8::/32")}
 		})
 		change("any address", apikey.Change{AllowedIPs: &[]string{}}, func(k *apikey.Key) { k.AllowedIPs = nil })
-		w.pass(time.Second)
+		w.advance(time.Second)
 		change("expiry", apikey.Change{ExpiresIn: ptr(ptr(int64(60)))}, func(k *apikey.Key) { k.ExpiresAt = ptr(start.UnixMilli() + 61_000) })
 		change("expiry stays", apikey.Change{RootOnly: ptr(true)}, func(k *apikey.Key) { k.RootOnly = true })
 		change("no expiry", apikey.Change{ExpiresIn: ptr((*int64)(nil))}, func(k *apikey.Key) { k.ExpiresAt = nil })
@@ -181,12 +181,12 @@ func TestChange(t *testing.T) {
 func TestListIsNewestFirst(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		var want []string
 		for range 3 {
 			k, _ := w.create("ann", newKey())
 			want = append([]string{k.ID}, want...)
-			w.pass(time.Second)
+			w.advance(time.Second)
 		}
 		keys, err := w.List(context.Background(), "ann")
 		if err != nil {
@@ -206,7 +206,7 @@ func TestListIsNewestFirst(t *testing.T) {
 func TestAllowsProtocolAndAddress(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		for _, c := range []struct {
 			protocols []string
 			allowed   []string
@@ -258,7 +258,7 @@ func TestAllowsProtocolAndAddress(t *testing.T) {
 func TestLastUseIsWrittenInBatchesAtMostOnceAMinute(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, ctx := newWorld(t, d), context.Background()
+		w, ctx := newFixture(t, d), context.Background()
 		one, _ := w.create("ann", newKey())
 		two, _ := w.create("ann", newKey())
 		before := w.version()
@@ -278,19 +278,19 @@ func TestLastUseIsWrittenInBatchesAtMostOnceAMinute(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		w.Touch(one.ID)
 		used("before the sweep", 0, 0)
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		w.Touch(one.ID)
 		sweep()
 		used("after the sweep", 2, 0)
-		w.pass(59_999 * time.Millisecond)
+		w.advance(59_999 * time.Millisecond)
 		w.Touch(one.ID)
 		w.Touch(two.ID)
 		sweep()
 		used("within the minute", 2, 60_001)
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		w.Touch(one.ID)
 
 		cancelled, cancel := context.WithCancel(ctx)
@@ -303,10 +303,10 @@ func TestLastUseIsWrittenInBatchesAtMostOnceAMinute(t *testing.T) {
 		used("after the next one", 60_002, 60_001)
 
 		late := w.replica()
-		w.pass(-time.Minute)
+		w.advance(-time.Minute)
 		late.Touch(one.ID)
 		late.Touch("pk_gone")
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		if err := late.Sweep(ctx); err != nil {
 			t.Fatal(err)
 		}

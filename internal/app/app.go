@@ -71,67 +71,67 @@ type Deps struct {
 
 	OnHash func(account.Source) // called before a password is hashed, which has its place then; nil for nothing
 
-	RedisPatience time.Duration // for one look at a limit, 0 for 2 s
-	OwnClock      bool          // limits and leases of replicas follow Now, not the clock of Redis or of the database
+	RedisTimeout time.Duration // for one look at a limit, 0 for 2 s
+	OwnClock     bool          // limits and leases of replicas follow Now, not the clock of Redis or of the database
 
 	UI fs.FS // the web UI, nil for the one that was built into the binary
 
-	Unswept bool // chores are done when Sweep is called, not at a time of their own, which would be any time by a test's clock
+	ManualSweep bool // chores are done when Sweep is called, not at a time of their own, which would be any time by a test's clock
 }
 
 // App is the service, put together. Its parts are exported for the command line.
 type App struct {
-	Config    config.Config
-	BaseURL   string
-	DB        *db.DB
-	Site      *site.Store
-	Accounts  *account.Service
-	Keys      *apikey.Service
-	Rules     *access.Store
-	Mounts    *mount.Store
-	Providers *provider.Registry
-	Objects   *object.Registry
-	Tree      *files.Tree
-	Uploads   *upload.Service
-	Shares    *share.Service
-	Downloads *download.Service
-	Lifecycle *lifecycle.Service
-	Free      *freemode.Service
-	Jobs      *job.Runner
-	Mails     *job.Runner // of jobs that send mails: those must not wait for moves
-	Letters   *letter.Service
-	Fsck      *fsck.Service
-	News      *site.Announcements
-	Thumbs    *thumb.Maker // nil where they are switched off
-	Audit     *audit.Log   // nil after Open: only the server writes it
+	Config        config.Config
+	BaseURL       string
+	DB            *db.DB
+	Site          *site.Store
+	Accounts      *account.Service
+	Keys          *apikey.Service
+	Rules         *access.Store
+	Mounts        *mount.Store
+	Providers     *provider.Registry
+	Objects       *object.Registry
+	Tree          *files.Tree
+	Uploads       *upload.Service
+	Shares        *share.Service
+	Downloads     *download.Service
+	Lifecycle     *lifecycle.Service
+	FreeMode      *freemode.Service
+	Jobs          *job.Runner
+	MailJobs      *job.Runner // of jobs that send mails: those must not wait for moves
+	Letters       *letter.Service
+	Fsck          *fsck.Service
+	Announcements *site.Announcements
+	Thumbs        *thumb.Maker // nil where they are switched off
+	Audit         *audit.Log   // nil after Open: only the server writes it
 
-	deps       Deps
-	auditDB    *db.DB
-	auditAside string // where a malformed access log was found at this start: the name that it has now; "" else
-	masterKey  *secret.Keyring
-	ids        *ident.Source
-	counters   kv.Store
-	guesses    kv.Store
-	seeded     atomic.Bool
-	listener   net.Listener
-	ops        net.Listener
-	api        *api.API
-	server     *http.Server
-	serving    sync.RWMutex // held by each request that is served
-	unlock     func() error
-	replica    db.Replica    // this process, once New has joined it to the others
-	joined     bool          // its row is there
-	outdated   chan error    // holds why this process may not go on
-	trimSoon   chan struct{} // holds one while an account may have too much garbage
+	deps             Deps
+	auditDB          *db.DB
+	damagedAuditFile string // where a malformed access log was found at this start: the name that it has now; "" else
+	masterKey        *secret.Keyring
+	ids              *ident.Source
+	counters         kv.Store
+	guesses          kv.Store
+	seedDone         atomic.Bool
+	listener         net.Listener
+	opsListener      net.Listener
+	api              *api.API
+	server           *http.Server
+	servingMu        sync.RWMutex // held by each request that is served
+	unlock           func() error
+	replica          db.Replica    // this process, once New has joined it to the others
+	joined           bool          // its row is there
+	outdated         chan error    // holds why this process may not go on
+	trimRequested    chan struct{} // holds one while an account may have too much garbage
 }
 
 // Open builds everything that speaks to the database, without listening: what the commands beside `serve` need. The schema is left alone.
 func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
-	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random), trimSoon: make(chan struct{}, 1), outdated: make(chan error, 1)}
-	if err := privateDir(cfg.DataDir); err != nil {
+	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random), trimRequested: make(chan struct{}, 1), outdated: make(chan error, 1)}
+	if err := makePrivateDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	if err := whole(cfg.DataDir); err != nil {
+	if err := checkRestoreFinished(cfg.DataDir); err != nil {
 		return nil, err
 	}
 	keys, err := masterKey(cfg, deps.Random)
@@ -161,22 +161,22 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 func (a *App) build() {
 	now, d := a.deps.Now, a.DB
 	a.Site = site.New(d, a.masterKey)
-	a.News = site.NewAnnouncements(d, a.ids, now)
+	a.Announcements = site.NewAnnouncements(d, a.ids, now)
 	a.Letters = letter.New(letter.Config{
 		DB: d, Site: a.Site, BaseURL: func() string { return a.BaseURL },
 		Sender: &mail.Sender{
 			Roots: a.deps.MailRoots, Now: now, IDs: a.ids, Limits: a.deps.MailLimits,
-			Dial: a.egress(a.Config.SMTPAllowPrivate).DialContext,
+			Dial: a.egressPolicy(a.Config.SMTPAllowPrivate).DialContext,
 		},
 	})
-	a.Mails = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
+	a.MailJobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Accounts = account.New(account.Config{
-		DB: d, IDs: a.ids, Random: a.deps.Random, Keys: a.masterKey, Now: now, Log: a.deps.Log, Letters: a.Letters, Wake: a.Mails.Wake, HashMemory: a.deps.HashMemory,
+		DB: d, IDs: a.ids, Random: a.deps.Random, Keys: a.masterKey, Now: now, Log: a.deps.Log, Letters: a.Letters, Wake: a.MailJobs.Wake, HashMemory: a.deps.HashMemory,
 		OnHash: a.deps.OnHash,
 	})
-	a.Mails.Handle(account.VerifyMail, a.Accounts.MailVerification)
-	a.Mails.Handle(account.ResendMail, a.Accounts.MailAnother)
-	a.Mails.Handle(account.ResetMail, a.Accounts.MailReset)
+	a.MailJobs.Handle(account.VerifyMailJob, a.Accounts.MailVerification)
+	a.MailJobs.Handle(account.ResendMailJob, a.Accounts.MailVerificationAgain)
+	a.MailJobs.Handle(account.ResetMailJob, a.Accounts.MailReset)
 	a.Keys = apikey.New(d, a.ids, now)
 	a.Rules = access.NewStore(d, now, func(ctx context.Context, version int64) (bool, error) {
 		settings, err := a.Site.Current(ctx, version)
@@ -185,14 +185,14 @@ func (a *App) build() {
 	a.Mounts = mount.New(d)
 	a.Providers = provider.New(provider.Config{
 		DB: d, ObjectDir: a.Config.ObjectDir, MinFree: a.Config.MinFree, Secrets: a.masterKey, IDs: a.ids, Now: now,
-		Egress: a.egress(a.Config.AllowPrivateEndpoints), Limits: a.deps.Limits,
+		Egress: a.egressPolicy(a.Config.AllowPrivateEndpoints), Limits: a.deps.Limits,
 	})
 	a.Jobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Objects = object.New(object.Config{
 		DB: d, Providers: a.Providers, IDs: a.ids, Now: now, Grace: a.Config.GarbageGrace, Log: a.deps.Log,
 		TrimSoon: func() {
 			select {
-			case a.trimSoon <- struct{}{}:
+			case a.trimRequested <- struct{}{}:
 			default: // it is noted already
 			}
 		},
@@ -200,10 +200,10 @@ func (a *App) build() {
 	})
 	a.Tree = files.New(files.Config{
 		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, Objects: a.Objects, IDs: a.ids, Now: now, Log: a.deps.Log,
-		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake, Active: a.Accounts.Active,
+		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake, Active: a.Accounts.IsActive,
 		Successor: func(q db.Querier, userID string) (files.Successor, error) { return a.Lifecycle.Successor(q, userID) },
 	})
-	a.Keys.Ended = a.Tree.DropLocks
+	a.Keys.OnRevoke = a.Tree.DropLocks
 	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
 	a.Jobs.Handle(files.CopyJob, a.Tree.RunCopy)
 	a.Jobs.OnFailure(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return a.Tree.DropCopy(tx, run.ID) })
@@ -217,10 +217,10 @@ func (a *App) build() {
 		MaxStorage: a.Config.DefaultMaxStorage, MaxFiles: a.Config.DefaultMaxFiles,
 	})
 	a.Jobs.Handle(lifecycle.HandoverJob, a.Lifecycle.RunHandover)
-	visitors := a.egress(a.Config.FreeModeAllowPrivateEndpoints)
+	visitors := a.egressPolicy(a.Config.FreeModeAllowPrivateEndpoints)
 	visitors.Ports = freemode.PortAllowed
-	a.Free = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
-	a.Thumbs = a.thumbs()
+	a.FreeMode = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
+	a.Thumbs = a.newThumbMaker()
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now, Log: a.deps.Log})
 }
 
@@ -250,7 +250,7 @@ func (a *App) key(ctx context.Context, version int64, keyID string, ip netip.Add
 func New(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	unlock := func() error { return nil }
 	if !cfg.Postgres() {
-		if err := privateDir(cfg.DataDir); err != nil {
+		if err := makePrivateDir(cfg.DataDir); err != nil {
 			return nil, err
 		}
 		var err error
@@ -275,7 +275,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	a.BaseURL = a.Config.BaseURLAt(a.listener.Addr().String())
 	if a.Config.OpsListen != "" {
-		if a.ops, err = net.Listen("tcp", a.Config.OpsListen); err != nil {
+		if a.opsListener, err = net.Listen("tcp", a.Config.OpsListen); err != nil {
 			return fmt.Errorf("listen on %s: %w", a.Config.OpsListen, err)
 		}
 	}
@@ -290,17 +290,17 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	a.api, err = api.New(api.Config{
 		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Shares: a.Shares,
-		Downloads: a.Downloads, Lifecycle: a.Lifecycle, FreeMode: a.Free, Captcha: a.captcha(), Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey, Attempts: a.guesses,
-		Audit: a.Audit, Announcements: a.News, Thumbs: a.Thumbs, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
+		Downloads: a.Downloads, Lifecycle: a.Lifecycle, FreeMode: a.FreeMode, Captcha: a.captchaVerifier(), Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey, Attempts: a.guesses,
+		Audit: a.Audit, Announcements: a.Announcements, Thumbs: a.Thumbs, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
 		LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, CaptchaReady: a.Config.CaptchaVerifyURL != "", Development: a.Config.Development,
-		Now: a.deps.Now, Log: a.deps.Log, OpenSpoolFile: a.spool, CheckSpoolSpace: a.spoolRoom, UI: a.ui(), StoreAddresses: a.Providers.Outside, Started: a.seeded.Load, Ready: a.ready,
-		Version: a.deps.Version, MinFree: a.Config.MinFree, StoreStatuses: a.Providers.Standings, Warnings: a.warnings,
+		Now: a.deps.Now, Log: a.deps.Log, OpenSpoolFile: a.spool, CheckSpoolSpace: a.checkSpoolSpace, UI: a.ui(), StoreAddresses: a.Providers.BrowserAddresses, Started: a.seedDone.Load, Ready: a.ready,
+		Version: a.deps.Version, MinFree: a.Config.MinFree, StoreStatuses: a.Providers.StoreStatuses, Warnings: a.warnings,
 	})
 	if err != nil {
 		return err
 	}
 	a.server = &http.Server{
-		Handler:           a.counted(closeHTTP10(pace{next: a.api, grace: time.Minute, rate: 1 << 10})),
+		Handler:           a.trackServing(closeHTTP10(slowClientHandler{next: a.api, grace: time.Minute, rate: 1 << 10})),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64<<10 - 4096, // net/http allows 4 KiB more than it is told
@@ -322,7 +322,7 @@ func (a *App) ui() fs.FS {
 // Close frees what Open and New took, for an App that is not running.
 func (a *App) Close() error {
 	var errs []error
-	for _, l := range []net.Listener{a.listener, a.ops} {
+	for _, l := range []net.Listener{a.listener, a.opsListener} {
 		if l != nil {
 			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 				errs = append(errs, err)
@@ -335,7 +335,7 @@ func (a *App) Close() error {
 		}
 	}
 	a.leave(context.Background())
-	a.Free.Close()
+	a.FreeMode.Close()
 	if a.Thumbs != nil {
 		a.Thumbs.Close()
 	}
@@ -358,8 +358,8 @@ func (a *App) spool() (*os.File, error) {
 	return file, nil
 }
 
-// spoolRoom holds the disk of the data directory to the floor of free space that stores keep.
-func (a *App) spoolRoom() error {
+// checkSpoolSpace holds the disk of the data directory to the floor of free space that stores keep.
+func (a *App) checkSpoolSpace() error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(a.Config.DataDir, &disk); err != nil {
 		return fmt.Errorf("ask for free space: %w", err)

@@ -70,7 +70,7 @@ func run(t *testing.T, cfg config.Config, while func(base string)) (printed stri
 	return out.String()
 }
 
-func TestStartsAndStopsAgainAndAgain(t *testing.T) {
+func TestStartsAndStopsRepeatedly(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			cfg := settings(t, engine)

@@ -17,8 +17,8 @@ func (a *App) openAudit(ctx context.Context) error {
 	err := a.openAuditDB(ctx)
 	if errors.Is(err, db.ErrMalformed) {
 		cause := err
-		if a.auditAside, err = a.setAuditAside(); err == nil {
-			a.deps.Log.Error("the access log was malformed and has been set aside; a new one begins", "file", a.auditAside, "error", cause)
+		if a.damagedAuditFile, err = a.setAsideAuditFile(); err == nil {
+			a.deps.Log.Error("the access log was malformed and has been set aside; a new one begins", "file", a.damagedAuditFile, "error", cause)
 			err = a.openAuditDB(ctx)
 		}
 	}
@@ -31,7 +31,7 @@ func (a *App) openAudit(ctx context.Context) error {
 
 // openAuditDB opens the database of the access log as far as a start can tell whether it is whole: what is written and listed first is read.
 func (a *App) openAuditDB(ctx context.Context) error {
-	d, err := db.Open(ctx, db.Config{URL: a.Config.DatabaseURL.Reveal(), Path: a.Config.AuditFile(), Schema: audit.Schema, Aside: true, Log: a.deps.Log})
+	d, err := db.Open(ctx, db.Config{URL: a.Config.DatabaseURL.Reveal(), Path: a.Config.AuditFile(), Schema: audit.Schema, Secondary: true, Log: a.deps.Log})
 	if err != nil {
 		return err
 	}
@@ -48,9 +48,9 @@ func (a *App) openAuditDB(ctx context.Context) error {
 	return nil
 }
 
-// setAuditAside renames audit.db and the files beside it, and returns the new name of the first. That one is renamed last: a crash in between leaves
+// setAsideAuditFile renames audit.db and the files beside it, and returns the new name of the first. That one is renamed last: a crash in between leaves
 // no journal of the old file for the new one to be filled from.
-func (a *App) setAuditAside() (name string, err error) {
+func (a *App) setAsideAuditFile() (name string, err error) {
 	path := a.Config.AuditFile()
 	name = path + ".malformed-" + a.deps.Now().UTC().Format("20060102T150405.000Z")
 	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {

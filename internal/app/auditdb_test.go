@@ -18,16 +18,16 @@ import (
 	"larder/internal/config"
 )
 
-// filled is the configuration of a service that has run, with an access log in a file.
-func filled(t *testing.T) config.Config {
+// runOnce is the configuration of a service that has run, with an access log in a file.
+func runOnce(t *testing.T) config.Config {
 	t.Helper()
 	cfg := settings(t, "sqlite")
 	run(t, cfg, func(string) {})
 	return cfg
 }
 
-// asides are the files beside audit.db that were one.
-func asides(t *testing.T, cfg config.Config) []string {
+// setAsideFiles are the files beside audit.db that were one.
+func setAsideFiles(t *testing.T, cfg config.Config) []string {
 	t.Helper()
 	names, err := filepath.Glob(cfg.AuditFile() + ".malformed-*")
 	if err != nil {
@@ -36,12 +36,12 @@ func asides(t *testing.T, cfg config.Config) []string {
 	return names
 }
 
-// started starts the service, hands over what its readiness probe says, and stops it.
-func started(t *testing.T, cfg config.Config, while func(a *app.App, detail string)) (logged string) {
+// withRunningApp starts the service, hands over what its readiness probe says, and stops it.
+func withRunningApp(t *testing.T, cfg config.Config, while func(a *app.App, detail string)) (logged string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	d, out := deps(io.Discard), &apptest.Buffer{}
-	d.Log, d.Unswept = slog.New(slog.NewTextHandler(out, nil)), true
+	d.Log, d.ManualSweep = slog.New(slog.NewTextHandler(out, nil)), true
 	a, err := app.New(ctx, cfg, d)
 	if err != nil {
 		stop()
@@ -97,20 +97,20 @@ func TestMalformedAccessLogIsSetAside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := filled(t)
+			cfg := runOnce(t)
 			spoil(t, cfg.AuditFile())
 			write(t, cfg.AuditFile()+"-wal", []byte("its journal"))
 			spoilt, err := os.ReadFile(cfg.AuditFile())
 			if err != nil {
 				t.Fatal(err)
 			}
-			logged := started(t, cfg, func(a *app.App, detail string) {
+			logged := withRunningApp(t, cfg, func(a *app.App, detail string) {
 				if !strings.Contains(detail, "the access log was damaged") || !strings.Contains(detail, `"degraded"`) {
 					t.Errorf("the readiness probe says %s", detail)
 				}
 				a.Audit.Record(audit.Entry{Action: audit.Upload, Path: "/new", Status: 200})
 			})
-			names := asides(t, cfg)
+			names := setAsideFiles(t, cfg)
 			if len(names) < 1 || !strings.Contains(logged, "level=ERROR") || !strings.Contains(logged, filepath.Base(names[0])) {
 				t.Errorf("%v, logged: %s", names, logged)
 			}
@@ -119,7 +119,7 @@ func TestMalformedAccessLogIsSetAside(t *testing.T) {
 					t.Errorf("%s is another file than before, %v", aside, err)
 				}
 			}
-			started(t, cfg, func(a *app.App, detail string) {
+			withRunningApp(t, cfg, func(a *app.App, detail string) {
 				if !strings.Contains(detail, `"detail":""`) {
 					t.Errorf("at the next start the readiness probe says %s", detail)
 				}
@@ -128,7 +128,7 @@ func TestMalformedAccessLogIsSetAside(t *testing.T) {
 					t.Errorf("the new log holds %v, %v", entries, err)
 				}
 			})
-			if again := asides(t, cfg); len(again) != len(names) {
+			if again := setAsideFiles(t, cfg); len(again) != len(names) {
 				t.Errorf("set aside again: %v", again)
 			}
 		})
@@ -162,7 +162,7 @@ func TestOtherDatabasesAreNotSetAside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := filled(t)
+			cfg := runOnce(t)
 			spoil(t, cfg)
 			if a, err := app.New(t.Context(), cfg, deps(io.Discard)); err == nil {
 				t.Errorf("it starts, %v", a.Close())

@@ -36,7 +36,7 @@ func Restore(ctx context.Context, cfg config.Config, deps Deps, o backup.Restore
 			return backup.Restored{}, err
 		}
 	}
-	if err := privateDir(cfg.DataDir); err != nil {
+	if err := makePrivateDir(cfg.DataDir); err != nil {
 		return backup.Restored{}, err
 	}
 	unlock, err := lockDir(cfg.DataDir)
@@ -47,8 +47,8 @@ func Restore(ctx context.Context, cfg config.Config, deps Deps, o backup.Restore
 	return backup.Restore(ctx, to, o)
 }
 
-// whole refuses a place into which a restore was begun and not finished.
-func whole(dir string) error {
+// checkRestoreFinished refuses a place into which a restore was begun and not finished.
+func checkRestoreFinished(dir string) error {
 	unfinished, err := backup.Unfinished(dir)
 	if err == nil && unfinished {
 		err = fmt.Errorf("a restore into %s was not finished: run `larder restore` again", dir)

@@ -23,7 +23,7 @@ func TestDatabaseThatClosesItsConnections(t *testing.T) {
 	cfg.RateLimitPerMinute = 10000
 	d := deps(io.Discard)
 	out := &apptest.Buffer{}
-	d.Unswept = true
+	d.ManualSweep = true
 	d.Log = slog.New(slog.NewTextHandler(out, nil))
 	start := func() (a *app.App, stop func()) {
 		ctx, end := context.WithCancel(context.Background())

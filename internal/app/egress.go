@@ -11,24 +11,24 @@ import (
 	"larder/internal/egress"
 )
 
-// egress is what may be reached of the outside: public addresses, those that the configuration adds, and never the service itself.
-func (a *App) egress(allow []netip.Prefix) *egress.Policy {
-	p := &egress.Policy{Allow: allow, Refuse: a.isMine, Resolver: a.deps.Resolver}
-	for _, origin := range a.origins() {
+// egressPolicy is what may be reached of the outside: public addresses, those that the configuration adds, and never the service itself.
+func (a *App) egressPolicy(allow []netip.Prefix) *egress.Policy {
+	p := &egress.Policy{Allow: allow, Refuse: a.isOwnAddress, Resolver: a.deps.Resolver}
+	for _, origin := range a.publicHosts() {
 		if _, err := netip.ParseAddrPort(origin); err != nil {
-			p.Own = append(p.Own, origin)
+			p.OwnHosts = append(p.OwnHosts, origin)
 		}
 	}
 	return p
 }
 
-// captcha asks the configured verify address, which may lie where stores may.
-func (a *App) captcha() *captcha.Verifier {
-	return captcha.New(captcha.Config{Address: a.Config.CaptchaVerifyURL, Secret: a.Config.CaptchaSecret, Egress: a.egress(a.Config.AllowPrivateEndpoints)})
+// captchaVerifier asks the configured verify address, which may lie where stores may.
+func (a *App) captchaVerifier() *captcha.Verifier {
+	return captcha.New(captcha.Config{Address: a.Config.CaptchaVerifyURL, Secret: a.Config.CaptchaSecret, Egress: a.egressPolicy(a.Config.AllowPrivateEndpoints)})
 }
 
-// origins is where others reach the service, as host:port: behind a router or a proxy that is not where it listens.
-func (a *App) origins() (list []string) {
+// publicHosts is where others reach the service, as host:port: behind a router or a proxy that is not where it listens.
+func (a *App) publicHosts() (list []string) {
 	for _, base := range []string{a.Config.BaseURL, a.Config.ContentURL} {
 		u, err := url.Parse(base)
 		if err != nil || u.Hostname() == "" {
@@ -47,9 +47,9 @@ func (a *App) origins() (list []string) {
 	return list
 }
 
-// isMine reports whether an address is one of the service's own listeners, wherever they are bound, or the one that its base URL names.
-func (a *App) isMine(to netip.AddrPort) bool {
-	for _, l := range []net.Listener{a.listener, a.ops} {
+// isOwnAddress reports whether an address is one of the service's own listeners, wherever they are bound, or the one that its base URL names.
+func (a *App) isOwnAddress(to netip.AddrPort) bool {
+	for _, l := range []net.Listener{a.listener, a.opsListener} {
 		if l == nil {
 			continue
 		}
@@ -57,18 +57,18 @@ func (a *App) isMine(to netip.AddrPort) bool {
 		if err != nil || bound.Port() != to.Port() {
 			continue
 		}
-		if bound.Addr().Unmap() == to.Addr() || bound.Addr().IsUnspecified() && ofThisMachine(to.Addr()) {
+		if bound.Addr().Unmap() == to.Addr() || bound.Addr().IsUnspecified() && isLocalAddress(to.Addr()) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(a.origins(), func(origin string) bool {
+	return slices.ContainsFunc(a.publicHosts(), func(origin string) bool {
 		at, err := netip.ParseAddrPort(origin)
 		return err == nil && netip.AddrPortFrom(at.Addr().Unmap(), at.Port()) == to
 	})
 }
 
-// ofThisMachine reports whether an address is that of an interface here. All of loopback is, whatever the interface says.
-func ofThisMachine(addr netip.Addr) bool {
+// isLocalAddress reports whether an address is that of an interface here. All of loopback is, whatever the interface says.
+func isLocalAddress(addr netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	return err != nil || addr.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
 		prefix, err := netip.ParsePrefix(a.String())

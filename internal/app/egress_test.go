@@ -11,10 +11,10 @@ import (
 	"larder/internal/egress"
 )
 
-// means is a resolver that knows one name.
-type means struct{ name, address string }
+// oneNameResolver is a resolver that knows one name.
+type oneNameResolver struct{ name, address string }
 
-func (m means) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+func (m oneNameResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	if host != m.name {
 		return nil, fmt.Errorf("no such host as %s", host)
 	}
@@ -31,8 +31,8 @@ func bind(t *testing.T, address string) net.Listener {
 	return l
 }
 
-// inside returns the addresses of this machine's interfaces, loopback excepted.
-func inside(t *testing.T) (list []string) {
+// interfaceAddresses returns the addresses of this machine's interfaces, loopback excepted.
+func interfaceAddresses(t *testing.T) (list []string) {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -49,7 +49,7 @@ func inside(t *testing.T) (list []string) {
 // The service does not reach itself, whatever the configuration allows (abuse case C60).
 func TestTheServiceDoesNotReachItself(t *testing.T) {
 	t.Parallel()
-	here := inside(t)
+	here := interfaceAddresses(t)
 	for _, row := range []struct {
 		listen  string
 		mine    []string // may not be reached at its port
@@ -64,9 +64,9 @@ func TestTheServiceDoesNotReachItself(t *testing.T) {
 			l := bind(t, row.listen)
 			a := &App{listener: l}
 			if ops {
-				a = &App{listener: bind(t, "127.0.0.1:0"), ops: l}
+				a = &App{listener: bind(t, "127.0.0.1:0"), opsListener: l}
 			}
-			policy := a.egress([]netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")})
+			policy := a.egressPolicy([]netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")})
 			port := netip.MustParseAddrPort(l.Addr().String()).Port()
 			for _, address := range row.mine {
 				if policy.Allows(netip.AddrPortFrom(netip.MustParseAddr(address), port)) {
@@ -120,12 +120,12 @@ func TestTheServiceDoesNotReachItsBaseURL(t *testing.T) {
 			if content {
 				cfg = config.Config{BaseURL: "https://other.example.org:8443", ContentURL: row.base}
 			}
-			a := &App{Config: cfg, deps: Deps{Resolver: means{"files.example.org", "8.8.8.8"}}}
-			endpoint, err := egress.Endpoint(row.endpoint)
+			a := &App{Config: cfg, deps: Deps{Resolver: oneNameResolver{"files.example.org", "8.8.8.8"}}}
+			endpoint, err := egress.ParseEndpoint(row.endpoint)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := a.egress(nil).Check(t.Context(), endpoint); (err == nil) != row.fine {
+			if err := a.egressPolicy(nil).Check(t.Context(), endpoint); (err == nil) != row.fine {
 				t.Errorf("reached as %s (content %v), %s: %v", row.base, content, row.endpoint, err)
 			}
 		}

@@ -20,9 +20,9 @@ const (
 	lingerBytes = 256 << 10
 )
 
-// noHeader is a line that no head and no chunked body may hold: net/http answers 400 and closes the
+// invalidLine is a line that no head and no chunked body may hold: net/http answers 400 and closes the
 // connection.
-const noHeader = "\x00\n"
+const invalidLine = "\x00\n"
 
 // framedListener accepts connections that refuse a request whose end is in doubt (RFC 9112,
 // sections 5.2, 6.1 and 6.3; abuse case C121): one with both Transfer-Encoding and Content-Length,
@@ -46,12 +46,12 @@ func (l framedListener) Accept() (net.Conn, error) {
 type framedConn struct {
 	*net.TCPConn
 	framing framing
-	rest    string      // of noHeader, once faulty
+	rest    string      // of invalidLine, once faulty
 	faulty  atomic.Bool // nothing more that the client sends reaches the server
 	closing atomic.Bool
 }
 
-// Read implements net.Conn. A faulty head ends in noHeader instead of its own last line. Only that
+// Read implements net.Conn. A faulty head ends in invalidLine instead of its own last line. Only that
 // head is lost: requests before it on the connection are answered as ever, even those that the
 // server has not begun yet.
 func (c *framedConn) Read(p []byte) (int, error) {
@@ -63,7 +63,7 @@ func (c *framedConn) Read(p []byte) (int, error) {
 	if ok {
 		return n, err
 	}
-	c.rest = noHeader
+	c.rest = invalidLine
 	c.faulty.Store(true)
 	if good > 0 {
 		return good, nil
@@ -126,9 +126,9 @@ type framing struct {
 	line   []byte // of the current line the first bytes, of a request line the last ones
 	skip   int64  // bytes of a body or chunk that are still to come
 
-	old    bool  // the request is HTTP/1.0
-	coded  bool  // it has Transfer-Encoding
-	length int64 // its Content-Length, -1 for none
+	http10           bool  // the request is HTTP/1.0
+	transferEncoding bool  // it has Transfer-Encoding
+	length           int64 // its Content-Length, -1 for none
 }
 
 // scan follows p. It returns how many bytes are good, and whether all are; if not, the next one is
@@ -177,14 +177,14 @@ func (f *framing) endLine() bool {
 	case f.part == requestLine && len(line) > 0 && len(bytes.Trim(line, "\r")) == 0: // net/http takes it for an empty line
 		return false
 	case f.part == requestLine && len(line) > 0: // net/http lets a few empty lines pass before one
-		f.part, f.coded, f.length = headerLine, false, -1
-		f.old = bytes.HasSuffix(line, []byte("HTTP/1.0"))
+		f.part, f.transferEncoding, f.length = headerLine, false, -1
+		f.http10 = bytes.HasSuffix(line, []byte("HTTP/1.0"))
 	case f.part == headerLine && len(line) > 0:
 		return f.header(line, long)
 	case f.part == headerLine:
 		return f.endHead()
 	case f.part == chunkSize:
-		return f.chunk(line)
+		return f.chunkHeader(line)
 	case f.part == chunkEnd:
 		f.part = chunkSize
 		return len(line) == 0
@@ -200,7 +200,7 @@ func (f *framing) header(line []byte, long bool) bool {
 	case line[0] == ' ' || line[0] == '\t': // a folded line continues the value before it, which some ignore
 		return false
 	case bytes.EqualFold(bytes.TrimSpace(name), []byte("Transfer-Encoding")):
-		f.coded = true
+		f.transferEncoding = true
 	case bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")):
 		length, err := strconv.ParseUint(string(bytes.Trim(value, " \t")), 10, 63)
 		if err != nil || long || f.length >= 0 && f.length != int64(length) {
@@ -212,10 +212,10 @@ func (f *framing) header(line []byte, long bool) bool {
 }
 
 func (f *framing) endHead() bool {
-	if f.coded && (f.length >= 0 || f.old) {
+	if f.transferEncoding && (f.length >= 0 || f.http10) {
 		return false
 	}
-	if f.part = requestLine; f.coded {
+	if f.part = requestLine; f.transferEncoding {
 		f.part = chunkSize
 	} else if f.length > 0 {
 		f.skip = f.length
@@ -223,7 +223,7 @@ func (f *framing) endHead() bool {
 	return true
 }
 
-func (f *framing) chunk(line []byte) bool {
+func (f *framing) chunkHeader(line []byte) bool {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
 	size, err := strconv.ParseUint(string(bytes.TrimRight(digits, " \t")), 16, 63)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// framed serves on a loopback port as the public listener does; every request is answered by its
+// framedServer serves on a loopback port as the public listener does; every request is answered by its
 // path and body.
-func framed(t *testing.T, handler http.HandlerFunc) *httptest.Server {
+func framedServer(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(closeHTTP10(handler))
 	server.Listener = framedListener{server.Listener}
@@ -62,7 +62,7 @@ func answers(t *testing.T, conn net.Conn) string {
 // Abuse case C121, RFC 9112 section 6.1: a request with two lengths, or with Transfer-Encoding in
 // HTTP/1.0, is answered by 400 and ends the connection; what follows, which may be its body or
 // another request, is never answered. Each row is followed by a request for /last.
-func TestARequestWhoseEndIsInDoubtEndsTheConnection(t *testing.T) {
+func TestAmbiguousRequestFramingIsRefused(t *testing.T) {
 	t.Parallel()
 	const (
 		post    = "POST /a HTTP/1.1\r\nHost: x\r\n"
@@ -72,7 +72,7 @@ func TestARequestWhoseEndIsInDoubtEndsTheConnection(t *testing.T) {
 		hidden  = "GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
 	)
 	long := "X-Long: " + strings.Repeat("a", 50<<10) + "\r\n"
-	server := framed(t, echo)
+	server := framedServer(t, echo)
 	for name, row := range map[string]struct{ request, want string }{
 		"both":                                {post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
 		"both, the other way round":           {post + chunked + "Content-Length: 3\r\n\r\n" + abc, "400"},
@@ -151,7 +151,7 @@ func TestARequestWhoseEndIsInDoubtEndsTheConnection(t *testing.T) {
 // has some systems forget what came before.
 func TestARefusedClientGetsItsAnswer(t *testing.T) {
 	t.Parallel()
-	server := framed(t, echo)
+	server := framedServer(t, echo)
 	conn := dial(t, server)
 	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\nTransfer-Encoding: chunked\r\n\r\n")
 	_, _ = io.WriteString(conn, strings.Repeat("a", 200000))
@@ -162,10 +162,10 @@ func TestARefusedClientGetsItsAnswer(t *testing.T) {
 }
 
 // What was asked before a faulty request, and is being served, is not cut by it.
-func TestAFaultyRequestCutsNoneBeforeIt(t *testing.T) {
+func TestRequestsBeforeAFaultyOneAreAnswered(t *testing.T) {
 	t.Parallel()
 	reached, gone := make(chan struct{}), make(chan struct{})
-	server := framed(t, func(w http.ResponseWriter, r *http.Request) {
+	server := framedServer(t, func(w http.ResponseWriter, r *http.Request) {
 		close(reached)
 		<-gone
 		fmt.Fprint(w, r.Context().Err())
@@ -195,7 +195,7 @@ func TestAFramedConnectionIsATCPConnection(t *testing.T) {
 	if _, ok := conn.(interface{ CloseWrite() error }); !ok {
 		t.Error("one direction can't be ended alone")
 	}
-	server := framed(t, func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, path) })
+	server := framedServer(t, func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, path) })
 	response, err := http.Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -206,9 +206,9 @@ func TestAFramedConnectionIsATCPConnection(t *testing.T) {
 	}
 }
 
-// heads returns where net/http ends the heads of the requests in a stream, and for each whether it
+// requestHeads returns where net/http ends the heads of the requests in a stream, and for each whether it
 // names a coding and a length.
-func heads(stream []byte) (ends []int, both []bool) {
+func requestHeads(stream []byte) (ends []int, both []bool) {
 	source := bytes.NewReader(stream)
 	reader := bufio.NewReader(source)
 	at := func() int { return len(stream) - source.Len() - reader.Buffered() }
@@ -261,7 +261,7 @@ func TestFramingSplitsRequestsAsTheServerDoes(t *testing.T) {
 				}
 			}
 		}
-		wanted, both := heads(stream[:passed])
+		wanted, both := requestHeads(stream[:passed])
 		for i, end := range wanted {
 			if i >= len(ends) || ends[i] != end {
 				t.Fatalf("%q: heads end at %v, those of the server at %v", stream, ends, wanted)

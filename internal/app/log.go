@@ -13,10 +13,10 @@ const logLimit = 1 << 10
 // texts of errors, and choose them long: whatever is longer than logLimit is cut, says so, and is
 // valid UTF-8 up to there. Only the stack of a panic, which no client writes, is whole.
 func LogOptions(level slog.Leveler) *slog.HandlerOptions {
-	return &slog.HandlerOptions{Level: level, ReplaceAttr: cutAttr}
+	return &slog.HandlerOptions{Level: level, ReplaceAttr: truncateAttr}
 }
 
-func cutAttr(_ []string, a slog.Attr) slog.Attr {
+func truncateAttr(_ []string, a slog.Attr) slog.Attr {
 	text := ""
 	switch {
 	case a.Key == "stack":

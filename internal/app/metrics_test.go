@@ -30,7 +30,7 @@ func TestMetricsTellOfRedis(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	ops := a.operations()
+	ops := a.opsHandler()
 	tells := func(lines ...string) {
 		t.Helper()
 		w := httptest.NewRecorder()

@@ -120,7 +120,7 @@ func TestReplicaThatIsTooOldStops(t *testing.T) {
 			var now atomic.Int64
 			now.Store(time.Now().UnixMilli())
 			own := deps(io.Discard)
-			own.Now, own.OwnClock, own.Unswept = func() time.Time { return time.UnixMilli(now.Load()) }, true, true
+			own.Now, own.OwnClock, own.ManualSweep = func() time.Time { return time.UnixMilli(now.Load()) }, true, true
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			a, err := app.New(ctx, cfg, own)

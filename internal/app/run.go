@@ -18,28 +18,28 @@ import (
 const (
 	// drainTime is how long requests in flight may take to finish at a stop.
 	drainTime = 30 * time.Second
-	// cutTime is how long those that did not may take to tidy up once their connections are cut.
-	cutTime = 5 * time.Second
-	// auditTime is how long the rest of the access log may take to be written.
-	auditTime = 10 * time.Second
-	// sweepEvery keeps what a sweep has to bring about "within a minute".
-	sweepEvery = 15 * time.Second
-	// storesEvery is how often a replica asks whether it is its turn to sweep the stores, which is done once a day.
-	storesEvery = 10 * time.Minute
-	// thumbsEvery is how often thumbnails are compared with the contents that there are.
-	thumbsEvery = 10 * time.Minute
-	// readyTime bounds what the readiness probe waits for.
-	readyTime = 3 * time.Second
-	// bucketTime is how much of it buckets get: those who ask often give a probe a second.
-	bucketTime = 800 * time.Millisecond
+	// cutTimeout is how long those that did not may take to tidy up once their connections are cut.
+	cutTimeout = 5 * time.Second
+	// auditTimeout is how long the rest of the access log may take to be written.
+	auditTimeout = 10 * time.Second
+	// sweepInterval keeps what a sweep has to bring about "within a minute".
+	sweepInterval = 15 * time.Second
+	// storeSweepInterval is how often a replica asks whether it is its turn to sweep the stores, which is done once a day.
+	storeSweepInterval = 10 * time.Minute
+	// thumbSweepInterval is how often thumbnails are compared with the contents that there are.
+	thumbSweepInterval = 10 * time.Minute
+	// readyTimeout bounds what the readiness probe waits for.
+	readyTimeout = 3 * time.Second
+	// bucketTimeout is how much of it buckets get: those who ask often give a probe a second.
+	bucketTimeout = 800 * time.Millisecond
 )
 
 // Run seeds a first start, prints the address, serves until ctx ends, lets requests in flight finish, and closes everything. It returns nil
 // after a clean stop.
 func (a *App) Run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	working, park := context.WithCancel(ctx) // jobs are put aside at once, while requests may still finish
-	defer park()
+	jobsCtx, stopJobs := context.WithCancel(ctx) // jobs are put aside at once, while requests may still finish
+	defer stopJobs()
 	failed := make(chan error, 2)
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -47,10 +47,10 @@ func (a *App) Run(ctx context.Context) error {
 			failed <- fmt.Errorf("serve: %w", err)
 		}
 	})
-	ops := &http.Server{Handler: a.operations(), ReadHeaderTimeout: 10 * time.Second}
-	if a.ops != nil {
+	ops := &http.Server{Handler: a.opsHandler(), ReadHeaderTimeout: 10 * time.Second}
+	if a.opsListener != nil {
 		running.Go(func() {
-			if err := ops.Serve(a.ops); !errors.Is(err, http.ErrServerClosed) {
+			if err := ops.Serve(a.opsListener); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve metrics: %w", err)
 			}
 		})
@@ -63,16 +63,16 @@ func (a *App) Run(ctx context.Context) error {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // stopped before it began: the next start begins again
 	} else if err == nil {
-		running.Go(func() { a.Jobs.Run(working) })
-		running.Go(func() { a.Mails.Run(working) })
+		running.Go(func() { a.Jobs.Run(jobsCtx) })
+		running.Go(func() { a.MailJobs.Run(jobsCtx) })
 		running.Go(func() { a.trim(background) })
-		running.Go(func() { a.runSteps(working) })
-		if !a.deps.Unswept {
+		running.Go(func() { a.runSteps(jobsCtx) })
+		if !a.deps.ManualSweep {
 			running.Go(func() { a.repeat(background, heartbeatEvery, "say that this replica is running", a.heartbeat) })
-			running.Go(func() { a.repeat(background, sweepEvery, "sweep", a.chores) })
-			running.Go(func() { a.repeat(background, sweepEvery, "collect", a.collect) })               // waits for stores, and holds no other chore up
-			running.Go(func() { a.repeat(background, storesEvery, "sweep the stores", a.sweepStores) }) // takes its time as well
-			running.Go(func() { a.repeat(background, thumbsEvery, "sweep the thumbnails", a.sweepThumbs) })
+			running.Go(func() { a.repeat(background, sweepInterval, "sweep", a.sweepAll) })
+			running.Go(func() { a.repeat(background, sweepInterval, "collect", a.collect) })                   // waits for stores, and holds no other chore up
+			running.Go(func() { a.repeat(background, storeSweepInterval, "sweep the stores", a.sweepStores) }) // takes its time as well
+			running.Go(func() { a.repeat(background, thumbSweepInterval, "sweep the thumbnails", a.sweepThumbs) })
 		}
 		select {
 		case <-ctx.Done():
@@ -81,7 +81,7 @@ func (a *App) Run(ctx context.Context) error {
 		}
 	}
 	a.deps.Log.Info("stopping")
-	park()
+	stopJobs()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(a.deps.Drain, drainTime))
 	defer cancel()
 	if late := a.server.Shutdown(drain); late != nil {
@@ -99,7 +99,7 @@ func (a *App) Run(ctx context.Context) error {
 
 // finishAudit writes what the last requests have left behind. That the log fails is logged, and fails no stop.
 func (a *App) finishAudit(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
 	a.Audit.Finish(ctx)
 }
@@ -107,11 +107,11 @@ func (a *App) finishAudit(ctx context.Context) {
 // Handler serves the requests of the public listener. Tests call it that send very many.
 func (a *App) Handler() http.Handler { return a.server.Handler }
 
-// counted has waitForHandlers wait for those that are being served.
-func (a *App) counted(handler http.Handler) http.Handler {
+// trackServing has waitForHandlers wait for those that are being served.
+func (a *App) trackServing(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.serving.RLock()
-		defer a.serving.RUnlock()
+		a.servingMu.RLock()
+		defer a.servingMu.RUnlock()
 		handler.ServeHTTP(w, r)
 	})
 }
@@ -120,13 +120,13 @@ func (a *App) counted(handler http.Handler) http.Handler {
 func (a *App) waitForHandlers() {
 	done := make(chan struct{})
 	go func() {
-		a.serving.Lock()
-		defer a.serving.Unlock()
+		a.servingMu.Lock()
+		defer a.servingMu.Unlock()
 		close(done)
 	}()
 	select {
 	case <-done:
-	case <-time.After(cutTime):
+	case <-time.After(cutTimeout):
 		a.deps.Log.Warn("some requests did not end when they were cut")
 	}
 }
@@ -145,7 +145,7 @@ func (a *App) seed(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("first start: %w", err)
 	}
-	a.seeded.Store(true)
+	a.seedDone.Store(true)
 	fmt.Fprintf(a.deps.Out, "Larder serves %s\n", a.BaseURL)
 	if first && cfg.AdminPassword == "" {
 		fmt.Fprintf(a.deps.Out, "First start: sign in as %s with the password %s (it is shown this once; `larder admin reset-password %s` makes a new one)\n",
@@ -157,17 +157,17 @@ func (a *App) seed(ctx context.Context) error {
 
 // ready says whether requests can be served, in words that tell a stranger nothing.
 func (a *App) ready(r *http.Request) (bool, string) {
-	if !a.seeded.Load() {
+	if !a.seedDone.Load() {
 		return false, "starting"
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), readyTime)
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if err := a.DB.Ping(ctx); err != nil {
 		a.deps.Log.Error("the database can't be reached", "error", err)
 		return false, "the database can't be reached"
 	}
 	ready, detail := a.storesReady(ctx)
-	if detail == "" && a.auditAside != "" {
+	if detail == "" && a.damagedAuditFile != "" {
 		detail = "degraded: the access log was damaged, and a new one was begun"
 	}
 	return ready, detail
@@ -176,7 +176,7 @@ func (a *App) ready(r *http.Request) (bool, string) {
 // storesReady says whether the stores let requests be served: without a disk of ours they do not, since it may only be missing here, and other
 // replicas have it. A bucket is the same for all of them: taking them all away would turn one dead bucket into a dead service.
 func (a *App) storesReady(ctx context.Context) (ready bool, detail string) {
-	standings, err := a.Providers.Standings(ctx, bucketTime)
+	standings, err := a.Providers.StoreStatuses(ctx, bucketTimeout)
 	if err != nil {
 		a.deps.Log.Error("the storage providers can't be read", "error", err)
 		return false, "the database can't be reached"
@@ -199,9 +199,9 @@ func (a *App) storesReady(ctx context.Context) (ready bool, detail string) {
 }
 
 // repeat does a chore until ctx ends.
-func (a *App) repeat(ctx context.Context, every time.Duration, name string, chore func(context.Context) error) {
+func (a *App) repeat(ctx context.Context, every time.Duration, name string, task func(context.Context) error) {
 	for {
-		if err := chore(ctx); err != nil && ctx.Err() == nil {
+		if err := task(ctx); err != nil && ctx.Err() == nil {
 			a.deps.Log.Error(name, "error", err)
 		}
 		select {
@@ -214,15 +214,15 @@ func (a *App) repeat(ctx context.Context, every time.Duration, name string, chor
 
 // Sweep does every chore once: the heartbeat, expired sessions and tokens, old jobs, the rows, objects and thumbnails of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
-	return errors.Join(a.heartbeat(ctx), a.chores(ctx), a.collect(ctx), a.sweepThumbs(ctx))
+	return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx), a.sweepThumbs(ctx))
 }
 
-// chores are those that hardly wait for a store.
-func (a *App) chores(ctx context.Context) error {
+// sweepAll are those that hardly wait for a store.
+func (a *App) sweepAll(ctx context.Context) error {
 	if a.api != nil {
 		a.api.LogRefusals(a.deps.Now())
 	}
-	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.Free.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.SweepReplicas(ctx), a.DB.Tidy(ctx))
+	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.FreeMode.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
 }
 
 // sweepStores is what takes its time in the database.
@@ -236,7 +236,7 @@ func (a *App) trim(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.trimSoon:
+		case <-a.trimRequested:
 		}
 		began := time.Now()
 		found, err := a.Objects.Trim(ctx)

@@ -25,8 +25,8 @@ import (
 	"larder/internal/secret"
 )
 
-// privateDir makes a directory that only its owner can look into. One that was there keeps its mode: it may be a mounted volume.
-func privateDir(dir string) error {
+// makePrivateDir makes a directory that only its owner can look into. One that was there keeps its mode: it may be a mounted volume.
+func makePrivateDir(dir string) error {
 	if err := disk.MakeDir(dir); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
@@ -62,7 +62,7 @@ func masterKey(cfg config.Config, random io.Reader) (*secret.Keyring, error) {
 
 func openCounters(cfg config.Config, deps Deps) (kv.Store, error) {
 	if cfg.RedisURL != "" {
-		return redis.New(cfg.RedisURL.Reveal(), redis.Options{Now: deps.Now, Log: deps.Log, Patience: deps.RedisPatience, OwnClock: deps.OwnClock})
+		return redis.New(cfg.RedisURL.Reveal(), redis.Options{Now: deps.Now, Log: deps.Log, Timeout: deps.RedisTimeout, OwnClock: deps.OwnClock})
 	}
 	return memory.New(deps.Now, 0), nil
 }
@@ -74,7 +74,7 @@ func openGuesses(cfg config.Config, deps Deps, d *db.DB) (kv.Store, error) {
 	switch {
 	case cfg.RedisURL != "":
 		return redis.New(cfg.RedisURL.Reveal(), redis.Options{
-			Now: deps.Now, Log: deps.Log, Patience: deps.RedisPatience, Prefix: "larder:guesses:", OwnClock: deps.OwnClock,
+			Now: deps.Now, Log: deps.Log, Timeout: deps.RedisTimeout, Prefix: "larder:guesses:", OwnClock: deps.OwnClock,
 		})
 	case cfg.Postgres():
 		var opts postgres.Options
@@ -94,13 +94,13 @@ func (a *App) sweepGuesses(ctx context.Context) error {
 	return nil
 }
 
-// operations serves metrics and profiles; it is never reached through the public listener (abuse case C121).
-func (a *App) operations() http.Handler {
+// opsHandler serves metrics and profiles; it is never reached through the public listener (abuse case C121).
+func (a *App) opsHandler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "larder_passwords_waiting", Help: "Passwords that wait to be hashed.",
-	}, func() float64 { return float64(a.Accounts.Hashing()) }))
+	}, func() float64 { return float64(a.Accounts.WaitingHashes()) }))
 	if shared, ok := a.counters.(*redis.Store); ok {
 		registry.MustRegister(redisMetrics(shared)...)
 	}
@@ -130,6 +130,6 @@ func redisMetrics(store *redis.Store) []prometheus.Collector {
 		}, func() float64 { return float64(store.State().Outages) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "larder_rate_limit_local_total", Help: "Looks at a rate limit that counted in this process alone since Redis was down.",
-		}, func() float64 { return float64(store.State().Alone) }),
+		}, func() float64 { return float64(store.State().LocalTakes) }),
 	}
 }

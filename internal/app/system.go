@@ -6,8 +6,8 @@ import "larder/internal/kv/redis"
 func (a *App) warnings() []string {
 	var sentences []string
 	for _, warn := range []func() string{
-		a.warnOfAudit,
-		a.warnOfRedis,
+		a.auditWarning,
+		a.redisWarning,
 	} {
 		if sentence := warn(); sentence != "" {
 			sentences = append(sentences, sentence)
@@ -16,14 +16,14 @@ func (a *App) warnings() []string {
 	return sentences
 }
 
-func (a *App) warnOfAudit() string {
-	if a.auditAside == "" {
+func (a *App) auditWarning() string {
+	if a.damagedAuditFile == "" {
 		return ""
 	}
-	return "The access log was damaged when the service started, so it was set aside as " + a.auditAside + " and a new one was begun. Check the disk."
+	return "The access log was damaged when the service started, so it was set aside as " + a.damagedAuditFile + " and a new one was begun. Check the disk."
 }
 
-func (a *App) warnOfRedis() string {
+func (a *App) redisWarning() string {
 	if shared, is := a.counters.(*redis.Store); !is || !shared.State().Down {
 		return ""
 	}

@@ -9,16 +9,16 @@ import (
 	"larder/internal/thumb/picture"
 )
 
-// child is this very program, whatever file lies in its place meanwhile.
-var child = []string{"/proc/self/exe"}
+// selfCommand is this very program, whatever file lies in its place meanwhile.
+var selfCommand = []string{"/proc/self/exe"}
 
-// thumbs makes thumbnails by processes of this program.
-func (a *App) thumbs() *thumb.Maker {
+// newThumbMaker makes thumbnails by processes of this program.
+func (a *App) newThumbMaker() *thumb.Maker {
 	if a.Config.Thumbnails == config.ThumbnailsOff {
 		return nil
 	}
 	return thumb.New(thumb.Config{
-		Dir: a.Config.ThumbnailDir(), Child: child, Vips: a.findVips, Spool: a.spool, Room: a.spoolRoom, Slots: runtime.GOMAXPROCS(0),
+		Dir: a.Config.ThumbnailDir(), Child: selfCommand, Vips: a.findVips, Spool: a.spool, Room: a.checkSpoolSpace, Slots: runtime.GOMAXPROCS(0),
 		Now: a.deps.Now, Log: a.deps.Log,
 	})
 }
@@ -30,7 +30,7 @@ func (a *App) findVips() string {
 	}
 	path := thumb.FindVips()
 	if path != "" {
-		if err := thumb.Try(child, path, a.spool); err != nil {
+		if err := thumb.Try(selfCommand, path, a.spool); err != nil {
 			a.deps.Log.Warn("vipsthumbnail fails on a test picture; thumbnails that it does not make are made without it", "vipsthumbnail", path, "error", err)
 		}
 		if _, err := picture.Landlock(); err != nil {

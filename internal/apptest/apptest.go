@@ -120,12 +120,12 @@ func (l *Larder) startReplica(t testing.TB) {
 	log := slog.New(slog.NewJSONHandler(l.Log, app.LogOptions(slog.LevelInfo)))
 	a, err := app.New(ctx, l.cfg, app.Deps{
 		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Names, MailRoots: MailRoots(), HashMemory: l.hashMemory,
-		OnHash:        l.onHash,
-		RedisPatience: time.Minute, // a busy machine is no outage
-		OwnClock:      true,
-		UI:            UI,
-		Version:       "1.2.3-test",
-		Unswept:       true,
+		OnHash:       l.onHash,
+		RedisTimeout: time.Minute, // a busy machine is no outage
+		OwnClock:     true,
+		UI:           UI,
+		Version:      "1.2.3-test",
+		ManualSweep:  true,
 	})
 	if err != nil {
 		stop()
@@ -171,7 +171,7 @@ func (l *Larder) FlushLog() {
 // AuditDB is a handle of one's own on the database of the access log.
 func (l *Larder) AuditDB(t testing.TB) *db.DB {
 	t.Helper()
-	d, err := db.Open(context.Background(), db.Config{URL: l.cfg.DatabaseURL.Reveal(), Path: l.cfg.AuditFile(), Schema: audit.Schema, Aside: true, Log: slog.New(slog.DiscardHandler)})
+	d, err := db.Open(context.Background(), db.Config{URL: l.cfg.DatabaseURL.Reveal(), Path: l.cfg.AuditFile(), Schema: audit.Schema, Secondary: true, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,11 +72,11 @@ type Entry struct {
 
 // The bounds that hold unless a Config says otherwise.
 const (
-	defaultBuffer    = 20_000
-	defaultHourPaths = 10_000
-	defaultMaxRows   = 5_000_000
-	defaultAlone     = 600
-	defaultCrowds    = 10_000
+	defaultBuffer      = 20_000
+	defaultHourPaths   = 10_000
+	defaultMaxRows     = 5_000_000
+	defaultMaxUnmerged = 600
+	defaultMaxSources  = 10_000
 )
 
 // maxPath is how many bytes of a path are kept.
@@ -89,27 +89,27 @@ type Config struct {
 	Log       *slog.Logger
 	Retention time.Duration // age of the oldest entry
 
-	MaxRows   int64 // rows that are kept, 0 for 5,000,000
-	Buffer    int   // entries that wait to be written, 0 for 20,000
-	HourPaths int   // paths whose public reads are summed at a time, 0 for 10,000
-	Alone     int   // entries of one account or address that a minute has before they are merged, 0 for 600
-	Crowds    int   // accounts, and addresses, that are counted each, 0 for 10,000
+	MaxRows     int64 // rows that are kept, 0 for 5,000,000
+	Buffer      int   // entries that wait to be written, 0 for 20,000
+	HourPaths   int   // paths whose public reads are summed at a time, 0 for 10,000
+	MaxUnmerged int   // entries of one account or address that a minute has before they are merged, 0 for 600
+	MaxSources  int   // accounts, and addresses, that are counted each, 0 for 10,000
 }
 
 // Log is the access log. All methods are safe for concurrent use.
 type Log struct {
 	Config
-	enough  chan struct{} // a whole batch waits
-	writing sync.Mutex    // held by Flush
+	batchReady chan struct{} // a whole batch waits
+	flushMu    sync.Mutex    // held by Flush
 
-	mu       sync.Mutex
-	waiting  []Entry
-	dropped  int64 // since it was last told
-	told     time.Time
-	troubled time.Time // when a failure of the database was last told
-	reads    sums[hourPath]
-	minutes  map[int64]int64
-	crowds   crowds
+	mu              sync.Mutex
+	waiting         []Entry
+	dropped         int64 // since it was last told
+	droppedLoggedAt time.Time
+	failureLoggedAt time.Time // when a failure of the database was last told
+	reads           sums[hourPath]
+	minutes         map[int64]int64
+	sources         minuteCounts
 }
 
 // New returns the log in cfg.DB, which must have been migrated.
@@ -117,11 +117,11 @@ func New(cfg Config) *Log {
 	cfg.MaxRows = cmp.Or(cfg.MaxRows, defaultMaxRows)
 	cfg.Buffer = cmp.Or(cfg.Buffer, defaultBuffer)
 	cfg.HourPaths = cmp.Or(cfg.HourPaths, defaultHourPaths)
-	cfg.Alone = cmp.Or(cfg.Alone, defaultAlone)
-	cfg.Crowds = cmp.Or(cfg.Crowds, defaultCrowds)
+	cfg.MaxUnmerged = cmp.Or(cfg.MaxUnmerged, defaultMaxUnmerged)
+	cfg.MaxSources = cmp.Or(cfg.MaxSources, defaultMaxSources)
 	return &Log{
-		Config: cfg, enough: make(chan struct{}, 1), reads: sums[hourPath]{}, minutes: map[int64]int64{},
-		crowds: crowds{alone: map[crowd]int{}, merged: sums[merger]{}},
+		Config: cfg, batchReady: make(chan struct{}, 1), reads: sums[hourPath]{}, minutes: map[int64]int64{},
+		sources: minuteCounts{unmerged: map[source]int{}, merged: sums[mergeKey]{}},
 	}
 }
 
@@ -140,28 +140,28 @@ func (l *Log) Record(e Entry) {
 	} else {
 		l.waiting = append(l.waiting, e)
 	}
-	whole := len(l.waiting) >= batch
+	whole := len(l.waiting) >= batchSize
 	l.mu.Unlock()
 	if full {
-		l.tellDropped(now)
+		l.logDropped(now)
 	}
 	if whole {
 		select {
-		case l.enough <- struct{}{}:
+		case l.batchReady <- struct{}{}:
 		default: // the writer knows
 		}
 	}
 }
 
-// tellDropped warns of entries that were dropped, once a minute at most.
-func (l *Log) tellDropped(now time.Time) {
+// logDropped warns of entries that were dropped, once a minute at most.
+func (l *Log) logDropped(now time.Time) {
 	l.mu.Lock()
 	n := l.dropped
-	if n == 0 || now.Sub(l.told).Abs() < time.Minute {
+	if n == 0 || now.Sub(l.droppedLoggedAt).Abs() < time.Minute {
 		l.mu.Unlock()
 		return
 	}
-	l.dropped, l.told = 0, now
+	l.dropped, l.droppedLoggedAt = 0, now
 	l.mu.Unlock()
 	l.Log.Warn("the access log takes no more: entries were dropped", "entries", n)
 }

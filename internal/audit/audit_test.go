@@ -14,17 +14,17 @@ func upload(path string) audit.Entry {
 	return audit.Entry{UserID: "u1", KeyID: "pk_1", IP: "192.0.2.1", Action: audit.Upload, Path: path, Bytes: 5, Status: 201}
 }
 
-func TestEntriesComeBackAsTheyWereNoted(t *testing.T) {
+func TestListReturnsRecordedEntries(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		w.Record(upload("/home/Älva/猫.jpg"))
 		w.advance(time.Millisecond)
 		w.Record(audit.Entry{Action: audit.LoginFailed, Path: "/api/auth/login", Status: 401})
-		if len(w.all()) != 0 {
+		if len(w.allEntries()) != 0 {
 			t.Error("written on the way of the request")
 		}
 		w.flush()
-		got := w.all()
+		got := w.allEntries()
 		want := []audit.Entry{
 			{ID: 2, Action: audit.LoginFailed, Path: "/api/auth/login", Status: 401, Count: 1, CreatedAt: start.UnixMilli() + 1},
 			{ID: 1, UserID: "u1", KeyID: "pk_1", IP: "192.0.2.1", Action: audit.Upload, Path: "/home/Älva/猫.jpg", Bytes: 5, Status: 201, Count: 1, CreatedAt: start.UnixMilli()},
@@ -38,7 +38,7 @@ func TestEntriesComeBackAsTheyWereNoted(t *testing.T) {
 // Of entries of one millisecond the one noted later comes first.
 func TestListFilters(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		for i, e := range []audit.Entry{
 			{UserID: "u1", Action: audit.Upload, Path: "/home/A/Straße.jpg"},
 			{UserID: "u2", Action: audit.Upload, Path: "/home/B/100%_sure.txt"},
@@ -97,7 +97,7 @@ func TestListFilters(t *testing.T) {
 
 func TestListPages(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		for i := range 7 {
 			w.Record(upload(fmt.Sprint("/", i)))
 		}
@@ -117,7 +117,7 @@ func TestListPages(t *testing.T) {
 
 func TestRetention(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		w.Record(upload("/old"))
 		w.advance(time.Millisecond)
 		w.Record(upload("/young"))
@@ -140,7 +140,7 @@ func TestRetention(t *testing.T) {
 		}
 		w.Record(upload("/next"))
 		w.flush()
-		if got := w.all(); len(got) != 1 || got[0].ID != 3 {
+		if got := w.allEntries(); len(got) != 1 || got[0].ID != 3 {
 			t.Errorf("after everything was deleted: %v; an id never comes back", got)
 		}
 	})
@@ -148,7 +148,7 @@ func TestRetention(t *testing.T) {
 
 func TestRowBound(t *testing.T) {
 	t.Parallel()
-	each(t, func(c *audit.Config) { c.MaxRows = 3 }, func(t *testing.T, w *world) {
+	eachEngine(t, func(c *audit.Config) { c.MaxRows = 3 }, func(t *testing.T, w *fixture) {
 		note := func(i int, want ...string) {
 			w.Record(upload(fmt.Sprint("/", i)))
 			w.advance(time.Second)
@@ -171,7 +171,7 @@ func TestRowBound(t *testing.T) {
 func TestSweepsOfReplicasTogether(t *testing.T) {
 	t.Parallel()
 	bound := func(c *audit.Config) { c.MaxRows = 100 }
-	each(t, bound, func(t *testing.T, w *world) {
+	eachEngine(t, bound, func(t *testing.T, w *fixture) {
 		for i := range 10_100 {
 			w.Record(upload(fmt.Sprint("/", i)))
 		}
@@ -209,9 +209,9 @@ func TestSweepsOfReplicasTogether(t *testing.T) {
 	})
 }
 
-func TestRequestsOfADay(t *testing.T) {
+func TestRequests24h(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		other := w.replica(w.open(), nil)
 		expect := func(want int64) {
 			t.Helper()
@@ -225,16 +225,16 @@ func TestRequestsOfADay(t *testing.T) {
 		}
 		expect(0)
 		for range 3 {
-			w.Request()
+			w.CountRequest()
 		}
 		expect(3)
-		other.Request() // in the same minute
-		w.Request()
+		other.CountRequest() // in the same minute
+		w.CountRequest()
 		expect(5)
 		w.advance(59 * time.Second)
-		w.Request()
+		w.CountRequest()
 		w.advance(time.Second) // the next minute
-		other.Request()
+		other.CountRequest()
 		expect(7)
 		w.advance(24*time.Hour - 2*time.Minute) // the minute of the six is the 1,440th, counted from the running one
 		expect(7)

@@ -5,22 +5,22 @@ import (
 	"fmt"
 )
 
-// Of is what a Series counts.
-type Of string
+// Measure is what a Series counts.
+type Measure string
 
 // What can be counted. All but Requests come from the entries of requests that succeeded, and the failed logins.
 const (
-	Requests      Of = "requests" // of the last 24 hours only
-	Uploads       Of = "uploads"
-	UploadBytes   Of = "uploadBytes"
-	Downloads     Of = "downloads"
-	DownloadBytes Of = "downloadBytes"
-	Logins        Of = "logins"
-	FailedLogins  Of = "failedLogins"
+	Requests      Measure = "requests" // of the last 24 hours only
+	Uploads       Measure = "uploads"
+	UploadBytes   Measure = "uploadBytes"
+	Downloads     Measure = "downloads"
+	DownloadBytes Measure = "downloadBytes"
+	Logins        Measure = "logins"
+	FailedLogins  Measure = "failedLogins"
 )
 
-// counted is which entries a series counts: those of two actions (or twice of one), failed or not, or their bytes.
-var counted = map[Of]struct {
+// measures is which entries a series counts: those of two actions (or twice of one), failed or not, or their bytes.
+var measures = map[Measure]struct {
 	actions       [2]Action
 	failed, bytes bool
 }{
@@ -34,15 +34,15 @@ var counted = map[Of]struct {
 
 // Series counts for each step of a span from a time on, up to but without another (ms), by the step's number from 0; steps without anything are
 // missing. Minutes of requests and hours of sums count where they begin. What was noted in the last second may be missing.
-func (l *Log) Series(ctx context.Context, of Of, from, to, step int64) (points map[int64]int64, err error) {
+func (l *Log) Series(ctx context.Context, measure Measure, from, to, step int64) (points map[int64]int64, err error) {
 	read := l.DB.Read(ctx)
-	if of == Requests {
+	if measure == Requests {
 		points, err = minuteSeries(read, from, to, step)
 	} else {
-		points, err = entrySeries(read, of, from, to, step)
+		points, err = entrySeries(read, measure, from, to, step)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("series of %s: %w", of, err)
+		return nil, fmt.Errorf("series of %s: %w", measure, err)
 	}
 	return points, nil
 }

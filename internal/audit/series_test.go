@@ -10,7 +10,7 @@ import (
 
 func TestSeries(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		from := start.UnixMilli()
 		note := func(after time.Duration, e audit.Entry) {
 			w.advance(after)
@@ -28,14 +28,14 @@ func TestSeries(t *testing.T) {
 		note(0, audit.Entry{Action: audit.ShareDownload, Bytes: 64, Status: 200})
 		note(0, audit.Entry{Action: audit.Download, Bytes: 128, Status: 302})
 		note(0, audit.Entry{Action: audit.Download, Bytes: 256, Status: 403})
-		w.Read("/public/a", 512)
-		w.Read("/public/a", 512)
+		w.CountRead("/public/a", 512)
+		w.CountRead("/public/a", 512)
 		note(2*time.Minute-time.Millisecond, audit.Entry{Action: audit.Upload, Bytes: 1024, Status: 200}) // the last of the span
 		note(time.Millisecond, audit.Entry{Action: audit.Upload, Bytes: 2048, Status: 200})               // beyond
 		w.advance(time.Hour)
 		w.flush()
 		type points = map[int64]int64
-		for of, want := range map[audit.Of]points{
+		for of, want := range map[audit.Measure]points{
 			audit.Uploads: {0: 2, 1: 1, 2: 1}, audit.UploadBytes: {0: 18, 1: 32, 2: 1024}, audit.Downloads: {0: 2, 1: 2}, audit.DownloadBytes: {0: 1024, 1: 192},
 			audit.Logins: {1: 1}, audit.FailedLogins: {1: 2}, audit.Requests: {},
 		} {
@@ -53,15 +53,15 @@ func TestSeries(t *testing.T) {
 
 func TestSeriesOfRequests(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		other := w.replica(w.open(), nil)
 		w.advance(59 * time.Second)
-		w.Request()
-		other.Request()
+		w.CountRequest()
+		other.CountRequest()
 		w.advance(time.Second)
-		other.Request()
+		other.CountRequest()
 		w.advance(time.Minute)
-		w.Request()
+		w.CountRequest()
 		w.flush()
 		if err := other.Flush(t.Context()); err != nil {
 			t.Fatal(err)

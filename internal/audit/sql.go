@@ -12,18 +12,18 @@ import (
 	"larder/internal/vpath"
 )
 
-func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
+func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// folded is a text with its case folded, null where that changes nothing: most paths are stored once.
-func folded(path string) sql.NullString {
+// nullableFold is a text with its case folded, null where that changes nothing: most paths are stored once.
+func nullableFold(path string) sql.NullString {
 	fold := vpath.Fold(path)
 	return sql.NullString{String: fold, Valid: fold != path}
 }
 
 const insertColumns = "user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at"
 
-// inserts are statements for some numbers of rows, the largest first: whatever the number of entries, these few texts stay prepared.
-var inserts = func() (all []struct {
+// insertStatements are statements for some numbers of rows, the largest first: whatever the number of entries, these few texts stay prepared.
+var insertStatements = func() (all []struct {
 	rows int
 	text string
 }) {
@@ -46,14 +46,14 @@ var inserts = func() (all []struct {
 }()
 
 func insert(tx *db.Tx, entries []Entry) error {
-	if err := grow(tx, int64(len(entries))); err != nil {
+	if err := addSize(tx, int64(len(entries))); err != nil {
 		return err
 	}
-	for _, statement := range inserts {
+	for _, statement := range insertStatements {
 		for len(entries) >= statement.rows {
 			args := make([]any, 0, statement.rows*10)
 			for _, e := range entries[:statement.rows] {
-				args = append(args, null(e.UserID), null(e.KeyID), null(e.IP), string(e.Action), e.Path, folded(e.Path), e.Bytes, int64(e.Status), e.Count, e.CreatedAt)
+				args = append(args, nullable(e.UserID), nullable(e.KeyID), nullable(e.IP), string(e.Action), e.Path, nullableFold(e.Path), e.Bytes, int64(e.Status), e.Count, e.CreatedAt)
 			}
 			if _, err := tx.Exec(statement.text, args...); err != nil {
 				return err
@@ -64,8 +64,8 @@ func insert(tx *db.Tx, entries []Entry) error {
 	return nil
 }
 
-// grow notes that rows were added, or with a negative number deleted.
-func grow(tx *db.Tx, rows int64) error {
+// addSize notes that rows were added, or with a negative number deleted.
+func addSize(tx *db.Tx, rows int64) error {
 	_, err := tx.Exec("UPDATE access_log_size SET size = size + $1", rows)
 	return err
 }
@@ -109,7 +109,7 @@ func (q Query) where(d db.Dialect) (text string, args []any) {
 		add("created_at <= ?", *q.To)
 	}
 	if q.Search != "" {
-		add(d.At("COALESCE(path_fold, path)", "?")+" > 0", vpath.Fold(q.Search))
+		add(d.Position("COALESCE(path_fold, path)", "?")+" > 0", vpath.Fold(q.Search))
 	}
 	if all == nil {
 		return "", nil
@@ -160,8 +160,8 @@ func list(q db.Querier, d db.Dialect, query Query, total int64) ([]Entry, error)
 	return entries, found.Err()
 }
 
-// state returns how many rows there are, and the time (ms) of the oldest, 0 for none.
-func state(q db.Querier) (size, oldest int64, err error) {
+// sizeAndOldest returns how many rows there are, and the time (ms) of the oldest, 0 for none.
+func sizeAndOldest(q db.Querier) (size, oldest int64, err error) {
 	err = q.QueryRow("SELECT size, COALESCE((SELECT MIN(created_at) FROM access_log), 0) FROM access_log_size").Scan(&size, &oldest)
 	return size, oldest, err
 }
@@ -184,11 +184,11 @@ func deleteBefore(tx *db.Tx, before int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return n, grow(tx, -n)
+	return n, addSize(tx, -n)
 }
 
-// deleteBeyond deletes some of the oldest rows while there are more than most, and returns how many.
-func deleteBeyond(tx *db.Tx, most int64) (int64, error) {
+// deleteExcess deletes some of the oldest rows while there are more than most, and returns how many.
+func deleteExcess(tx *db.Tx, most int64) (int64, error) {
 	size, err := lockSize(tx)
 	if err != nil || size <= most {
 		return 0, err
@@ -199,7 +199,7 @@ func deleteBeyond(tx *db.Tx, most int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return n, grow(tx, -n)
+	return n, addSize(tx, -n)
 }
 
 // addMinutes adds to the counters in the order of their minutes, so that two replicas never wait for each other in a circle.
@@ -224,7 +224,7 @@ func countRequests(q db.Querier, after, until int64) (n int64, err error) {
 	return n, err
 }
 
-func forgetMinutes(tx *db.Tx, until int64) error {
+func deleteMinutes(tx *db.Tx, until int64) error {
 	_, err := tx.Exec("DELETE FROM request_minutes WHERE minute <= $1", until)
 	return err
 }

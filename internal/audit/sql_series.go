@@ -3,8 +3,8 @@ package audit
 import "larder/internal/db"
 
 // entrySeries sums the entries of actions, read from an index alone.
-func entrySeries(q db.Querier, of Of, from, to, step int64) (map[int64]int64, error) {
-	c := counted[of]
+func entrySeries(q db.Querier, measure Measure, from, to, step int64) (map[int64]int64, error) {
+	c := measures[measure]
 	value, status := "count", "status < 400"
 	if c.bytes {
 		value = "bytes"
@@ -12,7 +12,7 @@ func entrySeries(q db.Querier, of Of, from, to, step int64) (map[int64]int64, er
 	if c.failed {
 		status = "status >= 400"
 	}
-	return steps(q, `
+	return readPoints(q, `
 		SELECT (created_at - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, CAST(SUM(`+value+`) AS BIGINT)
 		FROM access_log
 		WHERE action IN ($4, $5) AND created_at >= CAST($1 AS BIGINT) AND created_at < CAST($2 AS BIGINT) AND `+status+`
@@ -21,14 +21,14 @@ func entrySeries(q db.Querier, of Of, from, to, step int64) (map[int64]int64, er
 
 // minuteSeries sums the counters of minutes that begin in the span.
 func minuteSeries(q db.Querier, from, to, step int64) (map[int64]int64, error) {
-	return steps(q, `
+	return readPoints(q, `
 		SELECT (minute * 60000 - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, CAST(SUM(requests) AS BIGINT)
 		FROM request_minutes
 		WHERE minute * 60000 >= CAST($1 AS BIGINT) AND minute * 60000 < CAST($2 AS BIGINT)
 		GROUP BY 1`, from, to, step)
 }
 
-func steps(q db.Querier, text string, args ...any) (map[int64]int64, error) {
+func readPoints(q db.Querier, text string, args ...any) (map[int64]int64, error) {
 	rows, err := q.Query(text, args...)
 	if err != nil {
 		return nil, err

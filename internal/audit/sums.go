@@ -29,11 +29,11 @@ func (s sums[K]) add(at K, more sum) {
 	s[at] = sum{have.requests + more.requests, have.bytes + more.bytes}
 }
 
-// over takes those whose time is over at now, all of them when the service stops; at most a batch.
-func (s sums[K]) over(now int64, stopping bool) sums[K] {
+// takeFinished takes those whose time is over at now, all of them when the service stops; at most a batch.
+func (s sums[K]) takeFinished(now int64, stopping bool) sums[K] {
 	taken := sums[K]{}
 	for at, sum := range s {
-		if len(taken) == batch {
+		if len(taken) == batchSize {
 			break
 		}
 		if stopping || at.end() <= now {
@@ -50,13 +50,13 @@ const otherPaths = "/…"
 const (
 	hour   = int64(time.Hour / time.Millisecond)
 	minute = int64(time.Minute / time.Millisecond)
-	// window is how far back Requests24h counts, in minutes.
-	window = 24 * 60
+	// requestWindow is how far back Requests24h counts, in minutes.
+	requestWindow = 24 * 60
 )
 
-// Read notes that a visitor read a public file. Reads of an hour become one entry for each path, written when the hour is over or by Finish. It
+// CountRead notes that a visitor read a public file. Reads of an hour become one entry for each path, written when the hour is over or by Finish. It
 // neither waits nor fails.
-func (l *Log) Read(path string, bytes int64) {
+func (l *Log) CountRead(path string, bytes int64) {
 	now := l.Now().UnixMilli()
 	at := hourPath{now - now%hour, storable(path)}
 	l.mu.Lock()
@@ -67,8 +67,8 @@ func (l *Log) Read(path string, bytes int64) {
 	l.reads.add(at, sum{1, bytes})
 }
 
-// readRows makes entries of public reads.
-func readRows(reads sums[hourPath]) []Entry {
+// publicReadEntries makes entries of public reads.
+func publicReadEntries(reads sums[hourPath]) []Entry {
 	entries := make([]Entry, 0, len(reads))
 	for at, s := range reads {
 		entries = append(entries, Entry{Action: Download, Path: at.path, Bytes: s.bytes, Status: 200, Count: s.requests, CreatedAt: at.hour})
@@ -77,8 +77,8 @@ func readRows(reads sums[hourPath]) []Entry {
 	return entries
 }
 
-// Request notes that there was a request.
-func (l *Log) Request() {
+// CountRequest notes that there was a request.
+func (l *Log) CountRequest() {
 	at := l.Now().UnixMilli() / minute
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +89,7 @@ func (l *Log) Request() {
 // the last second may be missing.
 func (l *Log) Requests24h(ctx context.Context) (int64, error) {
 	now := l.Now().UnixMilli() / minute
-	n, err := countRequests(l.DB.Read(ctx), now-window, now+1) // one ahead, for replicas whose clocks are
+	n, err := countRequests(l.DB.Read(ctx), now-requestWindow, now+1) // one ahead, for replicas whose clocks are
 	if err != nil {
 		return 0, fmt.Errorf("count requests: %w", err)
 	}

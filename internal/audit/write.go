@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// batch is how many entries go into one transaction.
-	batch = 1000
-	// pause is the time between two writes, unless a whole batch waits.
-	pause = time.Second
-	// retryPause is the time after one that failed.
-	retryPause = 5 * time.Second
-	// writeTime bounds what a stop waits for a write under way: one that was given up may have been done, and would be done twice.
-	writeTime = 15 * time.Second
+	// batchSize is how many entries go into one transaction.
+	batchSize = 1000
+	// writeInterval is the time between two writes, unless a whole batch waits.
+	writeInterval = time.Second
+	// retryInterval is the time after one that failed.
+	retryInterval = 5 * time.Second
+	// writeTimeout bounds what a stop waits for a write under way: one that was given up may have been done, and would be done twice.
+	writeTimeout = 15 * time.Second
 )
 
 // Run writes what was noted, about once a second, until ctx ends. Finish is to follow.
 func (l *Log) Run(ctx context.Context) {
 	for {
-		wait, enough := pause, l.enough
+		wait, enough := writeInterval, l.batchReady
 		if err := l.flushInTime(ctx); err != nil {
-			l.tellTrouble(err)
-			wait, enough = retryPause, nil
+			l.logFailure(err)
+			wait, enough = retryInterval, nil
 		}
-		l.tellDropped(l.Now())
+		l.logDropped(l.Now())
 		select {
 		case <-ctx.Done():
 			return
@@ -39,18 +39,18 @@ func (l *Log) Run(ctx context.Context) {
 }
 
 func (l *Log) flushInTime(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	return l.Flush(ctx)
 }
 
-// tellTrouble warns of a database that fails, once a minute at most.
-func (l *Log) tellTrouble(err error) {
+// logFailure warns of a database that fails, once a minute at most.
+func (l *Log) logFailure(err error) {
 	now := l.Now()
 	l.mu.Lock()
-	again := now.Sub(l.troubled).Abs() >= time.Minute
+	again := now.Sub(l.failureLoggedAt).Abs() >= time.Minute
 	if again {
-		l.troubled = now
+		l.failureLoggedAt = now
 	}
 	waiting := len(l.waiting)
 	l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *Log) Finish(ctx context.Context) {
 		err = l.flush(ctx, true)
 	}
 	l.mu.Lock()
-	lost := l.dropped + int64(len(l.waiting)+len(l.reads)+len(l.crowds.merged))
+	lost := l.dropped + int64(len(l.waiting)+len(l.reads)+len(l.sources.merged))
 	l.mu.Unlock()
 	if err != nil || lost > 0 {
 		l.Log.Error("the end of the access log is lost", "error", err, "entries", lost)
@@ -77,44 +77,46 @@ func (l *Log) Finish(ctx context.Context) {
 }
 
 func (l *Log) flush(ctx context.Context, stopping bool) error {
-	l.writing.Lock()
-	defer l.writing.Unlock()
+	l.flushMu.Lock()
+	defer l.flushMu.Unlock()
 	for {
-		p := l.take(stopping)
+		p := l.nextBatch(stopping)
 		if p.empty() {
 			return nil
 		}
 		err := l.DB.Write(ctx, func(tx *db.Tx) error { return p.write(tx) })
-		l.settle(p, err == nil)
+		l.finishBatch(p, err == nil)
 		if err != nil {
 			return err
 		}
 	}
 }
 
-// pack is what goes into one transaction.
-type pack struct {
+// writeBatch is what goes into one transaction.
+type writeBatch struct {
 	entries []Entry
 	reads   sums[hourPath]
-	merged  sums[merger]
+	merged  sums[mergeKey]
 	minutes map[int64]int64
 }
 
-func (p pack) empty() bool { return len(p.entries)+len(p.reads)+len(p.merged)+len(p.minutes) == 0 }
+func (p writeBatch) empty() bool {
+	return len(p.entries)+len(p.reads)+len(p.merged)+len(p.minutes) == 0
+}
 
-// take collects a pack. The entries stay where they are until settle, so that they count against the bound; sums and minutes are taken away.
-func (l *Log) take(stopping bool) pack {
+// nextBatch collects a pack. The entries stay where they are until settle, so that they count against the bound; sums and minutes are taken away.
+func (l *Log) nextBatch(stopping bool) writeBatch {
 	now := l.Now().UnixMilli()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(l.waiting), batch)
-	p := pack{entries: l.waiting[:n:n], reads: l.reads.over(now, stopping), merged: l.crowds.merged.over(now, stopping), minutes: l.minutes}
+	n := min(len(l.waiting), batchSize)
+	p := writeBatch{entries: l.waiting[:n:n], reads: l.reads.takeFinished(now, stopping), merged: l.sources.merged.takeFinished(now, stopping), minutes: l.minutes}
 	l.minutes = map[int64]int64{}
 	return p
 }
 
-// settle forgets what was written, or keeps it for the next time.
-func (l *Log) settle(p pack, written bool) {
+// finishBatch forgets what was written, or keeps it for the next time.
+func (l *Log) finishBatch(p writeBatch, written bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if written {
@@ -125,15 +127,15 @@ func (l *Log) settle(p pack, written bool) {
 		l.reads.add(at, s)
 	}
 	for at, s := range p.merged {
-		l.crowds.merged.add(at, s)
+		l.sources.merged.add(at, s)
 	}
 	for at, n := range p.minutes {
 		l.minutes[at] += n
 	}
 }
 
-func (p pack) write(tx *db.Tx) error {
-	entries := append(append(readRows(p.reads), mergedRows(p.merged)...), p.entries...)
+func (p writeBatch) write(tx *db.Tx) error {
+	entries := append(append(publicReadEntries(p.reads), mergedEntries(p.merged)...), p.entries...)
 	if len(entries) > 0 {
 		if err := insert(tx, entries); err != nil {
 			return fmt.Errorf("insert into the access log: %w", err)
@@ -152,17 +154,17 @@ const sweepStep = 5000
 func (l *Log) Sweep(ctx context.Context) error {
 	now := l.Now()
 	before := now.Add(-l.Retention).UnixMilli()
-	size, oldest, err := state(l.DB.Read(ctx))
+	size, oldest, err := sizeAndOldest(l.DB.Read(ctx))
 	if err == nil && size > 0 && oldest < before {
 		err = l.inSteps(ctx, func(tx *db.Tx) (int64, error) { return deleteBefore(tx, before) })
 	}
 	if err == nil && size > l.MaxRows {
-		err = l.inSteps(ctx, func(tx *db.Tx) (int64, error) { return deleteBeyond(tx, l.MaxRows) })
+		err = l.inSteps(ctx, func(tx *db.Tx) (int64, error) { return deleteExcess(tx, l.MaxRows) })
 	}
 	if err == nil {
-		err = l.DB.Write(ctx, func(tx *db.Tx) error { return forgetMinutes(tx, now.UnixMilli()/minute-window) })
+		err = l.DB.Write(ctx, func(tx *db.Tx) error { return deleteMinutes(tx, now.UnixMilli()/minute-requestWindow) })
 	}
-	if err := errors.Join(err, l.DB.Tidy(ctx)); err != nil {
+	if err := errors.Join(err, l.DB.LimitWAL(ctx)); err != nil {
 		return fmt.Errorf("sweep the access log: %w", err)
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 // Abuse case C113: when the database takes nothing, requests go on, and what does not fit is dropped and told.
 func TestFullBufferDropsAndNeverWaits(t *testing.T) {
 	t.Parallel()
-	each(t, func(c *audit.Config) { c.Buffer = 2000 }, func(t *testing.T, w *world) {
-		release := w.hold()
+	eachEngine(t, func(c *audit.Config) { c.Buffer = 2000 }, func(t *testing.T, w *fixture) {
+		release := w.lockSize()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		ended := make(chan struct{})
@@ -23,28 +23,28 @@ func TestFullBufferDropsAndNeverWaits(t *testing.T) {
 		for i := range 2000 {
 			w.Record(upload(fmt.Sprint("/", i)))
 		}
-		if w.out.lines() != 0 {
-			t.Errorf("dropped before it was full: %s", w.out)
+		if w.logOutput.lines() != 0 {
+			t.Errorf("dropped before it was full: %s", w.logOutput)
 		}
 		w.Record(upload("/dropped"))
-		if !strings.Contains(w.out.String(), "entries=1") {
-			t.Errorf("the first that is dropped is not told: %q", w.out)
+		if !strings.Contains(w.logOutput.String(), "entries=1") {
+			t.Errorf("the first that is dropped is not told: %q", w.logOutput)
 		}
 		for range 10 {
 			w.Record(upload("/dropped"))
 		}
 		w.advance(time.Minute - time.Millisecond)
 		w.Record(upload("/dropped"))
-		if w.out.lines() != 1 {
-			t.Errorf("told more than once a minute: %s", w.out)
+		if w.logOutput.lines() != 1 {
+			t.Errorf("told more than once a minute: %s", w.logOutput)
 		}
 		w.advance(time.Millisecond)
 		w.Record(upload("/dropped"))
-		if w.out.lines() != 2 || !strings.Contains(w.out.String(), "entries=12") {
-			t.Errorf("told after a minute: %s", w.out)
+		if w.logOutput.lines() != 2 || !strings.Contains(w.logOutput.String(), "entries=12") {
+			t.Errorf("told after a minute: %s", w.logOutput)
 		}
 		release()
-		w.until(2000)
+		w.waitForEntries(2000)
 		stop()
 		<-ended
 		if paths := w.paths(); len(paths) != 2000 || slices.Contains(paths, "/dropped") {
@@ -53,28 +53,28 @@ func TestFullBufferDropsAndNeverWaits(t *testing.T) {
 	})
 }
 
-func TestWhatFailsIsTriedAgain(t *testing.T) {
+func TestFailedWriteIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		for i := range 2500 {
 			w.Record(upload(fmt.Sprint("/", i)))
 		}
-		w.Read("/public/a", 10)
-		w.Request()
+		w.CountRead("/public/a", 10)
+		w.CountRequest()
 		w.advance(time.Hour)
 		w.exec("ALTER TABLE request_minutes RENAME TO away") // what is written last
 		if err := w.Flush(t.Context()); err == nil {
 			t.Fatal("a table is missing, and nobody noticed")
 		}
-		w.Read("/public/a", 10) // another hour's
-		w.Request()
+		w.CountRead("/public/a", 10) // another hour's
+		w.CountRequest()
 		w.exec("ALTER TABLE away RENAME TO request_minutes")
-		if n := len(w.all()); n != 0 {
+		if n := len(w.allEntries()); n != 0 {
 			t.Errorf("%d were written by a write that failed", n)
 		}
 		w.flush()
 		w.flush()
-		if n := len(w.all()); n != 2501 {
+		if n := len(w.allEntries()); n != 2501 {
 			t.Errorf("%d were written, want 2501", n)
 		}
 		if n, err := w.Requests24h(t.Context()); err != nil || n != 2 {
@@ -83,28 +83,28 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestFinishWritesTheRestAndTellsWhatItCannot(t *testing.T) {
+func TestFinishWritesTheRestAndLogsWhatIsLost(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		for i := range 2500 {
 			w.Record(upload(fmt.Sprint("/", i)))
 		}
 		for i := range 1500 {
-			w.Read(fmt.Sprint("/public/", i), 1)
+			w.CountRead(fmt.Sprint("/public/", i), 1)
 		}
 		w.Finish(t.Context())
-		if n := len(w.all()); n != 4000 || w.out.lines() != 0 {
-			t.Errorf("%d were written: %s", n, w.out)
+		if n := len(w.allEntries()); n != 4000 || w.logOutput.lines() != 0 {
+			t.Errorf("%d were written: %s", n, w.logOutput)
 		}
 		w.Record(upload("/lost"))
-		w.Read("/public/lost", 1)
+		w.CountRead("/public/lost", 1)
 		if err := w.DB.Close(); err != nil {
 			t.Fatal(err)
 		}
 		w.Record(upload("/lost"))
 		w.Finish(t.Context())
-		if !strings.Contains(w.out.String(), "entries=3") {
-			t.Errorf("told: %s", w.out)
+		if !strings.Contains(w.logOutput.String(), "entries=3") {
+			t.Errorf("told: %s", w.logOutput)
 		}
 	})
 }
@@ -112,7 +112,7 @@ func TestFinishWritesTheRestAndTellsWhatItCannot(t *testing.T) {
 // A failure of the last write, as that of a connection that breaks, is followed by another try.
 func TestFinishTriesOnceMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "postgres", nil)
+	w := newFixture(t, "postgres", nil)
 	w.exec("CREATE SEQUENCE tries")
 	w.exec(`
 		CREATE FUNCTION fail_once() RETURNS TRIGGER LANGUAGE plpgsql AS $$
@@ -124,25 +124,25 @@ func TestFinishTriesOnceMore(t *testing.T) {
 		END $$`)
 	w.exec("CREATE TRIGGER fail_once AFTER INSERT ON access_log FOR EACH STATEMENT EXECUTE FUNCTION fail_once()")
 	w.Record(upload("/a"))
-	w.Read("/public/b", 1)
+	w.CountRead("/public/b", 1)
 	w.Finish(t.Context())
-	if paths := w.paths(); len(paths) != 2 || w.out.lines() != 0 {
-		t.Errorf("%v were written: %s", paths, w.out)
+	if paths := w.paths(); len(paths) != 2 || w.logOutput.lines() != 0 {
+		t.Errorf("%v were written: %s", paths, w.logOutput)
 	}
 }
 
 // Run ends with its context, writes about once a second before, and says so when it can't.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { w.Run(ctx); close(ended) }()
 		w.Record(upload("/a"))
-		w.until(1)
+		w.waitForEntries(1)
 		w.exec("ALTER TABLE access_log RENAME TO away")
 		w.Record(upload("/b"))
-		for !strings.Contains(w.out.String(), "it is tried again") {
+		for !strings.Contains(w.logOutput.String(), "it is tried again") {
 			<-time.After(time.Millisecond)
 		}
 		stop()
@@ -152,20 +152,20 @@ func TestRun(t *testing.T) {
 
 func TestPublicReadsAreSummedByTheHour(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		w.advance(59*time.Minute + 59*time.Second + 999*time.Millisecond)
 		for range 3 {
-			w.Read("/public/a.jpg", 100)
+			w.CountRead("/public/a.jpg", 100)
 		}
-		w.Read("/public/b.jpg", 7)
+		w.CountRead("/public/b.jpg", 7)
 		w.flush()
-		if got := w.all(); len(got) != 0 {
+		if got := w.allEntries(); len(got) != 0 {
 			t.Errorf("before the hour is over: %v", got)
 		}
 		w.advance(time.Millisecond)
-		w.Read("/public/a.jpg", 100)
+		w.CountRead("/public/a.jpg", 100)
 		w.flush()
-		got := w.all()
+		got := w.allEntries()
 		for i := range got {
 			got[i].ID = 0
 		}
@@ -179,12 +179,12 @@ func TestPublicReadsAreSummedByTheHour(t *testing.T) {
 		}
 		w.Finish(t.Context()) // in the middle of an hour
 		again := w.replica(w.open(), nil)
-		again.Read("/public/a.jpg", 100)
+		again.CountRead("/public/a.jpg", 100)
 		w.advance(time.Hour)
 		if err := again.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.all(); len(got) != 4 || got[0].CreatedAt != got[1].CreatedAt || got[0].CreatedAt != start.Add(time.Hour).UnixMilli() {
+		if got := w.allEntries(); len(got) != 4 || got[0].CreatedAt != got[1].CreatedAt || got[0].CreatedAt != start.Add(time.Hour).UnixMilli() {
 			t.Errorf("around a stop: %v", got)
 		}
 	})
@@ -192,23 +192,23 @@ func TestPublicReadsAreSummedByTheHour(t *testing.T) {
 
 func TestSumsAreBounded(t *testing.T) {
 	t.Parallel()
-	each(t, func(c *audit.Config) { c.HourPaths = 2 }, func(t *testing.T, w *world) {
+	eachEngine(t, func(c *audit.Config) { c.HourPaths = 2 }, func(t *testing.T, w *fixture) {
 		for _, path := range []string{"/public/1", "/public/2", "/public/3", "/public/1", "/public/4"} {
-			w.Read(path, 10)
+			w.CountRead(path, 10)
 		}
 		w.advance(time.Hour)
 		w.flush()
 		got := map[string]int64{}
-		for _, e := range w.all() {
+		for _, e := range w.allEntries() {
 			got[e.Path] = e.Count*1000 + e.Bytes
 		}
 		if len(got) != 3 || got["/public/1"] != 2020 || got["/public/2"] != 1010 || got["/…"] != 2020 {
 			t.Errorf("got %v", got)
 		}
-		w.Read("/public/3", 10) // the next hour has room again
+		w.CountRead("/public/3", 10) // the next hour has room again
 		w.advance(time.Hour)
 		w.flush()
-		if got := w.all(); got[0].Path != "/public/3" {
+		if got := w.allEntries(); got[0].Path != "/public/3" {
 			t.Errorf("the next hour: %v", got[0])
 		}
 	})
@@ -217,11 +217,11 @@ func TestSumsAreBounded(t *testing.T) {
 // One entry that the database does not take would hold up all those behind it.
 func TestAnyPathCanBeStored(t *testing.T) {
 	t.Parallel()
-	each(t, nil, func(t *testing.T, w *world) {
+	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		long := "/" + strings.Repeat("é", 2047) // 4,095 bytes
 		for _, path := range []string{"a\x00b", "\xff\xfe", "line\nbreak\x1b[31m", long + "x", long + "é", ""} {
 			w.Record(upload(path))
-			w.Read(path+"r", 1)
+			w.CountRead(path+"r", 1)
 		}
 		w.Finish(t.Context())
 		got := w.paths()

@@ -137,7 +137,7 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 		return r.sum, err
 	}
 	noted := s.DB.Write(ctx, func(tx *db.Tx) error {
-		return tx.SetOutcome(Command, db.Outcome{EndedAt: s.Now().UnixMilli(), Problems: r.sum.Wrong})
+		return tx.SetCommandResult(Command, db.CommandResult{EndedAt: s.Now().UnixMilli(), Problems: r.sum.Wrong})
 	})
 	if noted != nil {
 		noted = fmt.Errorf("the new backup is complete, but its outcome could not be noted: %w", noted)

@@ -102,7 +102,7 @@ func (r *restore) vacant(ctx context.Context) error {
 		return nil
 	}
 	return r.inPostgres(ctx, func(d *db.DB) error {
-		vacant, err := d.Empty(ctx)
+		vacant, err := d.IsEmpty(ctx)
 		if err == nil && !vacant {
 			err = errors.New("the PostgreSQL database has tables already: a backup is restored into an empty one only")
 		}
@@ -126,7 +126,7 @@ func (r *restore) finished(ctx context.Context) (done bool, err error) {
 	}
 	if r.DatabaseURL != "" {
 		err = r.inPostgres(ctx, func(d *db.DB) error {
-			if vacant, err := d.Empty(ctx); err != nil || vacant {
+			if vacant, err := d.IsEmpty(ctx); err != nil || vacant {
 				return err
 			}
 			return ours(d)
@@ -150,7 +150,7 @@ func (r *restore) export(ctx context.Context) error {
 		return err
 	}
 	defer from.Close() // opened to read
-	return r.inPostgres(ctx, func(d *db.DB) error { return d.Fill(ctx, from) })
+	return r.inPostgres(ctx, func(d *db.DB) error { return d.ImportFrom(ctx, from) })
 }
 
 func (r *restore) inPostgres(ctx context.Context, do func(d *db.DB) error) error {

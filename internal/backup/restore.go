@@ -235,7 +235,7 @@ func renewed(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
 		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.Restored, freemode.Restored, fsck.Restored,
 		func(tx *db.Tx) error { return account.Restored(tx, now) },
-		func(tx *db.Tx) error { return job.AfterRestore(tx, now, account.MailJobs()) },
+		func(tx *db.Tx) error { return job.AfterRestore(tx, now, account.MailJobTypes()) },
 		func(tx *db.Tx) error { return mark(tx, taken) },
 	} {
 		if err := change(tx); err != nil {

@@ -172,7 +172,7 @@ func TestRestoreRefusesBackups(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if vacant, err := d.Empty(t.Context()); err != nil || !vacant {
+				if vacant, err := d.IsEmpty(t.Context()); err != nil || !vacant {
 					t.Errorf("%s: and left tables (%v)", what, err)
 				}
 				if err := d.Close(); err != nil {
@@ -478,7 +478,7 @@ func TestRestoreMigratesOlderSchemas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := d.Current(t.Context()); err != nil {
+			if err := d.CheckSchema(t.Context()); err != nil {
 				t.Errorf("version %d: %v", version, err)
 			}
 			if n := number(t, d, "SELECT count(*) FROM users WHERE username = 'Alice'"); n != 1 {

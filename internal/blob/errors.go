@@ -55,10 +55,10 @@ func (e ErrReader) Unwrap() error { return e.Err }
 
 // Unavailable reports that the store failed while doing something ("sync object"): a fault.Unavailable around ErrUnavailable and cause.
 func Unavailable(doing string, cause error) error {
-	return fault.New(fault.Unavailable, "The storage is not available at the moment.").Because(fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, cause))
+	return fault.New(fault.Unavailable, "The storage is not available at the moment.").WithCause(fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, cause))
 }
 
 // NoSpace reports that the store cannot take more: a fault.Unavailable around ErrNoSpace and cause.
 func NoSpace(doing string, cause error) error {
-	return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.").Because(fmt.Errorf("%s: %w: %w", doing, ErrNoSpace, cause))
+	return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.").WithCause(fmt.Errorf("%s: %w: %w", doing, ErrNoSpace, cause))
 }

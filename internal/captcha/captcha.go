@@ -25,10 +25,10 @@ import (
 
 const (
 	// MaxToken is the longest token in bytes; those of the services named above have at most 2048.
-	MaxToken   = 4096
-	maxAnswer  = 64 << 10
-	askTimeout = 10 * time.Second // for all of it
-	atOnce     = 32               // questions; who comes beyond waits, no longer than that
+	MaxToken    = 4096
+	maxAnswer   = 64 << 10
+	askTimeout  = 10 * time.Second // for all of it
+	maxParallel = 32               // questions; who comes beyond waits, no longer than that
 )
 
 // Config is what a Verifier works with.
@@ -43,13 +43,13 @@ type Verifier struct {
 	address string
 	secret  secret.Text
 	client  *http.Client
-	asking  chan struct{}
+	slots   chan struct{}
 	timeout time.Duration
 }
 
 // New returns a Verifier.
 func New(cfg Config) *Verifier {
-	return &Verifier{address: cfg.Address, secret: cfg.Secret, client: cfg.Egress.Client(), asking: make(chan struct{}, atOnce), timeout: askTimeout}
+	return &Verifier{address: cfg.Address, secret: cfg.Secret, client: cfg.Egress.Client(), slots: make(chan struct{}, maxParallel), timeout: askTimeout}
 }
 
 // Configured reports whether there is an address to ask.
@@ -79,7 +79,7 @@ func refused() error {
 }
 
 func unavailable(cause error) error {
-	return fault.New(fault.Unavailable, "The bot check can't be done at present. Please try again later.").Because(fmt.Errorf("captcha: %w", cause))
+	return fault.New(fault.Unavailable, "The bot check can't be done at present. Please try again later.").WithCause(fmt.Errorf("captcha: %w", cause))
 }
 
 // ask returns what the verify address says.
@@ -87,8 +87,8 @@ func (v *Verifier) ask(ctx context.Context, token string, ip netip.Addr) (accept
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	select {
-	case v.asking <- struct{}{}:
-		defer func() { <-v.asking }()
+	case v.slots <- struct{}{}:
+		defer func() { <-v.slots }()
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
@@ -110,11 +110,11 @@ func (v *Verifier) ask(ctx context.Context, token string, ip netip.Addr) (accept
 	if response.StatusCode != http.StatusOK {
 		return false, fmt.Errorf("the verify address answers with status %d", response.StatusCode)
 	}
-	return read(response.Body)
+	return parseAnswer(response.Body)
 }
 
-// read takes an answer apart. That our secret is wrong is told as a refusal, too, but is nothing that another token mends.
-func read(body io.Reader) (accepted bool, err error) {
+// parseAnswer takes an answer apart. That our secret is wrong is told as a refusal, too, but is nothing that another token mends.
+func parseAnswer(body io.Reader) (accepted bool, err error) {
 	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
 	if err != nil {
 		return false, err

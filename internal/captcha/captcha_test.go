@@ -19,8 +19,8 @@ import (
 
 const mySecret = "canary-secret"
 
-// verify plays a verify address, and returns a Verifier that asks it.
-func verify(t *testing.T, answer http.HandlerFunc) (*Verifier, *httptest.Server) {
+// newVerifier plays a verify address, and returns a Verifier that asks it.
+func newVerifier(t *testing.T, answer http.HandlerFunc) (*Verifier, *httptest.Server) {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -29,12 +29,12 @@ func verify(t *testing.T, answer http.HandlerFunc) (*Verifier, *httptest.Server)
 	}), server
 }
 
-var client = netip.MustParseAddr("203.0.113.7")
+var testClient = netip.MustParseAddr("203.0.113.7")
 
-func TestWhatIsAsked(t *testing.T) {
+func TestRequestToTheVerifyAddress(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Value
-	v, _ := verify(t, func(w http.ResponseWriter, r *http.Request) {
+	v, _ := newVerifier(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		asked.Store(fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), body))
 		_, _ = io.WriteString(w, `{"success": true}`)
@@ -43,7 +43,7 @@ func TestWhatIsAsked(t *testing.T) {
 		ip   netip.Addr
 		want string
 	}{
-		{client, "remoteip=203.0.113.7&"}, {netip.MustParseAddr("2001:db8::1"), "remoteip=2001%3Adb8%3A%3A1&"}, {netip.Addr{}, ""},
+		{testClient, "remoteip=203.0.113.7&"}, {netip.MustParseAddr("2001:db8::1"), "remoteip=2001%3Adb8%3A%3A1&"}, {netip.Addr{}, ""},
 	} {
 		if err := v.Check(t.Context(), "a token&secret=x", test.ip); err != nil {
 			t.Error(err)
@@ -94,12 +94,12 @@ func TestAnswers(t *testing.T) {
 		{500, `{"success": true}`, fault.Unavailable},
 		{503, ``, fault.Unavailable},
 	} {
-		v, _ := verify(t, func(w http.ResponseWriter, _ *http.Request) {
+		v, _ := newVerifier(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(test.status)
 			_, _ = io.WriteString(w, test.body)
 		})
-		err := v.Check(t.Context(), "token", client)
-		if got := kind(err); got != test.want {
+		err := v.Check(t.Context(), "token", testClient)
+		if got := faultKind(err); got != test.want {
 			t.Errorf("%d %.100s: %v", test.status, test.body, err)
 		}
 		if err != nil && strings.Contains(err.Error(), mySecret) {
@@ -108,34 +108,34 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// kind is the fault of an error, -1 for none.
-func kind(err error) fault.Kind {
+// faultKind is the fault of an error, -1 for none.
+func faultKind(err error) fault.Kind {
 	if err == nil {
 		return -1
 	}
 	return fault.KindOf(err)
 }
 
-func TestTokensThatNobodyIsAskedAbout(t *testing.T) {
+func TestInvalidTokensAreNotSent(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	v, _ := verify(t, func(w http.ResponseWriter, _ *http.Request) {
+	v, _ := newVerifier(t, func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		_, _ = io.WriteString(w, `{"success": true}`)
 	})
 	for _, token := range []string{"", strings.Repeat("a", 4097), strings.Repeat("é", 2049)} {
-		if err := v.Check(t.Context(), token, client); !fault.Is(err, fault.Invalid) {
+		if err := v.Check(t.Context(), token, testClient); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%d bytes: %v", len(token), err)
 		}
 	}
 	if asked.Load() != 0 {
 		t.Errorf("asked %d times", asked.Load())
 	}
-	if err := v.Check(t.Context(), strings.Repeat("a", 4096), client); err != nil || asked.Load() != 1 {
+	if err := v.Check(t.Context(), strings.Repeat("a", 4096), testClient); err != nil || asked.Load() != 1 {
 		t.Errorf("4096 bytes: %v, asked %d times", err, asked.Load())
 	}
 	none := New(Config{Egress: &egress.Policy{}})
-	if err := none.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) || none.Configured() || !v.Configured() {
+	if err := none.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) || none.Configured() || !v.Configured() {
 		t.Errorf("without an address: %v", err)
 	}
 }
@@ -144,31 +144,31 @@ func TestTokensThatNobodyIsAskedAbout(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	yes := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"success": true}`) }
-	good, server := verify(t, yes)
-	if err := good.Check(t.Context(), "token", client); err != nil {
+	good, server := newVerifier(t, yes)
+	if err := good.Check(t.Context(), "token", testClient); err != nil {
 		t.Fatal(err)
 	}
 	private := New(Config{Address: server.URL, Secret: mySecret, Egress: &egress.Policy{}})
-	if err := private.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) || !errors.Is(err, egress.ErrRefused) {
+	if err := private.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) || !errors.Is(err, egress.ErrRefused) {
 		t.Errorf("an address that is not public: %v", err)
 	}
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		sends, _ := verify(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, server.URL, status) })
-		if err := sends.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) {
+		sends, _ := newVerifier(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, server.URL, status) })
+		if err := sends.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
-	dead, gone := verify(t, yes)
+	dead, gone := newVerifier(t, yes)
 	gone.Close()
-	if err := dead.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) {
+	if err := dead.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("nobody there: %v", err)
 	}
 }
 
 func TestASlowAnswerIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	if v := New(Config{Egress: &egress.Policy{}}); v.timeout != 10*time.Second || cap(v.asking) != 32 {
-		t.Errorf("waits %v, asks %d at a time", v.timeout, cap(v.asking))
+	if v := New(Config{Egress: &egress.Policy{}}); v.timeout != 10*time.Second || cap(v.slots) != 32 {
+		t.Errorf("waits %v, asks %d at a time", v.timeout, cap(v.slots))
 	}
 	for name, answer := range map[string]http.HandlerFunc{
 		"no head": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -178,31 +178,31 @@ func TestASlowAnswerIsNotWaitedFor(t *testing.T) {
 			<-r.Context().Done()
 		},
 	} {
-		v, _ := verify(t, func(w http.ResponseWriter, r *http.Request) {
+		v, _ := newVerifier(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.ReadAll(r.Body) // then the end of the connection is noticed
 			answer(w, r)
 		})
 		v.timeout = 50 * time.Millisecond
-		if err := v.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		if err := v.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 // Who comes while as many as may are asking waits for a place, and no longer than for an answer.
-func TestQuestionsAtATime(t *testing.T) {
+func TestParallelRequestsAreBounded(t *testing.T) {
 	t.Parallel()
-	v, _ := verify(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"success": true}`) })
+	v, _ := newVerifier(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"success": true}`) })
 	v.timeout = 50 * time.Millisecond
-	for range cap(v.asking) {
-		v.asking <- struct{}{}
+	for range cap(v.slots) {
+		v.slots <- struct{}{}
 	}
-	if err := v.Check(t.Context(), "token", client); !fault.Is(err, fault.Unavailable) {
+	if err := v.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without a place: %v", err)
 	}
-	<-v.asking
+	<-v.slots
 	v.timeout = 10 * time.Second
-	if err := v.Check(t.Context(), "token", client); err != nil || len(v.asking) != cap(v.asking)-1 {
-		t.Errorf("with one: %v, %d places are taken", err, len(v.asking))
+	if err := v.Check(t.Context(), "token", testClient); err != nil || len(v.slots) != cap(v.slots)-1 {
+		t.Errorf("with one: %v, %d places are taken", err, len(v.slots))
 	}
 }

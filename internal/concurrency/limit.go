@@ -12,7 +12,7 @@ import (
 
 // Limit counts the operations that run. It is safe for concurrent use. Use NewLimit.
 type Limit struct {
-	all int
+	max int
 
 	mu       sync.Mutex
 	running  map[string]int // by source
@@ -21,20 +21,20 @@ type Limit struct {
 }
 
 // NewLimit returns a limit of all operations at once.
-func NewLimit(all int) *Limit { return &Limit{all: all, running: map[string]int{}} }
+func NewLimit(all int) *Limit { return &Limit{max: all, running: map[string]int{}} }
 
 // Source bounds the operations of one origin: an account, an address, or a group of them.
 type Source struct {
 	Name string
-	Most int // operations at once
+	Max  int // operations at once
 }
 
-// Full is the error of an operation that has no place.
-type Full struct {
+// LimitError is the error of an operation that has no place.
+type LimitError struct {
 	Source string // the name of the first source that has its most; "" when the limit of all is reached
 }
 
-func (e *Full) Error() string {
+func (e *LimitError) Error() string {
 	if e.Source == "" {
 		return "too many operations at once"
 	}
@@ -51,8 +51,8 @@ func (l *Limit) TryAcquire(sources ...Source) (release func(), err error) {
 }
 
 // Acquire is TryAcquire that waits for a place, for patience at most. Errors: *Full, and that of ctx.
-func (l *Limit) Acquire(ctx context.Context, patience time.Duration, sources ...Source) (release func(), err error) {
-	late := time.NewTimer(patience)
+func (l *Limit) Acquire(ctx context.Context, timeout time.Duration, sources ...Source) (release func(), err error) {
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	for {
 		release, full, released := l.try(sources, true)
@@ -70,10 +70,10 @@ func (l *Limit) Acquire(ctx context.Context, patience time.Duration, sources ...
 }
 
 // try takes the places, or returns which one is missing and, to callers that wait, a channel closed at the next release.
-func (l *Limit) try(sources []Source, wait bool) (release func(), full *Full, released <-chan struct{}) {
+func (l *Limit) try(sources []Source, wait bool) (release func(), full *LimitError, released <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if full = l.missing(sources); full != nil {
+	if full = l.fullSource(sources); full != nil {
 		if wait && l.released == nil {
 			l.released = make(chan struct{})
 		}
@@ -86,14 +86,14 @@ func (l *Limit) try(sources []Source, wait bool) (release func(), full *Full, re
 	return func() { l.release(sources) }, nil, nil
 }
 
-func (l *Limit) missing(sources []Source) *Full {
+func (l *Limit) fullSource(sources []Source) *LimitError {
 	for _, s := range sources {
-		if l.running[s.Name] >= s.Most {
-			return &Full{Source: s.Name}
+		if l.running[s.Name] >= s.Max {
+			return &LimitError{Source: s.Name}
 		}
 	}
-	if l.total >= l.all {
-		return &Full{}
+	if l.total >= l.max {
+		return &LimitError{}
 	}
 	return nil
 }

@@ -13,17 +13,17 @@ import (
 	"larder/internal/concurrency"
 )
 
-// full reports whether err says that source has its most.
-func full(err error, source string) bool {
-	var f *concurrency.Full
+// isLimitError reports whether err says that source has its most.
+func isLimitError(err error, source string) bool {
+	var f *concurrency.LimitError
 	return errors.As(err, &f) && f.Source == source
 }
 
 func TestLimitOfAllAndOfEachSource(t *testing.T) {
 	t.Parallel()
 	l := concurrency.NewLimit(3)
-	alice, bob := concurrency.Source{Name: "alice", Most: 2}, concurrency.Source{Name: "bob", Most: 2}
-	office := concurrency.Source{Name: "office", Most: 2}
+	alice, bob := concurrency.Source{Name: "alice", Max: 2}, concurrency.Source{Name: "bob", Max: 2}
+	office := concurrency.Source{Name: "office", Max: 2}
 	release, err := l.TryAcquire(alice, office)
 	if err != nil {
 		t.Fatal(err)
@@ -31,13 +31,13 @@ func TestLimitOfAllAndOfEachSource(t *testing.T) {
 	if _, err := l.TryAcquire(alice); err != nil {
 		t.Errorf("the second of alice: %v", err)
 	}
-	if _, err := l.TryAcquire(alice); !full(err, "alice") {
+	if _, err := l.TryAcquire(alice); !isLimitError(err, "alice") {
 		t.Errorf("the third of alice: %v", err)
 	}
 	if _, err := l.TryAcquire(office, bob); err != nil {
 		t.Errorf("bob: %v", err)
 	}
-	if _, err := l.TryAcquire(bob); !full(err, "") {
+	if _, err := l.TryAcquire(bob); !isLimitError(err, "") {
 		t.Errorf("the fourth of all: %v", err)
 	}
 	release()
@@ -50,13 +50,13 @@ func TestAcquireWaitsForAPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := concurrency.NewLimit(2)
-		alice, bob := concurrency.Source{Name: "alice", Most: 1}, concurrency.Source{Name: "bob", Most: 1}
+		alice, bob := concurrency.Source{Name: "alice", Max: 1}, concurrency.Source{Name: "bob", Max: 1}
 		release, err := l.Acquire(t.Context(), time.Second, alice)
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if _, err := l.Acquire(t.Context(), time.Second, alice); !full(err, "alice") || time.Since(began) != time.Second {
+		if _, err := l.Acquire(t.Context(), time.Second, alice); !isLimitError(err, "alice") || time.Since(began) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		if _, err := l.Acquire(t.Context(), time.Second, bob); err != nil {
@@ -82,7 +82,7 @@ func TestLimitHoldsForManyAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 60 {
 		all.Go(func() {
-			release, err := l.Acquire(t.Context(), time.Minute, concurrency.Source{Name: fmt.Sprint(i % 10), Most: 1})
+			release, err := l.Acquire(t.Context(), time.Minute, concurrency.Source{Name: fmt.Sprint(i % 10), Max: 1})
 			if err != nil {
 				t.Error(err)
 				return

@@ -25,8 +25,8 @@ const (
 )
 
 var (
-	usernameShape = regexp.MustCompile(`^[A-Za-z0-9_]{3,20}$`)
-	hostShape     = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
+	usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_]{3,20}$`)
+	hostPattern     = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
 )
 
 // The readers below return the value in its one spelling, or an error that finishes the sentence "LARDER_X …".
@@ -41,7 +41,7 @@ func optional(read func(string) (string, error)) func(string) (string, error) {
 	}
 }
 
-func anything(value string) (string, error) { return value, nil }
+func anyText(value string) (string, error) { return value, nil }
 
 func oneOf(words ...string) func(string) (string, error) {
 	return func(value string) (string, error) {
@@ -68,7 +68,7 @@ func listenAddress(value string) (string, error) {
 	if err != nil || !validPort(port, 0) {
 		return "", errors.New("must be host:port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:8080")
 	}
-	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostShape.MatchString(host) {
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostPattern.MatchString(host) {
 		return "", errors.New("must begin with an IP address or a host name")
 	}
 	return value, nil
@@ -96,7 +96,7 @@ func origin(value string) (string, error) {
 			return "", errors.New("must not have an IPv6 zone")
 		}
 		host = "[" + addr.String() + "]"
-	} else if !hostShape.MatchString(host) {
+	} else if !hostPattern.MatchString(host) {
 		return "", errors.New("has no usable host (write an international name in its xn-- form)")
 	}
 	if (u.Scheme == "http" && port == "80") || (u.Scheme == "https" && port == "443") {
@@ -113,8 +113,8 @@ func validPort(port string, least uint64) bool {
 	return err == nil && n >= least && strconv.FormatUint(n, 10) == port
 }
 
-// urlOf checks the scheme of an address that may hold a password, and never repeats it.
-func urlOf(schemes ...string) func(string) (string, error) {
+// urlWithScheme checks the scheme of an address that may hold a password, and never repeats it.
+func urlWithScheme(schemes ...string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		u, err := url.Parse(value)
 		if err != nil {
@@ -145,7 +145,7 @@ func masterKey(value string) (string, error) {
 }
 
 func username(value string) (string, error) {
-	if !usernameShape.MatchString(value) {
+	if !usernamePattern.MatchString(value) {
 		return "", errors.New("must have 3 to 20 letters, digits and underscores")
 	}
 	return value, nil

@@ -28,16 +28,16 @@ var (
 	portLink    = regexp.MustCompile(`^LARDER_(\w+_)?PORT$`)
 )
 
-// given is a value as somebody wrote it.
-type given struct {
+// rawValue is a value as somebody wrote it.
+type rawValue struct {
 	name  string // how they named it: --listen, LARDER_LISTEN, larder.toml: listen
 	value string
-	wrong error // it can't even be read: another kind of TOML value
+	err   error // it can't even be read: another kind of TOML value
 }
 
-// shown is the name and, unless it is a secret, the value.
-func (g given) shown(s setting) string {
-	if s.secret || g.wrong != nil {
+// describe is the name and, unless it is a secret, the value.
+func (g rawValue) describe(s setting) string {
+	if s.secret || g.err != nil {
 		return g.name
 	}
 	return fmt.Sprintf("%s=%q", g.name, g.value)
@@ -45,8 +45,8 @@ func (g given) shown(s setting) string {
 
 // gather collects the value that counts for each setting, by flag name, and the words of the command line that are no flags.
 // The error is ErrHelp; everything else goes to faults.
-func gather(args, environ []string, own *flag.FlagSet, faults *Error) (map[string]given, []string, error) {
-	in := map[string]given{}
+func gather(args, environ []string, own *flag.FlagSet, faults *Error) (map[string]rawValue, []string, error) {
+	in := map[string]rawValue{}
 	words, err := readFlags(args, own, in, faults)
 	if err != nil {
 		return nil, nil, err
@@ -62,18 +62,18 @@ func gather(args, environ []string, own *flag.FlagSet, faults *Error) (map[strin
 type recorder struct {
 	flag string
 	bool bool
-	in   map[string]given
+	in   map[string]rawValue
 }
 
 func (r recorder) String() string   { return "" }
 func (r recorder) IsBoolFlag() bool { return r.bool }
 func (r recorder) Set(value string) error {
-	r.in[r.flag] = given{name: "--" + r.flag, value: value}
+	r.in[r.flag] = rawValue{name: "--" + r.flag, value: value}
 	return nil
 }
 
 // readFlags parses args with the flag package, starting again after every mistake, so that all are found.
-func readFlags(args []string, own *flag.FlagSet, in map[string]given, faults *Error) (words []string, err error) {
+func readFlags(args []string, own *flag.FlagSet, in map[string]rawValue, faults *Error) (words []string, err error) {
 	set := flag.NewFlagSet("larder", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.Usage = func() {}
@@ -124,7 +124,7 @@ func malformed(arg string) bool {
 	return ok && arg != "-" && arg != "--" && (name == "" || name[0] == '-' || name[0] == '=')
 }
 
-func readEnv(environ []string, in map[string]given, faults *Error) {
+func readEnv(environ []string, in map[string]rawValue, faults *Error) {
 	byEnv := map[string]string{configEnv: configFlag}
 	for _, s := range settings {
 		byEnv[s.env()] = s.flag
@@ -140,12 +140,12 @@ func readEnv(environ []string, in map[string]given, faults *Error) {
 		case !ok:
 			faults.add("", "%s in the environment is no setting", name)
 		case in[known].name == "":
-			in[known] = given{name: name, value: value}
+			in[known] = rawValue{name: name, value: value}
 		}
 	}
 }
 
-func readFile(path string, in map[string]given, faults *Error) {
+func readFile(path string, in map[string]rawValue, faults *Error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		faults.add(configFlag, "%s: %v", in[configFlag].name, err)
@@ -153,7 +153,7 @@ func readFile(path string, in map[string]given, faults *Error) {
 	}
 	var keys map[string]any
 	if _, err := toml.Decode(string(content), &keys); err != nil {
-		faults.add(configFlag, "%s: %s", path, tomlMistake(string(content), err))
+		faults.add(configFlag, "%s: %s", path, describeTOMLError(string(content), err))
 		return
 	}
 	for _, s := range settings {
@@ -162,8 +162,8 @@ func readFile(path string, in map[string]given, faults *Error) {
 		if !ok || in[s.flag].name != "" {
 			continue
 		}
-		g := given{name: path + ": " + s.key()}
-		g.value, g.wrong = fromTOML(value, s.rule.form)
+		g := rawValue{name: path + ": " + s.key()}
+		g.value, g.err = fromTOML(value, s.rule.form)
 		in[s.flag] = g
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -171,8 +171,8 @@ func readFile(path string, in map[string]given, faults *Error) {
 	}
 }
 
-// tomlMistake says where the file is wrong; what is wrong only where the line can't be that of a secret.
-func tomlMistake(content string, err error) string {
+// describeTOMLError says where the file is wrong; what is wrong only where the line can't be that of a secret.
+func describeTOMLError(content string, err error) string {
 	var parse toml.ParseError
 	if !errors.As(err, &parse) {
 		return "is not TOML"

@@ -71,27 +71,27 @@ func load(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
 			continue
 		}
 		if !ok {
-			g = given{name: "--" + s.flag, value: s.def}
+			g = rawValue{name: "--" + s.flag, value: s.def}
 		}
-		err := g.wrong
+		err := g.err
 		if err == nil {
 			err = s.rule.store(&c, g.value)
 		}
 		if err != nil {
 			bad[s.flag] = true
-			faults.add(s.flag, "%s %v", g.shown(s), err)
+			faults.add(s.flag, "%s %v", g.describe(s), err)
 		}
 	}
-	complete(&c, in, bad, faults)
+	fillAndCheck(&c, in, bad, faults)
 	if len(faults.Problems) > 0 {
 		return Config{}, nil, faults
 	}
 	return c, words, nil
 }
 
-// complete fills in what follows from other settings, and checks what only shows when they are seen together. Settings that are bad in
+// fillAndCheck fills in what follows from other settings, and checks what only shows when they are seen together. Settings that are bad in
 // themselves are left alone.
-func complete(c *Config, in map[string]given, bad map[string]bool, faults *Error) {
+func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults *Error) {
 	if c.ObjectDir == "" {
 		c.ObjectDir = filepath.Join(c.DataDir, "objects")
 	}

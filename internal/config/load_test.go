@@ -328,7 +328,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 }
 
 // What the TOML parser says may quote from the line, so it is left out where that is a secret's, whichever way that shows.
-func TestMistakesNearSecretsAreNotExplained(t *testing.T) {
+func TestErrorsOnLinesWithSecretsAreNotQuoted(t *testing.T) {
 	t.Parallel()
 	for content, explained := range map[string]bool{
 		"admin_password = 12ab\n":                    false, // the line names it

@@ -42,8 +42,8 @@ func text(read func(string) (string, error), field func(*Config) *string) rule {
 	}}
 }
 
-// hidden is text for secrets.
-func hidden(read func(string) (string, error), field func(*Config) *secret.Text) rule {
+// secretText is text for secrets.
+func secretText(read func(string) (string, error), field func(*Config) *secret.Text) rule {
 	return rule{formText, func(c *Config, value string) error {
 		plain, err := read(value)
 		*field(c) = secret.Text(plain)
@@ -104,7 +104,7 @@ func duration(least time.Duration, field func(*Config) *time.Duration) rule {
 		if err != nil {
 			return err
 		}
-		if d < least || d > longest {
+		if d < least || d > maxDuration {
 			return fmt.Errorf("must be from %s to 36500d", least)
 		}
 		*field(c) = d
@@ -181,7 +181,7 @@ func parseDuration(value string) (time.Duration, error) {
 	if digits, ok := strings.CutSuffix(value, "d"); ok {
 		days, err := strconv.ParseUint(digits, 10, 31)
 		if err == nil {
-			return time.Duration(min(days, uint64(longest/day)+1)) * day, nil
+			return time.Duration(min(days, uint64(maxDuration/day)+1)) * day, nil
 		}
 	}
 	d, err := time.ParseDuration(value)

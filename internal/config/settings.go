@@ -11,13 +11,13 @@ import (
 
 // setting is one line of the table. The flag gives the other two names: `data-dir`, LARDER_DATA_DIR, `data_dir`.
 type setting struct {
-	flag    string
-	group   string // heading in the help and the document, on the first setting of a group
-	def     string // the default as somebody would write it, "" for none
-	without string // what happens without it, where def doesn't say
-	meaning string
-	secret  bool // its value is never shown
-	rule    rule
+	flag        string
+	group       string // heading in the help and the document, on the first setting of a group
+	def         string // the default as somebody would write it, "" for none
+	defaultText string // what happens without it, where def doesn't say
+	meaning     string
+	secret      bool // its value is never shown
+	rule        rule
 }
 
 func (s setting) env() string { return envPrefix + strings.ToUpper(s.key()) }
@@ -25,8 +25,8 @@ func (s setting) env() string { return envPrefix + strings.ToUpper(s.key()) }
 func (s setting) key() string { return strings.ReplaceAll(s.flag, "-", "_") }
 
 const (
-	day     = 24 * time.Hour
-	longest = 36500 * day // a hundred years, for what has no natural bound
+	day         = 24 * time.Hour
+	maxDuration = 36500 * day // a hundred years, for what has no natural bound
 )
 
 // The table. `config` is not in it: it says where the file is, so it can't be in the file.
@@ -36,20 +36,20 @@ var settings = []setting{
 		rule: text(listenAddress, func(c *Config) *string { return &c.Listen }),
 	},
 	{
-		flag: "base-url", without: "`http://` + the listen address",
+		flag: "base-url", defaultText: "`http://` + the listen address",
 		meaning: "address at which people reach the service: scheme, host and port; must be given when it listens on all interfaces, or on port 0 outside loopback",
 		rule:    text(optional(origin), func(c *Config) *string { return &c.BaseURL }),
 	},
 	{
-		flag: "trusted-proxies", without: "none", meaning: "CIDRs of the proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` Larder trusts",
+		flag: "trusted-proxies", defaultText: "none", meaning: "CIDRs of the proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` Larder trusts",
 		rule: prefixes(func(c *Config) *prefixList { return &c.TrustedProxies }),
 	},
 	{
-		flag: "content-url", without: "none", meaning: "reserved: a second origin that serves the bytes of files and nothing else",
+		flag: "content-url", defaultText: "none", meaning: "reserved: a second origin that serves the bytes of files and nothing else",
 		rule: text(optional(origin), func(c *Config) *string { return &c.ContentURL }),
 	},
 	{
-		flag: "ops-listen", without: "none", meaning: "address for Prometheus metrics and profiles; keep it private",
+		flag: "ops-listen", defaultText: "none", meaning: "address for Prometheus metrics and profiles; keep it private",
 		rule: text(optional(listenAddress), func(c *Config) *string { return &c.OpsListen }),
 	},
 
@@ -58,7 +58,7 @@ var settings = []setting{
 		rule: text(directory, func(c *Config) *string { return &c.DataDir }),
 	},
 	{
-		flag: "object-dir", without: "`objects` in the data directory", meaning: "directory where the built-in store keeps the bytes of files",
+		flag: "object-dir", defaultText: "`objects` in the data directory", meaning: "directory where the built-in store keeps the bytes of files",
 		rule: text(optional(directory), func(c *Config) *string { return &c.ObjectDir }),
 	},
 	{
@@ -66,17 +66,17 @@ var settings = []setting{
 		rule: size(0, func(c *Config) *int64 { return &c.MinFree }),
 	},
 	{
-		flag: "database-url", without: "SQLite in the data directory", meaning: "`postgres://…` keeps the metadata in PostgreSQL", secret: true,
-		rule: hidden(optional(urlOf("postgres", "postgresql")), func(c *Config) *secret.Text { return &c.DatabaseURL }),
+		flag: "database-url", defaultText: "SQLite in the data directory", meaning: "`postgres://…` keeps the metadata in PostgreSQL", secret: true,
+		rule: secretText(optional(urlWithScheme("postgres", "postgresql")), func(c *Config) *secret.Text { return &c.DatabaseURL }),
 	},
 	{
-		flag: "redis-url", without: "kept in the process", meaning: "`redis://…` shares rate limits and cache invalidation between replicas", secret: true,
-		rule: hidden(optional(urlOf("redis", "rediss", "unix")), func(c *Config) *secret.Text { return &c.RedisURL }),
+		flag: "redis-url", defaultText: "kept in the process", meaning: "`redis://…` shares rate limits and cache invalidation between replicas", secret: true,
+		rule: secretText(optional(urlWithScheme("redis", "rediss", "unix")), func(c *Config) *secret.Text { return &c.RedisURL }),
 	},
 	{
-		flag: "secret-key", without: "made at the first start, in the data directory", secret: true,
+		flag: "secret-key", defaultText: "made at the first start, in the data directory", secret: true,
 		meaning: "32 random bytes in base64 that sign sessions and seal stored credentials; must be given with PostgreSQL",
-		rule:    hidden(masterKey, func(c *Config) *secret.Text { return &c.SecretKey }),
+		rule:    secretText(masterKey, func(c *Config) *secret.Text { return &c.SecretKey }),
 	},
 
 	{
@@ -88,8 +88,8 @@ var settings = []setting{
 		rule: text(email, func(c *Config) *string { return &c.AdminEmail }),
 	},
 	{
-		flag: "admin-password", without: "random, printed once", meaning: "password of the first administrator, 8 to 128 characters; only on the first start", secret: true,
-		rule: hidden(optional(password), func(c *Config) *secret.Text { return &c.AdminPassword }),
+		flag: "admin-password", defaultText: "random, printed once", meaning: "password of the first administrator, 8 to 128 characters; only on the first start", secret: true,
+		rule: secretText(optional(password), func(c *Config) *secret.Text { return &c.AdminPassword }),
 	},
 	{
 		flag: "allow-registration", def: "false", meaning: "initial value of the site setting `allowRegistration`; only on the first start",
@@ -117,11 +117,11 @@ var settings = []setting{
 		rule: integer(Unlimited, math.MaxInt64, func(c *Config) *int64 { return &c.DefaultMaxFiles }),
 	},
 	{
-		flag: "allow-private-endpoints", without: "none", meaning: "CIDRs, beyond public addresses, in which storage providers and the captcha check may be",
+		flag: "allow-private-endpoints", defaultText: "none", meaning: "CIDRs, beyond public addresses, in which storage providers and the captcha check may be",
 		rule: prefixes(func(c *Config) *prefixList { return &c.AllowPrivateEndpoints }),
 	},
 	{
-		flag: "free-mode-allow-private-endpoints", without: "none", meaning: "the same for the stores of free-mode visitors",
+		flag: "free-mode-allow-private-endpoints", defaultText: "none", meaning: "the same for the stores of free-mode visitors",
 		rule: prefixes(func(c *Config) *prefixList { return &c.FreeModeAllowPrivateEndpoints }),
 	},
 	{
@@ -131,15 +131,15 @@ var settings = []setting{
 	},
 
 	{
-		flag: "captcha-verify-url", group: "Captcha", without: "none", meaning: "address that verifies the token of the bot check (`siteverify`)",
+		flag: "captcha-verify-url", group: "Captcha", defaultText: "none", meaning: "address that verifies the token of the bot check (`siteverify`)",
 		rule: text(optional(webAddress), func(c *Config) *string { return &c.CaptchaVerifyURL }),
 	},
 	{
-		flag: "captcha-secret", without: "none", meaning: "secret sent to that address; must be given with it", secret: true,
-		rule: hidden(anything, func(c *Config) *secret.Text { return &c.CaptchaSecret }),
+		flag: "captcha-secret", defaultText: "none", meaning: "secret sent to that address; must be given with it", secret: true,
+		rule: secretText(anyText, func(c *Config) *secret.Text { return &c.CaptchaSecret }),
 	},
 	{
-		flag: "captcha-provider", without: "none", meaning: "the widget on the page: `turnstile`, `hcaptcha` or `recaptcha`",
+		flag: "captcha-provider", defaultText: "none", meaning: "the widget on the page: `turnstile`, `hcaptcha` or `recaptcha`",
 		rule: text(optional(oneOf("turnstile", "hcaptcha", "recaptcha")), func(c *Config) *string { return &c.CaptchaProvider }),
 	},
 

@@ -23,7 +23,7 @@ lists are separated by commas.
 		if s.group != "" {
 			fmt.Fprintf(&b, "\n%s\n", s.group)
 		}
-		fmt.Fprintf(&b, "  %s\n        %s\n        %s, default: %s\n", s.synopsis(), plain(s.meaning), s.env(), plain(s.shownDefault()))
+		fmt.Fprintf(&b, "  %s\n        %s\n        %s, default: %s\n", s.synopsis(), stripMarkdown(s.meaning), s.env(), stripMarkdown(s.describeDefault()))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("print the settings: %w", err)
@@ -40,13 +40,13 @@ func (s setting) synopsis() string {
 	return "--" + s.flag + " " + word
 }
 
-// shownDefault is what applies when the setting isn't given, in Markdown.
-func (s setting) shownDefault() string {
+// describeDefault is what applies when the setting isn't given, in Markdown.
+func (s setting) describeDefault() string {
 	if s.def == "" {
-		return s.without
+		return s.defaultText
 	}
 	return "`" + s.def + "`"
 }
 
-// plain takes the Markdown out of a sentence of the table.
-func plain(s string) string { return strings.ReplaceAll(s, "`", "") }
+// stripMarkdown takes the Markdown out of a sentence of the table.
+func stripMarkdown(s string) string { return strings.ReplaceAll(s, "`", "") }

@@ -13,7 +13,7 @@ import (
 var update = flag.Bool("update", false, "write the table of settings into docs/operate.md")
 
 // Every setting that the service has, with its default as the help words it.
-var wanted = []struct{ env, flag, def string }{
+var wantSettings = []struct{ env, flag, def string }{
 	{"LARDER_CONFIG", "--config FILE", "none"},
 	{"LARDER_LISTEN", "--listen TEXT", "127.0.0.1:8080"},
 	{"LARDER_BASE_URL", "--base-url TEXT", "http:// + the listen address"},
@@ -58,10 +58,10 @@ func TestUsageListsEverySetting(t *testing.T) {
 	}
 	entry := regexp.MustCompile(`(?m)^  (--.*)\n        (\S.*)\n        (LARDER_[A-Z_]+), default: (.*)$`)
 	found := entry.FindAllStringSubmatch(out.String(), -1)
-	if len(found) != len(wanted) || strings.Count(out.String(), "\n  --") != len(wanted) {
-		t.Fatalf("%d settings are listed, want %d:\n%s", len(found), len(wanted), out.String())
+	if len(found) != len(wantSettings) || strings.Count(out.String(), "\n  --") != len(wantSettings) {
+		t.Fatalf("%d settings are listed, want %d:\n%s", len(found), len(wantSettings), out.String())
 	}
-	for i, want := range wanted {
+	for i, want := range wantSettings {
 		if got := found[i]; got[1] != want.flag || got[3] != want.env || got[4] != want.def || len(got[2]) < 8 {
 			t.Errorf("listed %q, want %q", got[1:], want)
 		}
@@ -102,7 +102,7 @@ func TestDocument(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("\n| variable | flag | default | meaning |\n| --- | --- | --- | --- |\n| `LARDER_CONFIG` | `--config` | none | the TOML file |\n")
 	for _, s := range settings {
-		fmt.Fprintf(&table, "| `%s` | `--%s` | %s | %s |\n", s.env(), s.flag, s.shownDefault(), s.meaning)
+		fmt.Fprintf(&table, "| `%s` | `--%s` | %s | %s |\n", s.env(), s.flag, s.describeDefault(), s.meaning)
 	}
 	table.WriteString("\n")
 	if table.String() == shown {

@@ -13,8 +13,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// openFull opens a database of its own on PostgreSQL and leaves the pools of readers and writers full of idle connections.
-func openFull(t *testing.T) (d *db.DB, cfg db.Config) {
+// openWithFullPools opens a database of its own on PostgreSQL and leaves the pools of readers and writers full of idle connections.
+func openWithFullPools(t *testing.T) (d *db.DB, cfg db.Config) {
 	t.Helper()
 	cfg = dbtest.Config(t, "postgres")
 	d, err := db.Open(t.Context(), cfg)
@@ -25,13 +25,13 @@ func openFull(t *testing.T) (d *db.DB, cfg db.Config) {
 	if err := d.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	fill(t, d)
-	fill(t, d) // the driver looks after a connection before its second use, and after a second
+	fillPools(t, d)
+	fillPools(t, d) // the driver looks after a connection before its second use, and after a second
 	return d, cfg
 }
 
-// fill has 16 writers and 8 readers hold a connection each at one moment.
-func fill(t *testing.T, d *db.DB) {
+// fillPools has 16 writers and 8 readers hold a connection each at one moment.
+func fillPools(t *testing.T, d *db.DB) {
 	t.Helper()
 	var all, held sync.WaitGroup
 	release := make(chan struct{})
@@ -58,7 +58,7 @@ func fill(t *testing.T, d *db.DB) {
 	all.Wait()
 }
 
-func closed(rows *sql.Rows, err error) error {
+func closeRows(rows *sql.Rows, err error) error {
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func closed(rows *sql.Rows, err error) error {
 }
 
 // The server has closed every idle connection, as a restart does. No caller is told: neither one after the other nor all at once.
-func TestConnectionsThatDiedIdleAreReplaced(t *testing.T) {
+func TestIdleConnectionsThatWereClosedAreReplaced(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64
 	for name, do := range map[string]func(d *db.DB, i int) error{
@@ -75,7 +75,7 @@ func TestConnectionsThatDiedIdleAreReplaced(t *testing.T) {
 		},
 		"reads": func(d *db.DB, _ int) error {
 			rows, err := d.Read(t.Context()).Query("SELECT name FROM settings WHERE name <> $1", "x")
-			return closed(rows, err)
+			return closeRows(rows, err)
 		},
 		"reads of a row": func(d *db.DB, _ int) error {
 			var n int
@@ -84,7 +84,7 @@ func TestConnectionsThatDiedIdleAreReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, cfg := openFull(t)
+			d, cfg := openWithFullPools(t)
 			const rounds, alone, together = 5, 3, 40
 			for round := range rounds {
 				dbtest.Disconnect(t, cfg.URL)
@@ -112,16 +112,16 @@ func TestConnectionsThatDiedIdleAreReplaced(t *testing.T) {
 }
 
 // A connection that dies within a transaction has committed nothing, so the transaction is run again; what it did before is there once.
-func TestTransactionWhoseConnectionDiesBeforeItsCommitIsRunAgain(t *testing.T) {
+func TestTransactionIsRetriedWhenItsConnectionClosesBeforeCommit(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(tx *db.Tx) error{
 		"exec":      func(tx *db.Tx) error { return insertSetting(tx, "second", "x") },
-		"query":     func(tx *db.Tx) error { rows, err := tx.Query("SELECT 1"); return closed(rows, err) },
+		"query":     func(tx *db.Tx) error { rows, err := tx.Query("SELECT 1"); return closeRows(rows, err) },
 		"query row": func(tx *db.Tx) error { var one int; return tx.QueryRow("SELECT 1").Scan(&one) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, cfg := openFull(t)
+			d, cfg := openWithFullPools(t)
 			runs, hooks := 0, 0
 			err := d.Write(t.Context(), func(tx *db.Tx) error {
 				runs++
@@ -148,9 +148,9 @@ func TestTransactionWhoseConnectionDiesBeforeItsCommitIsRunAgain(t *testing.T) {
 }
 
 // A failure of the caller's own is not run again, even when its connection died as well.
-func TestOwnFailureOnADeadConnectionIsTold(t *testing.T) {
+func TestErrorOfTheFunctionOnAClosedConnectionIsReturned(t *testing.T) {
 	t.Parallel()
-	d, cfg := openFull(t)
+	d, cfg := openWithFullPools(t)
 	own, runs := errors.New("refused"), 0
 	err := d.Write(t.Context(), func(*db.Tx) error {
 		runs++
@@ -163,9 +163,9 @@ func TestOwnFailureOnADeadConnectionIsTold(t *testing.T) {
 }
 
 // Abuse case C125: a transaction whose connection died before it sent its COMMIT, unnoticed, is told as a failure: whether the server got it isn't known.
-func TestCommitOnADeadConnectionIsNotRepeated(t *testing.T) {
+func TestCommitOnAClosedConnectionIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	d, cfg := openFull(t)
+	d, cfg := openWithFullPools(t)
 	runs := 0
 	err := d.Write(t.Context(), func(tx *db.Tx) error {
 		runs++

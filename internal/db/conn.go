@@ -33,7 +33,7 @@ func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 // pgConn is a connection to PostgreSQL. When the server closes one that is idle, as it does when it restarts, this is found out by the next statement.
 // A statement that can be repeated then fails with driver.ErrBadConn, and database/sql sends it again: on another idle connection, at last on a new
 // one. These are the BEGIN of a transaction and, outside of one, queries, which only read. Inside a transaction database/sql repeats nothing:
-// writeAlone does, from the start. COMMIT is never repeated, here or there: when its answer is missing the server may have done it.
+// writePostgres does, from the start. COMMIT is never repeated, here or there: when its answer is missing the server may have done it.
 type pgConn struct{ *stdlib.Conn }
 
 // BeginTx implements driver.ConnBeginTx.

@@ -33,22 +33,22 @@ type Config struct {
 	Now func() time.Time
 	// Aside is for what may lose its last seconds in a power cut and must take little from the rest: SQLite doesn't sync each commit (it stays
 	// consistent all the same), PostgreSQL is asked over few connections.
-	Aside bool
+	Secondary bool
 }
 
 // DB is an open database. All methods are safe for concurrent use.
 type DB struct {
-	dialect Dialect
-	reads   *sql.DB
-	writes  *sql.DB
-	sync    bool   // PostgreSQL only: a commit is not durable unless the transaction says so
-	path    string // SQLite only
-	cache   stmtCache
-	writer  *writer // SQLite only
-	schema  Schema
-	now     func() time.Time // nil for the clock of the database
-	ended   sync.Map         // names of the steps that are known to be complete
-	log     *slog.Logger
+	dialect   Dialect
+	readPool  *sql.DB
+	writePool *sql.DB
+	forceSync bool   // PostgreSQL only: a commit is not durable unless the transaction says so
+	path      string // SQLite only
+	stmts     stmtCache
+	writer    *writer // SQLite only
+	schema    Schema
+	now       func() time.Time // nil for the clock of the database
+	ended     sync.Map         // names of the steps that are known to be complete
+	log       *slog.Logger
 }
 
 // Open connects, without migrating. The SQLite file is made with mode 0600.
@@ -72,10 +72,10 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, fmt.Errorf("open the database file: %w", err)
 	}
 	common := "?_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)&_pragma=synchronous(FULL)"
-	if cfg.Aside {
+	if cfg.Secondary {
 		common = strings.Replace(common, "synchronous(FULL)", "synchronous(NORMAL)", 1)
 	}
-	dsn := fileName(path) + common
+	dsn := fileURI(path) + common
 	writes, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
@@ -90,7 +90,7 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	reads.SetMaxOpenConns(8)
 	reads.SetMaxIdleConns(8)
-	d := &DB{dialect: sqlite, reads: reads, writes: writes, path: path, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log, cache: stmtCache{pool: reads}}
+	d := &DB{dialect: sqlite, readPool: reads, writePool: writes, path: path, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log, stmts: stmtCache{pool: reads}}
 	d.writer = startWriter(d, newPreparedConn(conn))
 	return d, nil
 }
@@ -118,8 +118,8 @@ func (d *DB) Close() error {
 	if d.writer != nil {
 		err = d.writer.stop()
 	}
-	d.cache.close()
-	return errors.Join(err, d.reads.Close(), d.writes.Close()) // the writer's last: it empties SQLite's log
+	d.stmts.close()
+	return errors.Join(err, d.readPool.Close(), d.writePool.Close()) // the writer's last: it empties SQLite's log
 }
 
 // Ping reports whether the database answers.
@@ -134,9 +134,9 @@ func (d *DB) Dialect() Dialect { return d.dialect }
 // Read returns a querier outside any transaction: each call sees what was committed before it.
 func (d *DB) Read(ctx context.Context) Querier { return reader{ctx, d} }
 
-// Tries is how often something is decided anew because what it was decided by has changed meanwhile, before that is an error. One person who makes
+// MaxTries is how often something is decided anew because what it was decided by has changed meanwhile, before that is an error. One person who makes
 // their 20 keys at once changes the config version 20 times in a moment, and nobody else may fail for it.
-const Tries = 50
+const MaxTries = 50
 
 // Write runs fn in a transaction and returns once the change is durable. When fn returns an error nothing is changed and that error comes
 // back as it is. fn may run more than once (on PostgreSQL after a deadlock, and when the connection died before COMMIT was sent), may share a
@@ -145,8 +145,8 @@ const Tries = 50
 func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	for try := 1; ; try++ {
 		err := d.write(ctx, fn)
-		var again *Again
-		if !errors.As(err, &again) || try == Tries {
+		var again *RetryError
+		if !errors.As(err, &again) || try == MaxTries {
 			return err
 		}
 		if err := again.Prepare(ctx); err != nil {
@@ -155,24 +155,24 @@ func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 }
 
-// Again is returned by a function given to Write that has found out, inside the transaction, that it lacks something that can only be had
+// RetryError is returned by a function given to Write that has found out, inside the transaction, that it lacks something that can only be had
 // outside. Nothing is changed, Prepare runs outside any transaction, and the function runs once more in a new one; after some tries Write gives up.
-type Again struct {
+type RetryError struct {
 	Prepare func(ctx context.Context) error
 }
 
-func (a *Again) Error() string { return "the transaction has to be run again" }
+func (a *RetryError) Error() string { return "the transaction has to be run again" }
 
 func (d *DB) write(ctx context.Context, fn func(tx *Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if d.writer != nil {
-		return d.writer.run(ctx, fn)
+		return d.writer.write(ctx, fn)
 	}
 	const tries = 6
 	for try := 1; ; try++ {
-		err := d.writeAlone(ctx, fn)
+		err := d.writePostgres(ctx, fn)
 		if !errors.Is(err, errRetry) || try == tries {
 			return err
 		}
@@ -184,8 +184,8 @@ func (d *DB) write(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 }
 
-// call runs fn and turns a panic into an error, so that one caller's fault never takes the shared writer down.
-func call(fn func(tx *Tx) error, tx *Tx) (err error) {
+// callRecovering runs fn and turns a panic into an error, so that one caller's fault never takes the shared writer down.
+func callRecovering(fn func(tx *Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a transaction: %v", p)

@@ -195,7 +195,7 @@ func TestWriteRunsAgainWhenAsked(t *testing.T) {
 				return err
 			}
 			if prepared < 40 {
-				return fmt.Errorf("wrapped: %w", &db.Again{Prepare: func(context.Context) error { prepared++; return nil }})
+				return fmt.Errorf("wrapped: %w", &db.RetryError{Prepare: func(context.Context) error { prepared++; return nil }})
 			}
 			return nil
 		})
@@ -209,13 +209,13 @@ func TestWriteRunsAgainWhenAsked(t *testing.T) {
 		runs = 0
 		err = d.Write(t.Context(), func(*db.Tx) error {
 			runs++
-			return &db.Again{Prepare: func(context.Context) error { return nil }}
+			return &db.RetryError{Prepare: func(context.Context) error { return nil }}
 		})
 		if err == nil || runs > 100 {
 			t.Errorf("asked without end: %d runs, %v", runs, err)
 		}
 		broken := errors.New("broken")
-		err = d.Write(t.Context(), func(*db.Tx) error { return &db.Again{Prepare: func(context.Context) error { return broken }} })
+		err = d.Write(t.Context(), func(*db.Tx) error { return &db.RetryError{Prepare: func(context.Context) error { return broken }} })
 		if !errors.Is(err, broken) {
 			t.Errorf("nothing to be had outside: %v", err)
 		}

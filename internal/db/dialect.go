@@ -117,8 +117,8 @@ func (d Dialect) now() string {
 	return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 }
 
-// At is the expression for where a text holds a part, counted in characters from 1; 0 where it does not. Nothing in the part is a wildcard.
-func (d Dialect) At(text, part string) string {
+// Position is the expression for where a text holds a part, counted in characters from 1; 0 where it does not. Nothing in the part is a wildcard.
+func (d Dialect) Position(text, part string) string {
 	if d == sqlite {
 		return "instr(" + text + ", " + part + ")"
 	}
@@ -136,8 +136,8 @@ func (d Dialect) Like(text, pattern string) string {
 // globPattern writes the wildcards of a glob as LIKE reads them.
 var globPattern = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%", "?", "_")
 
-// Glob is a pattern for Like: in glob `*` stands for any characters, `?` for exactly one, and there is no `[`.
-func (d Dialect) Glob(glob string) string {
+// GlobPattern is a pattern for Like: in glob `*` stands for any characters, `?` for exactly one, and there is no `[`.
+func (d Dialect) GlobPattern(glob string) string {
 	if d == sqlite {
 		return glob
 	}

@@ -21,12 +21,12 @@ var update = flag.Bool("update", false, "write the dump of the newest schema ver
 
 // schema is a set of migrations with its dumps.
 type schema struct {
-	name   string // of its dumps
-	of     db.Schema
-	sample string // a row for every table of the newest version
+	name       string // of its dumps
+	definition db.Schema
+	sample     string // a row for every table of the newest version
 }
 
-var schemas = []schema{{name: "schema", of: db.Metadata, sample: sample}, {name: "audit", of: audit.Schema, sample: auditSample}}
+var schemas = []schema{{name: "schema", definition: db.Metadata, sample: sample}, {name: "audit", definition: audit.Schema, sample: auditSample}}
 
 func (s schema) dumpFile(version int, engine string) string {
 	return filepath.Join("testdata", fmt.Sprintf("%s-%04d.%s.sql", s.name, version, engine))
@@ -35,7 +35,7 @@ func (s schema) dumpFile(version int, engine string) string {
 func TestDumpsOfEveryVersionMigrate(t *testing.T) {
 	t.Parallel()
 	for _, s := range schemas {
-		newest, err := s.of.Newest()
+		newest, err := s.definition.Newest()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,20 +60,20 @@ func (s schema) migratesFrom(t *testing.T, engine string, version int) {
 	}
 	d := s.openEmpty(t, engine)
 	exec(t, d, string(dump))
-	before := contents(t, d)
+	before := tableCounts(t, d)
 	if err := d.Migrate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	after := contents(t, d)
+	after := tableCounts(t, d)
 	for table, rows := range before {
 		if rows == 0 {
 			t.Errorf("the dump holds no row of %s", table)
 		}
-		if table != s.of.Table && after[table] < rows {
+		if table != s.definition.Table && after[table] < rows {
 			t.Errorf("%s had %d rows, has %d after migrating", table, rows, after[table])
 		}
 	}
-	if err := d.Current(context.Background()); err != nil {
+	if err := d.CheckSchema(context.Background()); err != nil {
 		t.Error(err)
 	}
 	fresh := s.openEmpty(t, engine)
@@ -88,7 +88,7 @@ func (s schema) migratesFrom(t *testing.T, engine string, version int) {
 func (s schema) openEmpty(t *testing.T, engine string) *db.DB {
 	t.Helper()
 	cfg := dbtest.Config(t, engine)
-	cfg.Schema = s.of
+	cfg.Schema = s.definition
 	d, err := db.Open(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -107,15 +107,15 @@ func exec(t *testing.T, d *db.DB, text string) {
 	}
 }
 
-// contents counts the rows of every table.
-func contents(t *testing.T, d *db.DB) map[string]int {
+// tableCounts counts the rows of every table.
+func tableCounts(t *testing.T, d *db.DB) map[string]int {
 	t.Helper()
 	query := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 	if d.Dialect() == "postgres" {
 		query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
 	}
 	counts := map[string]int{}
-	for _, table := range texts(t, d, query) {
+	for _, table := range queryTexts(t, d, query) {
 		var n int
 		if err := d.Read(context.Background()).QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n); err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func contents(t *testing.T, d *db.DB) map[string]int {
 	return counts
 }
 
-func texts(t *testing.T, d *db.DB, query string) []string {
+func queryTexts(t *testing.T, d *db.DB, query string) []string {
 	t.Helper()
 	rows, err := d.Read(context.Background()).Query(query)
 	if err != nil {
@@ -167,7 +167,7 @@ func columns(t *testing.T, d *db.DB, tables map[string]int) string {
 	if d.Dialect() == "postgres" {
 		indexes = "SELECT indexname FROM pg_indexes WHERE schemaname = 'public'"
 	}
-	list = append(list, texts(t, d, indexes)...)
+	list = append(list, queryTexts(t, d, indexes)...)
 	slices.Sort(list)
 	return strings.Join(list, "\n")
 }
@@ -180,11 +180,11 @@ func (s schema) writeDump(t *testing.T, engine string, version int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	oldest, err := db.Oldest(s.of)
+	oldest, err := db.Oldest(s.definition)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("CREATE TABLE %[1]s (%[5]s);\nINSERT INTO %[1]s (version, oldest) VALUES (%[2]d, %[6]d);\n%[3]s%[4]s", s.of.Table, version, ddl, s.sample, db.VersionColumns, oldest)
+	text := fmt.Sprintf("CREATE TABLE %[1]s (%[5]s);\nINSERT INTO %[1]s (version, oldest) VALUES (%[2]d, %[6]d);\n%[3]s%[4]s", s.definition.Table, version, ddl, s.sample, db.VersionColumns, oldest)
 	exec(t, d, text)
 	if err := os.WriteFile(s.dumpFile(version, engine), []byte(text), 0o644); err != nil {
 		t.Fatal(err)

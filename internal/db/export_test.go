@@ -61,7 +61,7 @@ func CheckSteps(s Schema) error {
 
 // ExecOutside runs a statement of PostgreSQL that no transaction may hold.
 func (d *DB) ExecOutside(ctx context.Context, statement string) error {
-	conn, err := d.writes.Conn(ctx)
+	conn, err := d.writePool.Conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,18 +69,18 @@ func (d *DB) ExecOutside(ctx context.Context, statement string) error {
 	return alone(ctx, conn, statement)
 }
 
-// TidyOver is Tidy for a log over so many bytes.
-func (d *DB) TidyOver(ctx context.Context, most int64) error { return d.tidy(ctx, most) }
+// LimitWALTo is Tidy for a log over so many bytes.
+func (d *DB) LimitWALTo(ctx context.Context, most int64) error { return d.truncateWAL(ctx, most) }
 
 // BreakConnection closes the connection under tx, on SQLite, as a driver does with a broken one.
 func (t *Tx) BreakConnection() {
-	on := t.on.(*preparedConn)
+	on := t.conn.(*preparedConn)
 	on.discard()
 	clear(on.stmts)
 }
 
 // ExecAlone runs a statement on the pool of writers, outside any transaction.
 func (d *DB) ExecAlone(ctx context.Context, statement string) error {
-	_, err := d.writes.ExecContext(ctx, statement)
+	_, err := d.writePool.ExecContext(ctx, statement)
 	return err
 }

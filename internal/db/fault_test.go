@@ -12,8 +12,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// together runs writes so that they share one transaction: the first holds the writer until the others are queued.
-func together(t *testing.T, d *db.DB, fns ...func(tx *db.Tx) error) []error {
+// writeTogether runs writes so that they share one transaction: the first holds the writer until the others are queued.
+func writeTogether(t *testing.T, d *db.DB, fns ...func(tx *db.Tx) error) []error {
 	t.Helper()
 	errs, running, release := make([]error, len(fns)), make(chan struct{}), make(chan struct{})
 	var all, queued sync.WaitGroup
@@ -26,7 +26,7 @@ func together(t *testing.T, d *db.DB, fns ...func(tx *db.Tx) error) []error {
 	for i, fn := range fns {
 		queued.Add(1)
 		all.Go(func() {
-			errs[i] = d.Write(signal{context.Background(), sync.OnceFunc(queued.Done)}, fn)
+			errs[i] = d.Write(signallingContext{context.Background(), sync.OnceFunc(queued.Done)}, fn)
 		})
 	}
 	queued.Wait()
@@ -35,20 +35,20 @@ func together(t *testing.T, d *db.DB, fns ...func(tx *db.Tx) error) []error {
 	return errs
 }
 
-// signal is a context that tells when Write has looked at it, right before it queues.
-type signal struct {
+// signallingContext is a context that tells when Write has looked at it, right before it queues.
+type signallingContext struct {
 	context.Context
 	seen func()
 }
 
-func (s signal) Err() error {
+func (s signallingContext) Err() error {
 	s.seen()
 	return nil
 }
 
 // Abuse case C128: whoever shares a transaction with the one that met a full disk is told, nothing of theirs is kept, and once there is
 // room the next write goes through.
-func TestFailedTransactionIsToldToEverybodyInIt(t *testing.T) {
+func TestFailedTransactionFailsForAllItsCallers(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(tx *db.Tx) error{
 		"full disk": func(tx *db.Tx) error {
@@ -77,7 +77,7 @@ func TestFailedTransactionIsToldToEverybodyInIt(t *testing.T) {
 			t.Parallel()
 			d := dbtest.Open(t, "sqlite")
 			hooked := false
-			errs := together(t, d,
+			errs := writeTogether(t, d,
 				func(tx *db.Tx) error {
 					tx.AfterCommit(func() { hooked = true })
 					return insertSetting(tx, "first", "x")
@@ -154,7 +154,7 @@ func TestLogIsEmptiedAlthoughReadersOverlap(t *testing.T) {
 		t.Fatalf("the log has %d bytes beside readers, too few to show anything", size())
 	}
 	emptied := make(chan error, 1)
-	go func() { emptied <- d.TidyOver(context.Background(), 8<<20) }()
+	go func() { emptied <- d.LimitWALTo(context.Background(), 8<<20) }()
 	if err := errors.Join(end(), other()); err != nil {
 		t.Fatal(err)
 	}

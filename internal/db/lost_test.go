@@ -16,15 +16,15 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// cutter stands between a client and PostgreSQL. While armed it breaks the connection that brings the next COMMIT: once the server has
+// commitBreaker stands between a client and PostgreSQL. While armed it breaks the connection that brings the next COMMIT: once the server has
 // answered, or before the server hears of it.
-type cutter struct {
-	server   *pgconn.Config
-	armed    atomic.Bool
-	delivers bool
+type commitBreaker struct {
+	server        *pgconn.Config
+	armed         atomic.Bool
+	deliverCommit bool
 }
 
-func (c *cutter) listen(t *testing.T) (address string) {
+func (c *commitBreaker) listen(t *testing.T) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *cutter) listen(t *testing.T) (address string) {
 	return l.Addr().String()
 }
 
-func (c *cutter) serve(client net.Conn) {
+func (c *commitBreaker) serve(client net.Conn) {
 	defer client.Close()
 	network, address := pgconn.NetworkAddress(c.server.Host, c.server.Port)
 	server, err := net.Dial(network, address)
@@ -73,7 +73,7 @@ func (c *cutter) serve(client net.Conn) {
 		}
 		if bytes.Contains(bytes.ToLower(buf[:n]), []byte("commit\x00")) && c.armed.CompareAndSwap(true, false) {
 			cut.Store(true)
-			if !c.delivers {
+			if !c.deliverCommit {
 				return
 			}
 			_, _ = server.Write(buf[:n])
@@ -97,7 +97,7 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &cutter{server: server, delivers: delivers}
+			c := &commitBreaker{server: server, deliverCommit: delivers}
 			u := url.URL{Scheme: "postgres", User: url.UserPassword(server.User, server.Password), Host: c.listen(t), Path: "/" + server.Database, RawQuery: "sslmode=disable"}
 			cfg.URL = u.String()
 			d, err := db.Open(t.Context(), cfg)

@@ -58,8 +58,8 @@ type migrationTo struct {
 	replica *Replica // whose row is written, nil for none
 }
 
-// Current returns an error unless the schema is exactly the one of this binary; nothing is changed.
-func (d *DB) Current(ctx context.Context) error {
+// CheckSchema returns an error unless the schema is exactly the one of this binary; nothing is changed.
+func (d *DB) CheckSchema(ctx context.Context) error {
 	all, err := d.schema.migrations()
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (d *DB) migrateTo(ctx context.Context, to migrationTo) error {
 // migrateSQLite migrates on a connection of its own, which sorts in files beside the database: an index of a large table, built in memory as the other
 // connections would, takes as much of it as the index is large.
 func (d *DB) migrateSQLite(ctx context.Context, to migrationTo) error {
-	conn, err := connect(ctx, d.writes)
+	conn, err := connect(ctx, d.writePool)
 	if err != nil {
 		return fmt.Errorf("open the database to migrate it: %w", err)
 	}
@@ -101,7 +101,7 @@ func (d *DB) migrateSQLite(ctx context.Context, to migrationTo) error {
 			return fmt.Errorf("%s: %w", text, translate(err))
 		}
 	}
-	tx := &Tx{ctx: ctx, on: conn, db: d}
+	tx := &Tx{ctx: ctx, conn: conn, db: d}
 	if err := migrate(tx, to); err != nil {
 		return err
 	}

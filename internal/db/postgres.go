@@ -11,25 +11,25 @@ import (
 
 // Reads have connections of their own: writes that wait for each other, all of them for whoever deletes a large folder, hold up no download.
 const (
-	readConns  = 8
-	writeConns = 16
-	asideConns = 2 // of each, for a Config with Aside
+	readConns      = 8
+	writeConns     = 16
+	secondaryConns = 2 // of each, for a Config with Aside
 )
 
 func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	d := &DB{dialect: postgres, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log}
 	reads, writes := readConns, writeConns
-	if cfg.Aside {
-		reads, writes = asideConns, asideConns
+	if cfg.Secondary {
+		reads, writes = secondaryConns, secondaryConns
 	}
 	var err error
-	if d.reads, err = postgresPool(cfg.URL, reads); err != nil {
+	if d.readPool, err = postgresPool(cfg.URL, reads); err != nil {
 		return nil, err
 	}
-	if d.writes, err = postgresPool(cfg.URL, writes); err != nil {
-		return nil, errors.Join(err, d.reads.Close())
+	if d.writePool, err = postgresPool(cfg.URL, writes); err != nil {
+		return nil, errors.Join(err, d.readPool.Close())
 	}
-	if err := d.askDurability(ctx); err != nil {
+	if err := d.readDurability(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to PostgreSQL: %w", err), d.Close())
 	}
 	return d, nil
@@ -47,14 +47,14 @@ func postgresPool(url string, size int) (*sql.DB, error) {
 	return pool, nil
 }
 
-// askDurability learns whether the server acknowledges commits before they are durable. Then each transaction asks for it by itself, which
+// readDurability learns whether the server acknowledges commits before they are durable. Then each transaction asks for it by itself, which
 // holds behind a connection pooler too. A server that never syncs is not ours to change.
-func (d *DB) askDurability(ctx context.Context) error {
+func (d *DB) readDurability(ctx context.Context) error {
 	var commits, fsync string
-	if err := d.writes.QueryRowContext(ctx, "SELECT current_setting('synchronous_commit'), current_setting('fsync')").Scan(&commits, &fsync); err != nil {
+	if err := d.writePool.QueryRowContext(ctx, "SELECT current_setting('synchronous_commit'), current_setting('fsync')").Scan(&commits, &fsync); err != nil {
 		return err
 	}
-	if d.sync = commits == "off"; d.sync {
+	if d.forceSync = commits == "off"; d.forceSync {
 		d.log.Warn("PostgreSQL is set to synchronous_commit = off; Larder's transactions turn it on for themselves")
 	}
 	if fsync == "off" {
@@ -63,19 +63,19 @@ func (d *DB) askDurability(ctx context.Context) error {
 	return nil
 }
 
-// writeAlone is one attempt at a transaction of its own. What tx does relies on statements that see what was committed before each of them,
+// writePostgres is one attempt at a transaction of its own. What tx does relies on statements that see what was committed before each of them,
 // after waiting for a lock above all; a default of the server must not change that.
-func (d *DB) writeAlone(ctx context.Context, fn func(tx *Tx) error) (err error) {
-	conn, err := d.writes.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+func (d *DB) writePostgres(ctx context.Context, fn func(tx *Tx) error) (err error) {
+	conn, err := d.writePool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return translate(err)
 	}
-	tx := &Tx{ctx: ctx, on: conn, db: d}
-	if d.sync {
+	tx := &Tx{ctx: ctx, conn: conn, db: d}
+	if d.forceSync {
 		_, err = tx.Exec("SET LOCAL synchronous_commit = on")
 	}
 	if err == nil {
-		err = call(fn, tx)
+		err = callRecovering(fn, tx)
 	}
 	if err != nil {
 		rollback := conn.Rollback()

@@ -133,7 +133,7 @@ func is(t *testing.T, err, kind error, words ...string) {
 func TestEveryMigrationStatesTheOldestSchemaBesideIt(t *testing.T) {
 	t.Parallel()
 	for _, s := range schemas {
-		if oldest, err := db.Oldest(s.of); err != nil || oldest < 1 {
+		if oldest, err := db.Oldest(s.definition); err != nil || oldest < 1 {
 			t.Errorf("%s: %d, %v", s.name, oldest, err)
 		}
 	}

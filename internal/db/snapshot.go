@@ -16,7 +16,7 @@ import (
 func (d *DB) Snapshot(ctx context.Context, path string, without ...string) error {
 	var err error
 	if d.dialect == sqlite {
-		err = snapshotFile(ctx, d.writes, path, without)
+		err = snapshotFile(ctx, d.writePool, path, without)
 	} else {
 		err = d.exportTo(ctx, path, without)
 	}
@@ -31,7 +31,7 @@ func (d *DB) Snapshot(ctx context.Context, path string, without ...string) error
 
 // CopyFile is Snapshot for any SQLite database that lies in a file, whoever has it open.
 func CopyFile(ctx context.Context, from, to string) error {
-	pool, err := sql.Open("sqlite", fileName(from)+"?_pragma=busy_timeout(15000)")
+	pool, err := sql.Open("sqlite", fileURI(from)+"?_pragma=busy_timeout(15000)")
 	if err == nil {
 		err = errors.Join(snapshotFile(ctx, pool, to, nil), pool.Close())
 	}
@@ -46,7 +46,7 @@ func CopyFile(ctx context.Context, from, to string) error {
 
 // snapshotFile uses a connection of its own: it takes as long as reading everything does.
 func snapshotFile(ctx context.Context, pool *sql.DB, path string, without []string) error {
-	if err := newFile(path); err != nil { // SQLite would make it readable by others
+	if err := createPrivateFile(path); err != nil { // SQLite would make it readable by others
 		return err
 	}
 	conn, err := pool.Conn(ctx)
@@ -61,12 +61,12 @@ func snapshotFile(ctx context.Context, pool *sql.DB, path string, without []stri
 		return nil
 	}
 	// What is deleted here is overwritten as well.
-	copied, err := sql.Open("sqlite", fileName(path)+"?_pragma=journal_mode(OFF)&_pragma=secure_delete(ON)")
+	copied, err := sql.Open("sqlite", fileURI(path)+"?_pragma=journal_mode(OFF)&_pragma=secure_delete(ON)")
 	if err != nil {
 		return err
 	}
 	for _, table := range without {
-		if _, err := copied.ExecContext(ctx, "DELETE FROM "+quoted(table)); err != nil {
+		if _, err := copied.ExecContext(ctx, "DELETE FROM "+quoteName(table)); err != nil {
 			return errors.Join(translate(err), copied.Close())
 		}
 	}
@@ -75,7 +75,7 @@ func snapshotFile(ctx context.Context, pool *sql.DB, path string, without []stri
 
 // exportTo copies every table, in one transaction that sees one moment.
 func (d *DB) exportTo(ctx context.Context, path string, without []string) (err error) {
-	if err := newFile(path); err != nil {
+	if err := createPrivateFile(path); err != nil {
 		return err
 	}
 	to, err := openSQLite(ctx, Config{Path: path, Log: d.log})
@@ -86,15 +86,15 @@ func (d *DB) exportTo(ctx context.Context, path string, without []string) (err e
 	if err := to.Migrate(ctx); err != nil {
 		return err
 	}
-	at, err := d.reads.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	at, err := d.readPool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return translate(err)
 	}
 	defer func() { _ = at.Rollback() }() // it has changed nothing
-	from := &Tx{ctx: ctx, on: at, db: d}
+	from := &Tx{ctx: ctx, conn: at, db: d}
 	return to.Write(ctx, func(tx *Tx) error { // nobody else knows this file
 		return copyTables(from, tx, without, func(table string, columns []string, rows *sql.Rows) error {
-			insert := "INSERT INTO " + quoted(table) + " (" + list(columns) + ") VALUES (" + strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", ") + ")"
+			insert := "INSERT INTO " + quoteName(table) + " (" + columnList(columns) + ") VALUES (" + strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", ") + ")"
 			return eachRow(rows, len(columns), func(values []any) error {
 				_, err := tx.Exec(insert, values...)
 				return err
@@ -105,12 +105,12 @@ func (d *DB) exportTo(ctx context.Context, path string, without []string) (err e
 
 // OpenSnapshot opens a file that Snapshot wrote, to read and nothing else: not even a file beside it is made.
 func OpenSnapshot(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
-	pool, err := sql.Open("sqlite", fileName(path)+"?mode=ro&immutable=1&_pragma=query_only(1)")
+	pool, err := sql.Open("sqlite", fileURI(path)+"?mode=ro&immutable=1&_pragma=query_only(1)")
 	if err != nil {
 		return nil, fmt.Errorf("open a snapshot: %w", err)
 	}
 	pool.SetMaxOpenConns(4)
-	d := &DB{dialect: sqlite, schema: metadata, reads: pool, writes: pool, path: path, log: log, cache: stmtCache{pool: pool}}
+	d := &DB{dialect: sqlite, schema: metadata, readPool: pool, writePool: pool, path: path, log: log, stmts: stmtCache{pool: pool}}
 	if err := d.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open a snapshot: %w", err), d.Close())
 	}
@@ -120,11 +120,11 @@ func OpenSnapshot(ctx context.Context, path string, log *slog.Logger) (*DB, erro
 // SchemaVersion is the newest version of the schema that this binary knows.
 func SchemaVersion() (int, error) { return metadata.Newest() }
 
-func fileName(path string) string {
+func fileURI(path string) string {
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 }
 
-func newFile(path string) error {
+func createPrivateFile(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

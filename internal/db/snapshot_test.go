@@ -14,8 +14,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// filled is a migrated database with the sample rows and some that are hard to copy.
-func filled(t *testing.T, engine string) *db.DB {
+// openFilled is a migrated database with the sample rows and some that are hard to copy.
+func openFilled(t *testing.T, engine string) *db.DB {
 	t.Helper()
 	d := dbtest.Open(t, engine)
 	of := map[string]string{"sqlite": "char", "postgres": "chr"}[engine]
@@ -33,7 +33,7 @@ INSERT INTO csrf_tokens VALUES ('jti2', 'canary-of-a-token', 1700000000000);
 func rowsOf(t *testing.T, d *db.DB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for table := range contents(t, d) {
+	for table := range tableCounts(t, d) {
 		rows, err := d.Read(context.Background()).Query("SELECT * FROM " + table)
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func rowsOf(t *testing.T, d *db.DB) map[string]string {
 	return all
 }
 
-func same(t *testing.T, what string, got, want map[string]string) {
+func wantSameRows(t *testing.T, what string, got, want map[string]string) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %d tables, want %d", what, len(got), len(want))
@@ -95,7 +95,7 @@ func openSnapshot(t *testing.T, path string) *db.DB {
 // Every row of every table goes from either engine into a SQLite file, from there into PostgreSQL and back, and is what it was.
 func TestSnapshotKeepsEveryRow(t *testing.T) {
 	t.Parallel()
-	want := rowsOf(t, filled(t, "sqlite"))
+	want := rowsOf(t, openFilled(t, "sqlite"))
 	for table, rows := range want {
 		if rows == "" {
 			t.Errorf("no row of %s is tried", table)
@@ -104,47 +104,47 @@ func TestSnapshotKeepsEveryRow(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			d := filled(t, engine)
+			d := openFilled(t, engine)
 			path := filepath.Join(t.TempDir(), "one.db")
 			if err := d.Snapshot(t.Context(), path); err != nil {
 				t.Fatal(err)
 			}
-			alone(t, path)
+			wantSingleFile(t, path)
 			one := openSnapshot(t, path)
-			same(t, "the snapshot", rowsOf(t, one), want)
-			alone(t, path)
+			wantSameRows(t, "the snapshot", rowsOf(t, one), want)
+			wantSingleFile(t, path)
 
 			to, err := db.Open(t.Context(), dbtest.Config(t, "postgres"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer to.Close()
-			if empty, err := to.Empty(t.Context()); err != nil || !empty {
+			if empty, err := to.IsEmpty(t.Context()); err != nil || !empty {
 				t.Errorf("empty %v, %v", empty, err)
 			}
-			if err := to.Fill(t.Context(), one); err != nil {
+			if err := to.ImportFrom(t.Context(), one); err != nil {
 				t.Fatal(err)
 			}
-			if err := to.Current(t.Context()); err != nil {
+			if err := to.CheckSchema(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if empty, err := to.Empty(t.Context()); err != nil || empty {
+			if empty, err := to.IsEmpty(t.Context()); err != nil || empty {
 				t.Errorf("empty %v, %v", empty, err)
 			}
-			if err := to.Fill(t.Context(), one); !errors.Is(err, db.ErrNotEmpty) {
+			if err := to.ImportFrom(t.Context(), one); !errors.Is(err, db.ErrNotEmpty) {
 				t.Errorf("filled twice: %v", err)
 			}
 			path = filepath.Join(t.TempDir(), "two.db")
 			if err := to.Snapshot(t.Context(), path); err != nil {
 				t.Fatal(err)
 			}
-			same(t, "the snapshot of what was filled", rowsOf(t, openSnapshot(t, path)), want)
+			wantSameRows(t, "the snapshot of what was filled", rowsOf(t, openSnapshot(t, path)), want)
 		})
 	}
 }
 
-// alone checks that a snapshot is one file that its owner alone may read.
-func alone(t *testing.T, path string) {
+// wantSingleFile checks that a snapshot is one file that its owner alone may read.
+func wantSingleFile(t *testing.T, path string) {
 	t.Helper()
 	names, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(names) != 1 {
@@ -164,9 +164,9 @@ func TestSnapshotLeavesTablesOut(t *testing.T) {
 		if err := d.Snapshot(t.Context(), path, "csrf_tokens", "download_tokens"); err != nil {
 			t.Fatal(err)
 		}
-		alone(t, path)
-		counts := contents(t, openSnapshot(t, path))
-		for table, rows := range contents(t, d) {
+		wantSingleFile(t, path)
+		counts := tableCounts(t, openSnapshot(t, path))
+		for table, rows := range tableCounts(t, d) {
 			if table == "csrf_tokens" || table == "download_tokens" {
 				rows = 0
 			}
@@ -233,7 +233,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 func TestOpenSnapshotReads(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "snapshot.db")
-	if err := filled(t, "sqlite").Snapshot(t.Context(), path); err != nil {
+	if err := openFilled(t, "sqlite").Snapshot(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	d := openSnapshot(t, path)
@@ -262,8 +262,8 @@ func TestCopyFile(t *testing.T) {
 	if err := db.CopyFile(t.Context(), cfg.Path, path); err != nil {
 		t.Fatal(err)
 	}
-	alone(t, path)
-	if got := texts(t, openSnapshot(t, path), "SELECT text FROM lines"); !slices.Equal(got, []string{"one", "two"}) {
+	wantSingleFile(t, path)
+	if got := queryTexts(t, openSnapshot(t, path), "SELECT text FROM lines"); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("copied %q", got)
 	}
 }
@@ -272,7 +272,7 @@ func TestCopyFile(t *testing.T) {
 func TestEnginesHaveTheSameTables(t *testing.T) {
 	t.Parallel()
 	describe := func(d *db.DB) string {
-		lines := slices.DeleteFunc(strings.Split(columns(t, d, contents(t, d)), "\n"), func(line string) bool { return !strings.Contains(line, "(") })
+		lines := slices.DeleteFunc(strings.Split(columns(t, d, tableCounts(t, d)), "\n"), func(line string) bool { return !strings.Contains(line, "(") })
 		return strings.Join(lines, "\n")
 	}
 	if lite, pg := describe(dbtest.Open(t, "sqlite")), describe(dbtest.Open(t, "postgres")); lite != pg {

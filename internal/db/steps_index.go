@@ -11,11 +11,11 @@ import (
 func (d *DB) buildIndex(ctx context.Context, index Index) error {
 	if d.dialect == sqlite {
 		return d.Write(ctx, func(tx *Tx) error {
-			_, err := tx.Exec("CREATE INDEX IF NOT EXISTS " + quoted(index.Name) + " ON " + index.On)
+			_, err := tx.Exec("CREATE INDEX IF NOT EXISTS " + quoteName(index.Name) + " ON " + index.On)
 			return err
 		})
 	}
-	conn, err := d.writes.Conn(ctx)
+	conn, err := d.writePool.Conn(ctx)
 	if err != nil {
 		return translate(err)
 	}
@@ -34,17 +34,17 @@ func (d *DB) buildIndex(ctx context.Context, index Index) error {
 	case running: // for a replica that was killed: the server goes on without it
 		return errHeld
 	default: // a build that was broken off leaves an index that is not valid
-		if err := alone(ctx, conn, "DROP INDEX CONCURRENTLY IF EXISTS "+quoted(index.Name)); err != nil {
+		if err := alone(ctx, conn, "DROP INDEX CONCURRENTLY IF EXISTS "+quoteName(index.Name)); err != nil {
 			return fmt.Errorf("drop what is left of the index %s: %w", index.Name, err)
 		}
 	}
-	if err := alone(ctx, conn, "CREATE INDEX CONCURRENTLY "+quoted(index.Name)+" ON "+index.On); err != nil {
+	if err := alone(ctx, conn, "CREATE INDEX CONCURRENTLY "+quoteName(index.Name)+" ON "+index.On); err != nil {
 		return fmt.Errorf("build the index %s: %w", index.Name, err)
 	}
 	return nil
 }
 
-// alone runs a statement outside any transaction, which some of PostgreSQL's must be. It is sent once: whether it was done is seen by what it makes.
+// wantSingleFile runs a statement outside any transaction, which some of PostgreSQL's must be. It is sent once: whether it was done is seen by what it makes.
 func alone(ctx context.Context, conn *sql.Conn, statement string) error {
 	return conn.Raw(func(driver any) error {
 		_, err := driver.(*pgConn).Conn.Conn().Exec(ctx, statement)

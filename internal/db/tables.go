@@ -14,8 +14,8 @@ import (
 // ErrNotEmpty is what Fill returns for a database that holds tables already.
 var ErrNotEmpty = errors.New("the database is not empty: it has tables")
 
-// Empty reports whether the database has no table at all.
-func (d *DB) Empty(ctx context.Context) (bool, error) {
+// IsEmpty reports whether the database has no table at all.
+func (d *DB) IsEmpty(ctx context.Context) (bool, error) {
 	names, err := tables(d.dialect, d.Read(ctx))
 	if err != nil {
 		return false, fmt.Errorf("look for tables: %w", err)
@@ -23,13 +23,13 @@ func (d *DB) Empty(ctx context.Context) (bool, error) {
 	return len(names) == 0, nil
 }
 
-// Fill gives an empty PostgreSQL database the schema of this binary and the rows of from, a SQLite database of the same schema that nobody changes
+// ImportFrom gives an empty PostgreSQL database the schema of this binary and the rows of from, a SQLite database of the same schema that nobody changes
 // meanwhile, in one transaction. Error: ErrNotEmpty.
-func (d *DB) Fill(ctx context.Context, from *DB) error {
+func (d *DB) ImportFrom(ctx context.Context, from *DB) error {
 	if d.dialect != postgres || from.dialect != sqlite {
 		return errors.New("only a PostgreSQL database is filled, from SQLite")
 	}
-	conn, err := d.writes.Conn(ctx)
+	conn, err := d.writePool.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("fill the database: %w", translate(err))
 	}
@@ -38,12 +38,12 @@ func (d *DB) Fill(ctx context.Context, from *DB) error {
 	if err != nil {
 		return fmt.Errorf("fill the database: %w", translate(err))
 	}
-	tx := &Tx{ctx: ctx, on: to, db: d}
-	if d.sync {
+	tx := &Tx{ctx: ctx, conn: to, db: d}
+	if d.forceSync {
 		_, err = tx.Exec("SET LOCAL synchronous_commit = on")
 	}
 	if err == nil {
-		err = d.fill(ctx, conn, tx, from)
+		err = d.importFrom(ctx, conn, tx, from)
 	}
 	if err != nil {
 		_ = to.Rollback() // the connection may be what failed
@@ -55,7 +55,7 @@ func (d *DB) Fill(ctx context.Context, from *DB) error {
 	return nil
 }
 
-func (d *DB) fill(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) error {
+func (d *DB) importFrom(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) error {
 	if err := lockSchema(tx); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (d *DB) fill(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) error {
 		return err
 	}
 	return copyTables(from.Read(ctx), tx, nil, func(table string, columns []string, rows *sql.Rows) error {
-		truths, err := booleans(tx, table)
+		boolColumns, err := booleanColumns(tx, table)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (d *DB) fill(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) error {
 			if err := rows.Scan(left...); err != nil {
 				return nil, err
 			}
-			for _, i := range truths {
+			for _, i := range boolColumns {
 				if number, ok := values[i].(int64); ok {
 					values[i] = number != 0
 				}
@@ -99,9 +99,9 @@ func (d *DB) fill(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) error {
 	})
 }
 
-// booleans says which columns of a PostgreSQL table are BOOLEAN: SQLite has numbers there.
-func booleans(q Querier, table string) (columns []int, err error) {
-	rows, err := q.Query("SELECT * FROM " + quoted(table) + " LIMIT 0")
+// booleanColumns says which columns of a PostgreSQL table are BOOLEAN: SQLite has numbers there.
+func booleanColumns(q Querier, table string) (columns []int, err error) {
+	rows, err := q.Query("SELECT * FROM " + quoteName(table) + " LIMIT 0")
 	if err != nil {
 		return nil, fmt.Errorf("look at the table %s: %w", table, err)
 	}
@@ -138,13 +138,13 @@ func copyTables(from Querier, to *Tx, without []string, put func(table string, c
 		if err != nil {
 			return err
 		}
-		if _, err := to.Exec("DELETE FROM " + quoted(table)); err != nil {
+		if _, err := to.Exec("DELETE FROM " + quoteName(table)); err != nil {
 			return fmt.Errorf("empty the table %s: %w", table, err)
 		}
 		if slices.Contains(without, table) {
 			continue
 		}
-		rows, err := from.Query("SELECT " + list(columns) + " FROM " + quoted(table))
+		rows, err := from.Query("SELECT " + columnList(columns) + " FROM " + quoteName(table))
 		if err != nil {
 			return fmt.Errorf("read the table %s: %w", table, translate(err))
 		}
@@ -197,7 +197,7 @@ func tables(dialect Dialect, q Querier) ([]string, error) {
 }
 
 func columnsOf(q Querier, table string) ([]string, error) {
-	rows, err := q.Query("SELECT * FROM " + quoted(table) + " LIMIT 0")
+	rows, err := q.Query("SELECT * FROM " + quoteName(table) + " LIMIT 0")
 	if err != nil {
 		return nil, fmt.Errorf("look at the table %s: %w", table, err)
 	}
@@ -215,13 +215,13 @@ func hasColumn(tx *Tx, table, column string) (there bool, err error) {
 	return there, err
 }
 
-// quoted writes a name from the schema itself as SQL has it.
-func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+// quoteName writes a name from the schema itself as SQL has it.
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-func list(names []string) string {
+func columnList(names []string) string {
 	all := make([]string, len(names))
 	for i, name := range names {
-		all[i] = quoted(name)
+		all[i] = quoteName(name)
 	}
 	return strings.Join(all, ", ")
 }

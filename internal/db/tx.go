@@ -37,25 +37,25 @@ type statements interface {
 // Tx is a write transaction, for the time of one call of the function given to DB.Write.
 type Tx struct {
 	ctx   context.Context
-	on    statements
+	conn  statements
 	db    *DB
 	hooks []func()
 }
 
 // Query implements Querier.
 func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
-	rows, err := t.on.QueryContext(t.ctx, query, args...)
+	rows, err := t.conn.QueryContext(t.ctx, query, args...)
 	return rows, translate(err)
 }
 
 // QueryRow implements Querier.
 func (t *Tx) QueryRow(query string, args ...any) Row {
-	return Row{row: t.on.QueryRowContext(t.ctx, query, args...)}
+	return Row{row: t.conn.QueryRowContext(t.ctx, query, args...)}
 }
 
 // Exec runs a changing statement and returns the number of rows it touched.
 func (t *Tx) Exec(query string, args ...any) (int64, error) {
-	result, err := t.on.ExecContext(t.ctx, query, args...)
+	result, err := t.conn.ExecContext(t.ctx, query, args...)
 	if err != nil {
 		return 0, translate(err)
 	}
@@ -65,12 +65,12 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 
 // LockTree makes changes of the tree wait for each other where the engine does not do so anyway: commits of single entries share the lock,
 // moves and deletes of folders take it alone, or two crossing moves could make a cycle. It lasts until the transaction ends.
-func (t *Tx) LockTree(alone bool) error {
+func (t *Tx) LockTree(exclusive bool) error {
 	if t.db.dialect == sqlite {
 		return nil // one writer
 	}
 	query := "SELECT pg_advisory_xact_lock_shared(7302001)"
-	if alone {
+	if exclusive {
 		query = "SELECT pg_advisory_xact_lock(7302001)"
 	}
 	_, err := t.Exec(query)
@@ -142,22 +142,22 @@ type reader struct {
 }
 
 func (r reader) Query(query string, args ...any) (*sql.Rows, error) {
-	if stmt := r.db.cache.prepare(r.ctx, query); stmt != nil {
+	if stmt := r.db.stmts.prepare(r.ctx, query); stmt != nil {
 		rows, err := stmt.QueryContext(r.ctx, args...)
 		return rows, translate(err)
 	}
-	rows, err := r.db.reads.QueryContext(r.ctx, query, args...)
+	rows, err := r.db.readPool.QueryContext(r.ctx, query, args...)
 	return rows, translate(err)
 }
 
 // QueryRow looks one row up. On SQLite it ends by itself, soon, whatever becomes of the context: to watch one costs a fifth of a look-up, for
 // the goroutines that database/sql and the driver start.
 func (r reader) QueryRow(query string, args ...any) Row {
-	if stmt := r.db.cache.prepare(r.ctx, query); stmt != nil {
+	if stmt := r.db.stmts.prepare(r.ctx, query); stmt != nil {
 		if err := r.ctx.Err(); err != nil {
 			return Row{err: err}
 		}
 		return Row{row: stmt.QueryRowContext(context.WithoutCancel(r.ctx), args...)}
 	}
-	return Row{row: r.db.reads.QueryRowContext(r.ctx, query, args...)}
+	return Row{row: r.db.readPool.QueryRowContext(r.ctx, query, args...)}
 }

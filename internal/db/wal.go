@@ -8,15 +8,15 @@ import (
 	"os"
 )
 
-// walMax is the size of SQLite's log, in bytes, from which Tidy empties it. Left alone it stays at 4 MiB or so; but it is only begun anew at
+// maxWALBytes is the size of SQLite's log, in bytes, from which Tidy empties it. Left alone it stays at 4 MiB or so; but it is only begun anew at
 // a moment when nobody reads from it, and where readers always overlap there is none.
-const walMax = 64 << 20
+const maxWALBytes = 64 << 20
 
-// Tidy keeps SQLite's log from growing without end; to be called now and then. It may hold writes up for two seconds. On PostgreSQL there
+// LimitWAL keeps SQLite's log from growing without end; to be called now and then. It may hold writes up for two seconds. On PostgreSQL there
 // is nothing to do.
-func (d *DB) Tidy(ctx context.Context) error { return d.tidy(ctx, walMax) }
+func (d *DB) LimitWAL(ctx context.Context) error { return d.truncateWAL(ctx, maxWALBytes) }
 
-func (d *DB) tidy(ctx context.Context, most int64) error {
+func (d *DB) truncateWAL(ctx context.Context, most int64) error {
 	if d.dialect != sqlite {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (d *DB) tidy(ctx context.Context, most int64) error {
 	if err != nil {
 		return fmt.Errorf("look at the database's log: %w", err)
 	}
-	conn, err := d.writes.Conn(ctx)
+	conn, err := d.writePool.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("empty the database's log: %w", translate(err))
 	}

@@ -37,9 +37,9 @@ func startWriter(d *DB, conn *preparedConn) *writer {
 	return w
 }
 
-// run waits for its turn, for its commit, and returns its own outcome. Once queued it is not abandoned: a caller whose context ends is
+// write waits for its turn, for its commit, and returns its own outcome. Once queued it is not abandoned: a caller whose context ends is
 // skipped when its turn comes, or learns what became of its change.
-func (w *writer) run(ctx context.Context, fn func(tx *Tx) error) error {
+func (w *writer) write(ctx context.Context, fn func(tx *Tx) error) error {
 	r := &request{ctx: ctx, fn: fn, done: make(chan struct{})}
 	w.mu.RLock()
 	if w.closed {
@@ -77,12 +77,12 @@ func (w *writer) loop() {
 	for {
 		select {
 		case first := <-w.queue:
-			w.commit(w.gather(first))
+			w.commit(w.collectGroup(first))
 		case <-w.quit:
 			for {
 				select {
 				case first := <-w.queue:
-					w.commit(w.gather(first))
+					w.commit(w.collectGroup(first))
 				default:
 					return
 				}
@@ -91,8 +91,8 @@ func (w *writer) loop() {
 	}
 }
 
-// gather takes along whoever waits already; it never waits for more.
-func (w *writer) gather(first *request) []*request {
+// collectGroup takes along whoever waits already; it never waits for more.
+func (w *writer) collectGroup(first *request) []*request {
 	group := append(make([]*request, 0, 8), first)
 	for len(group) < maxGroup {
 		select {
@@ -109,7 +109,7 @@ func (w *writer) gather(first *request) []*request {
 func (w *writer) commit(group []*request) {
 	if err := w.transact(group); err != nil {
 		w.db.log.Error("write to the database", "error", err, "callers", len(group))
-		w.abandon()
+		w.dropConn()
 		for _, r := range group {
 			if r.err == nil {
 				r.err = err
@@ -129,7 +129,7 @@ func (w *writer) transact(group []*request) error {
 	// Not the callers' contexts: a cancelled one would tear the transaction of all the others.
 	ctx := context.Background()
 	if w.conn == nil {
-		conn, err := connect(ctx, w.db.writes)
+		conn, err := connect(ctx, w.db.writePool)
 		if err != nil {
 			return fmt.Errorf("open the database again: %w", err)
 		}
@@ -157,9 +157,9 @@ func (w *writer) transact(group []*request) error {
 	return nil
 }
 
-// abandon gives the connection up after a transaction that failed as a whole: a full disk or a failed write leaves it in a state that depends
+// dropConn gives the connection up after a transaction that failed as a whole: a full disk or a failed write leaves it in a state that depends
 // on where SQLite met it, a rollback of its own included. The next group opens another.
-func (w *writer) abandon() {
+func (w *writer) dropConn() {
 	if w.conn != nil {
 		w.conn.discard()
 		w.conn = nil
@@ -178,8 +178,8 @@ func (w *writer) savepoint(ctx context.Context, r *request) error {
 	if err := w.statement(ctx, "SAVEPOINT caller"); err != nil {
 		return err
 	}
-	r.tx = &Tx{ctx: ctx, on: w.conn, db: w.db}
-	if r.err = call(r.fn, r.tx); r.err != nil {
+	r.tx = &Tx{ctx: ctx, conn: w.conn, db: w.db}
+	if r.err = callRecovering(r.fn, r.tx); r.err != nil {
 		if err := w.statement(ctx, "ROLLBACK TO caller"); err != nil {
 			return err
 		}

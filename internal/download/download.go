@@ -180,10 +180,10 @@ func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, give
 	}
 	switch fault.KindOf(err) {
 	case fault.Forbidden, fault.Unauthorized:
-		return Redemption{}, invalidToken().Because(err)
+		return Redemption{}, invalidToken().WithCause(err)
 	case fault.NotFound:
 		if r.purpose == Signed {
-			return Redemption{}, invalidToken().Because(err)
+			return Redemption{}, invalidToken().WithCause(err)
 		}
 	}
 	if err != nil {
@@ -250,7 +250,7 @@ func asInvalidToken(err error) error {
 	if fault.KindOf(err) == fault.Internal || fault.Is(err, fault.Unavailable) {
 		return err
 	}
-	return invalidToken().Because(err)
+	return invalidToken().WithCause(err)
 }
 
 // Consume uses up a token that serves once: of any number of callers exactly one gets nil. Faults: InvalidToken for everybody else;

@@ -281,7 +281,7 @@ func TestTokenEndsWithTheRightsOfItsAccount(t *testing.T) {
 		w.requireUsable(token, "account active again")
 
 		write(w, func(tx *db.Tx) error {
-			return w.rules.Insert(tx, access.Stored{Rule: access.Rule{
+			return w.rules.Insert(tx, access.StoredRule{Rule: access.Rule{
 				ID: ruleID, Pattern: "/home/**", Effect: access.Deny, UserID: w.ann.UserID, Permissions: access.Set(access.Download), Priority: 1,
 			}})
 		})
@@ -306,7 +306,7 @@ func TestTokenCarriesProofOfPasswords(t *testing.T) {
 			if _, err := tx.Exec("UPDATE entries SET password_hash = 'hash' WHERE id = $1", w.file.ID); err != nil {
 				return err
 			}
-			return w.rules.Insert(tx, access.Stored{PasswordHash: "hash", Rule: access.Rule{
+			return w.rules.Insert(tx, access.StoredRule{PasswordHash: "hash", Rule: access.Rule{
 				ID: ruleID, Pattern: "/home/ann/**", Effect: access.Allow, UserID: w.ann.UserID, Permissions: access.All, RequirePassword: true, Priority: 1,
 			}})
 		})

@@ -80,7 +80,7 @@ func (s *Service) PreviewShared(ctx context.Context, v share.Visit, entryID stri
 // asInvalidPassword tells of a password what shares tell: one has come meanwhile.
 func asInvalidPassword(err error) error {
 	if fault.Is(err, fault.PasswordRequired) {
-		return fault.New(fault.InvalidPassword, "Give the password first.").Because(err)
+		return fault.New(fault.InvalidPassword, "Give the password first.").WithCause(err)
 	}
 	return err
 }
@@ -104,7 +104,7 @@ func (s *Service) findShared(ctx context.Context, v share.Visit, entryID string)
 	case entryID != v.EntryID:
 		p.content, err = found.SharedContentFor(v.Creator)
 		if fault.Is(err, fault.Forbidden) || fault.Is(err, fault.PasswordRequired) {
-			err = fault.New(fault.NotFound, "There is no such file or folder.").Because(err)
+			err = fault.New(fault.NotFound, "There is no such file or folder.").WithCause(err)
 		}
 	case found.IsFolder():
 		p.folder, err = true, found.AuthorizeFolder(v.Creator)
@@ -125,7 +125,7 @@ func (s *Service) resolveShared(ctx context.Context, r row, ip netip.Addr) (Rede
 	}
 	p, err := s.findShared(ctx, visit, r.entryID)
 	if fault.Is(err, fault.Forbidden) {
-		err = invalidToken().Because(err)
+		err = invalidToken().WithCause(err)
 	}
 	if err != nil {
 		return Redemption{}, err
@@ -150,7 +150,7 @@ func (s *Service) visitShare(ctx context.Context, r row, ip netip.Addr) (share.V
 	visit, err := s.shares.Visit(ctx, r.shareID, share.Visitor{IP: ip, PasswordIDs: r.proof})
 	switch {
 	case fault.Is(err, fault.ShareRevoked), fault.Is(err, fault.ShareExpired):
-		return share.Visit{}, invalidToken().Because(err)
+		return share.Visit{}, invalidToken().WithCause(err)
 	case err != nil:
 		return share.Visit{}, err
 	case !visit.AllowDownload, visit.PasswordID != "" && !slices.Contains(r.proof, visit.PasswordID):
@@ -167,7 +167,7 @@ func (s *Service) countDownload(tx *db.Tx, shareID string) error {
 	err := s.shares.CountDownload(tx, shareID)
 	switch fault.KindOf(err) {
 	case fault.NotFound, fault.ShareRevoked, fault.ShareExpired:
-		return invalidToken().Because(err)
+		return invalidToken().WithCause(err)
 	}
 	return err
 }

@@ -11,10 +11,10 @@ import (
 	"larder/internal/fault"
 )
 
-// names answers lookups from a table; whatever is not in it is a public host.
-type names map[string][]string
+// fakeResolver answers lookups from a table; whatever is not in it is a public host.
+type fakeResolver map[string][]string
 
-func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+func (n fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	texts, known := n[strings.ToLower(host)]
 	switch {
 	case !known:
@@ -31,51 +31,51 @@ func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, err
 
 // What an endpoint may be.
 const (
-	fine    = "fine"
-	refused = "refused" // not public
-	wrong   = "wrong"   // not an endpoint at all
+	allowed   = "fine"
+	refused   = "refused" // not public
+	malformed = "wrong"   // not an endpoint at all
 )
 
-var hosts = names{
+var hosts = fakeResolver{
 	"localhost": {"127.0.0.1", "::1"}, "localhost.": {"127.0.0.1"}, "nowhere.example.org": nil, "empty.example.org": {}, "inside.example.org": {"10.1.2.3"},
 	"half.example.org": {"8.8.8.8", "127.0.0.1"}, "other-half.example.org": {"::1", "8.8.8.8"}, "two.example.org": {"8.8.8.8", "2606:4700::1111"},
 	"mapped.example.org": {"::ffff:192.168.0.1"}, "zone.example.org": {"fe80::1%eth0"}, "metadata.google.internal": {"169.254.169.254"},
 	"nat64.example.org": {"64:ff9b::a00:1"}, "larder.example.org": {"203.0.114.7"}, "neighbour.example.org": {"203.0.114.7"}, "none.example.org": {"0.0.0.0"},
 }
 
-func judge(p *egress.Policy, text string) (string, error) {
-	endpoint, err := egress.Endpoint(text)
+func checkEndpoint(p *egress.Policy, text string) (string, error) {
+	endpoint, err := egress.ParseEndpoint(text)
 	if err != nil {
-		return wrong, err
+		return malformed, err
 	}
 	if err := p.Check(context.Background(), endpoint); err != nil {
 		return refused, err
 	}
-	return fine, nil
+	return allowed, nil
 }
 
 // Abuse cases C60, C61, C64.
 func TestWhichEndpointsMayBeReached(t *testing.T) {
 	t.Parallel()
-	policy := &egress.Policy{Resolver: hosts, Own: []string{"larder.example.org:443"}}
+	policy := &egress.Policy{Resolver: hosts, OwnHosts: []string{"larder.example.org:443"}}
 	sentences := map[string]string{}
 	for _, row := range []struct{ endpoint, want string }{
-		{"https://s3.example.org", fine},
-		{"https://s3.example.org/", fine},
-		{"HTTPS://S3.Example.ORG:9000", fine},
-		{"http://s3.example.org.", fine},
-		{"http://s3.example.org:1", fine},
-		{"http://s3.example.org:65535", fine},
-		{"http://under_score.example.org", fine},
-		{"http://xn--bcher-kva.example", fine},
-		{"http://1.example.org", fine},
-		{"http://10.0.0.1.example.org", fine}, // a name like any other
-		{"http://two.example.org", fine},
-		{"http://1.1.1.1", fine},
-		{"https://[2606:4700::1111]:9000", fine},
-		{"http://[::ffff:8.8.8.8]", fine},
-		{"http://neighbour.example.org:443", fine}, // behind the same proxy
-		{"http://larder.example.org:9000", fine},   // another service of that machine
+		{"https://s3.example.org", allowed},
+		{"https://s3.example.org/", allowed},
+		{"HTTPS://S3.Example.ORG:9000", allowed},
+		{"http://s3.example.org.", allowed},
+		{"http://s3.example.org:1", allowed},
+		{"http://s3.example.org:65535", allowed},
+		{"http://under_score.example.org", allowed},
+		{"http://xn--bcher-kva.example", allowed},
+		{"http://1.example.org", allowed},
+		{"http://10.0.0.1.example.org", allowed}, // a name like any other
+		{"http://two.example.org", allowed},
+		{"http://1.1.1.1", allowed},
+		{"https://[2606:4700::1111]:9000", allowed},
+		{"http://[::ffff:8.8.8.8]", allowed},
+		{"http://neighbour.example.org:443", allowed}, // behind the same proxy
+		{"http://larder.example.org:9000", allowed},   // another service of that machine
 
 		{"http://127.0.0.1", refused},
 		{"http://127.0.0.1:9000", refused},
@@ -123,9 +123,9 @@ func TestWhichEndpointsMayBeReached(t *testing.T) {
 		{"http://240.0.0.1", refused},
 		{"http://255.255.255.255", refused},
 		{"http://[fe80::1]", refused},
-		{"http://[fe80::1%25eth0]", wrong},
-		{"http://[2606:4700::1111%25eth0]", wrong},
-		{"http://[::ffff:8.8.8.8%25eth0]", wrong},
+		{"http://[fe80::1%25eth0]", malformed},
+		{"http://[2606:4700::1111%25eth0]", malformed},
+		{"http://[::ffff:8.8.8.8%25eth0]", malformed},
 		{"http://[fec0::1]", refused},
 		{"http://[fc00::1]", refused},
 		{"http://[ff02::1]", refused},
@@ -152,73 +152,73 @@ func TestWhichEndpointsMayBeReached(t *testing.T) {
 		{"https://[::ffff:203.0.114.7]", refused},
 		{"http://203.0.114.7:443", refused},
 
-		{"", wrong},
-		{"s3.example.org", wrong},
-		{"//s3.example.org", wrong},
-		{"http:s3.example.org", wrong},
-		{"http:///s3.example.org", wrong},
-		{"http:", wrong},
-		{"http://", wrong},
-		{"http://:80", wrong},
-		{"http://?", wrong},
-		{"file:///etc/passwd", wrong},
-		{"file://s3.example.org/", wrong},
-		{"gopher://s3.example.org:70/_x", wrong},
-		{"ftp://s3.example.org", wrong},
-		{"dict://s3.example.org:2628", wrong},
-		{"unix:///run/x.sock", wrong},
-		{"javascript:alert(1)", wrong},
-		{"data:text/plain,x", wrong},
-		{"http://s3.example.org:0", wrong},
-		{"http://s3.example.org:00", wrong},
-		{"http://s3.example.org:65536", wrong},
-		{"http://s3.example.org:-1", wrong},
-		{"http://s3.example.org:+80", wrong},
-		{"http://s3.example.org:x", wrong},
-		{"http://s3.example.org:", wrong},
-		{"http://s3.example.org:80:80", wrong},
-		{"http://user@s3.example.org", wrong},
-		{"http://user:password@s3.example.org", wrong},
-		{"http://@s3.example.org", wrong},
-		{"http://s3.example.org@127.0.0.1", wrong},
-		{"http://s3.example.org#@127.0.0.1", wrong},
-		{`http://s3.example.org\@127.0.0.1`, wrong},
-		{"http://s3.example.org/bucket", wrong},
-		{"http://s3.example.org//", wrong},
-		{"http://s3.example.org/%2f", wrong},
-		{"http://s3.example.org?x=y", wrong},
-		{"http://s3.example.org/?", wrong},
-		{"http://s3.example.org#x", wrong},
-		{"http://s3.example.org#", wrong},
-		{" http://s3.example.org", wrong},
-		{"http://s3.example.org ", wrong},
-		{"http://s3.example.org\r\nHost: x", wrong},
-		{"http://s3.example.org\t", wrong},
-		{"http://a b.example.org", wrong},
-		{"http://a,b.example.org", wrong},
-		{"http://a;b.example.org", wrong},
-		{"http://*.example.org", wrong},
-		{"http://h%41.example.org", wrong},
-		{"http://[::1", wrong},
-		{"http://::1", wrong},
-		{"http://[::1%25]", wrong},
-		{"http://[127.0.0.1]", wrong},
-		{"http://[::1]x", wrong},
-		{"http://bücher.example", wrong},
-		{"http://１２７.0.0.1", wrong},
-		{"http://127。0。0。1", wrong},
-		{"http://ⓛocalhost", wrong},
-		{"http://" + strings.Repeat("a.", 123) + "b", fine},          // 254 bytes
-		{"http://" + strings.Repeat("a.", 123) + "bc", fine},         // 255
-		{"http://" + strings.Repeat("a.", 123) + "bcd", wrong},       // 256
-		{"https://s3.example.org" + strings.Repeat("/", 250), wrong}, // however it is filled
+		{"", malformed},
+		{"s3.example.org", malformed},
+		{"//s3.example.org", malformed},
+		{"http:s3.example.org", malformed},
+		{"http:///s3.example.org", malformed},
+		{"http:", malformed},
+		{"http://", malformed},
+		{"http://:80", malformed},
+		{"http://?", malformed},
+		{"file:///etc/passwd", malformed},
+		{"file://s3.example.org/", malformed},
+		{"gopher://s3.example.org:70/_x", malformed},
+		{"ftp://s3.example.org", malformed},
+		{"dict://s3.example.org:2628", malformed},
+		{"unix:///run/x.sock", malformed},
+		{"javascript:alert(1)", malformed},
+		{"data:text/plain,x", malformed},
+		{"http://s3.example.org:0", malformed},
+		{"http://s3.example.org:00", malformed},
+		{"http://s3.example.org:65536", malformed},
+		{"http://s3.example.org:-1", malformed},
+		{"http://s3.example.org:+80", malformed},
+		{"http://s3.example.org:x", malformed},
+		{"http://s3.example.org:", malformed},
+		{"http://s3.example.org:80:80", malformed},
+		{"http://user@s3.example.org", malformed},
+		{"http://user:password@s3.example.org", malformed},
+		{"http://@s3.example.org", malformed},
+		{"http://s3.example.org@127.0.0.1", malformed},
+		{"http://s3.example.org#@127.0.0.1", malformed},
+		{`http://s3.example.org\@127.0.0.1`, malformed},
+		{"http://s3.example.org/bucket", malformed},
+		{"http://s3.example.org//", malformed},
+		{"http://s3.example.org/%2f", malformed},
+		{"http://s3.example.org?x=y", malformed},
+		{"http://s3.example.org/?", malformed},
+		{"http://s3.example.org#x", malformed},
+		{"http://s3.example.org#", malformed},
+		{" http://s3.example.org", malformed},
+		{"http://s3.example.org ", malformed},
+		{"http://s3.example.org\r\nHost: x", malformed},
+		{"http://s3.example.org\t", malformed},
+		{"http://a b.example.org", malformed},
+		{"http://a,b.example.org", malformed},
+		{"http://a;b.example.org", malformed},
+		{"http://*.example.org", malformed},
+		{"http://h%41.example.org", malformed},
+		{"http://[::1", malformed},
+		{"http://::1", malformed},
+		{"http://[::1%25]", malformed},
+		{"http://[127.0.0.1]", malformed},
+		{"http://[::1]x", malformed},
+		{"http://bücher.example", malformed},
+		{"http://１２７.0.0.1", malformed},
+		{"http://127。0。0。1", malformed},
+		{"http://ⓛocalhost", malformed},
+		{"http://" + strings.Repeat("a.", 123) + "b", allowed},           // 254 bytes
+		{"http://" + strings.Repeat("a.", 123) + "bc", allowed},          // 255
+		{"http://" + strings.Repeat("a.", 123) + "bcd", malformed},       // 256
+		{"https://s3.example.org" + strings.Repeat("/", 250), malformed}, // however it is filled
 	} {
-		got, err := judge(policy, row.endpoint)
+		got, err := checkEndpoint(policy, row.endpoint)
 		if got != row.want {
 			t.Errorf("%q is %s, want %s (%v)", row.endpoint, got, row.want, err)
 			continue
 		}
-		if got == fine {
+		if got == allowed {
 			continue
 		}
 		var told *fault.Error
@@ -239,29 +239,29 @@ func TestAllowedRangesMayBeReached(t *testing.T) {
 		Resolver: hosts, Allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("192.168.0.1/32"), netip.MustParsePrefix("fd00:1::/32")},
 	}
 	for endpoint, want := range map[string]string{
-		"http://10.1.0.0": fine, "http://10.1.255.255:9000": fine, "http://10.0.255.255": refused, "http://10.2.0.0": refused,
-		"http://[::ffff:10.1.2.3]": fine, "http://[::ffff:10.2.2.3]": refused, "http://inside.example.org": fine, "http://mapped.example.org": fine,
-		"http://[fd00:1::]": fine, "http://[fd00:1:ffff:ffff:ffff:ffff:ffff:ffff]": fine, "http://[fd00:2::]": refused, "http://[fd00:0:ffff::]": refused,
-		"http://[fd00:1::1%25eth0]": wrong, "http://[::10.1.2.3]": refused, "http://[64:ff9b::10.1.2.3]": refused, "http://[2002:a01:203::]": refused,
-		"http://127.0.0.1": refused, "http://8.8.8.8": fine, "http://10.1.2.3:0": wrong, "http://0xa.1.2.3": refused, "http://167838211": refused,
+		"http://10.1.0.0": allowed, "http://10.1.255.255:9000": allowed, "http://10.0.255.255": refused, "http://10.2.0.0": refused,
+		"http://[::ffff:10.1.2.3]": allowed, "http://[::ffff:10.2.2.3]": refused, "http://inside.example.org": allowed, "http://mapped.example.org": allowed,
+		"http://[fd00:1::]": allowed, "http://[fd00:1:ffff:ffff:ffff:ffff:ffff:ffff]": allowed, "http://[fd00:2::]": refused, "http://[fd00:0:ffff::]": refused,
+		"http://[fd00:1::1%25eth0]": malformed, "http://[::10.1.2.3]": refused, "http://[64:ff9b::10.1.2.3]": refused, "http://[2002:a01:203::]": refused,
+		"http://127.0.0.1": refused, "http://8.8.8.8": allowed, "http://10.1.2.3:0": malformed, "http://0xa.1.2.3": refused, "http://167838211": refused,
 	} {
-		if got, err := judge(policy, endpoint); got != want {
+		if got, err := checkEndpoint(policy, endpoint); got != want {
 			t.Errorf("%s is %s, want %s (%v)", endpoint, got, want, err)
 		}
 	}
 	everything := &egress.Policy{Resolver: hosts, Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}
 	for endpoint, want := range map[string]string{
-		"http://127.0.0.1": fine, "http://[::1]": fine, "http://localhost": fine, "http://169.254.169.254": fine,
+		"http://127.0.0.1": allowed, "http://[::1]": allowed, "http://localhost": allowed, "http://169.254.169.254": allowed,
 		"http://0.0.0.0": refused, "http://[::]": refused, "http://[::ffff:0.0.0.0]": refused, "http://none.example.org": refused, // all of them this machine
-		"http://224.0.0.1": refused, "http://[ff02::1]": refused, "http://[fe80::1%25eth0]": wrong, "http://127.1": refused,
+		"http://224.0.0.1": refused, "http://[ff02::1]": refused, "http://[fe80::1%25eth0]": malformed, "http://127.1": refused,
 	} {
-		if got, err := judge(everything, endpoint); got != want {
+		if got, err := checkEndpoint(everything, endpoint); got != want {
 			t.Errorf("with everything allowed %s is %s, want %s (%v)", endpoint, got, want, err)
 		}
 	}
 }
 
-func TestRefusedThoughAllowed(t *testing.T) {
+func TestRefuseComesBeforeAllow(t *testing.T) {
 	t.Parallel()
 	mine := netip.MustParseAddrPort("10.1.2.3:8080")
 	policy := &egress.Policy{
@@ -269,10 +269,10 @@ func TestRefusedThoughAllowed(t *testing.T) {
 		Ports: func(port uint16) bool { return port != 25 },
 	}
 	for endpoint, want := range map[string]string{
-		"http://10.1.2.3:8080": refused, "http://10.1.2.3:8081": fine, "http://10.1.2.4:8080": fine, "http://[::ffff:10.1.2.3]:8080": refused,
-		"http://inside.example.org:8080": refused, "http://inside.example.org": fine, "http://10.1.2.4:25": refused, "http://8.8.8.8:25": refused,
+		"http://10.1.2.3:8080": refused, "http://10.1.2.3:8081": allowed, "http://10.1.2.4:8080": allowed, "http://[::ffff:10.1.2.3]:8080": refused,
+		"http://inside.example.org:8080": refused, "http://inside.example.org": allowed, "http://10.1.2.4:25": refused, "http://8.8.8.8:25": refused,
 	} {
-		if got, err := judge(policy, endpoint); got != want {
+		if got, err := checkEndpoint(policy, endpoint); got != want {
 			t.Errorf("%s is %s, want %s (%v)", endpoint, got, want, err)
 		}
 	}

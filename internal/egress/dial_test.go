@@ -19,20 +19,20 @@ import (
 	"larder/internal/egress"
 )
 
-// canary listens where nobody is to come.
-type canary struct {
+// noVisitListener listens where nobody is to come.
+type noVisitListener struct {
 	net.Listener
-	t    *testing.T
-	came chan net.Addr
+	t        *testing.T
+	accepted chan net.Addr
 }
 
-func listen(t *testing.T, host string) *canary {
+func listen(t *testing.T, host string) *noVisitListener {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &canary{listener, t, make(chan net.Addr, 100)}
+	c := &noVisitListener{listener, t, make(chan net.Addr, 100)}
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -40,56 +40,56 @@ func listen(t *testing.T, host string) *canary {
 			if err != nil {
 				return
 			}
-			c.came <- conn.RemoteAddr()
+			c.accepted <- conn.RemoteAddr()
 			_ = conn.Close()
 		}
 	}()
 	return c
 }
 
-func (c *canary) port() string {
+func (c *noVisitListener) port() string {
 	_, port, _ := net.SplitHostPort(c.Addr().String())
 	return port
 }
 
-// silent fails when somebody came. Who comes is taken in turn, so that whoever was there before us would be the first.
-func (c *canary) silent(what string) {
+// wantNoConnection fails when somebody came. Who comes is taken in turn, so that whoever was there before us would be the first.
+func (c *noVisitListener) wantNoConnection(what string) {
 	c.t.Helper()
 	conn, err := net.Dial("tcp", c.Addr().String())
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer conn.Close()
-	for came := <-c.came; came.String() != conn.LocalAddr().String(); came = <-c.came {
+	for came := <-c.accepted; came.String() != conn.LocalAddr().String(); came = <-c.accepted {
 		c.t.Errorf("%s: somebody came to %s", what, c.Addr())
 	}
 }
 
-// turns answers a lookup differently each time; the last answer stays.
-type turns struct {
+// changingResolver answers a lookup differently each time; the last answer stays.
+type changingResolver struct {
 	mu      sync.Mutex
 	answers [][]string
 }
 
-func (r *turns) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+func (r *changingResolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.answers[0]
 	if len(r.answers) > 1 {
 		r.answers = r.answers[1:]
 	}
-	return names{host: now}.LookupNetIP(ctx, network, host)
+	return fakeResolver{host: now}.LookupNetIP(ctx, network, host)
 }
 
-// dials notes where connections go, and makes none.
-type dials struct {
+// dialRecorder notes where connections go, and makes none.
+type dialRecorder struct {
 	mu sync.Mutex
 	to []string
 }
 
 var errNotMade = errors.New("not made")
 
-func (d *dials) dial(_ context.Context, _, address string) (net.Conn, error) {
+func (d *dialRecorder) dial(_ context.Context, _, address string) (net.Conn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.to = append(d.to, address)
@@ -114,20 +114,20 @@ func get(t *testing.T, p *egress.Policy, address string) (int, error) {
 }
 
 // Abuse case C62.
-func TestNamesThatMeanSomethingElseByNow(t *testing.T) {
+func TestRebindingNamesAreCheckedWhenDialling(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		hidden := listen(t, host)
-		policy := &egress.Policy{Resolver: &turns{answers: [][]string{{"8.8.8.8"}, {host}}}}
+		policy := &egress.Policy{Resolver: &changingResolver{answers: [][]string{{"8.8.8.8"}, {host}}}}
 		address := "http://rebind.example.org:" + hidden.port()
-		if got, err := judge(policy, address); got != fine {
+		if got, err := checkEndpoint(policy, address); got != allowed {
 			t.Fatalf("while the name is public: %s, %v", got, err)
 		}
 		if _, err := get(t, policy, address); !errors.Is(err, egress.ErrRefused) {
 			t.Errorf("when the name means %s: %v", host, err)
 		}
-		hidden.silent("rebinding")
-		if got, err := judge(policy, address); got != refused {
+		hidden.wantNoConnection("rebinding")
+		if got, err := checkEndpoint(policy, address); got != refused {
 			t.Errorf("asked again: %s, %v", got, err)
 		}
 	}
@@ -150,8 +150,8 @@ func TestOnlyVettedAddressesAreDialled(t *testing.T) {
 		{"more than are tried", slices.Repeat([]string{"8.8.8.8"}, 9), slices.Repeat([]string{"8.8.8.8:9000"}, 8)},
 		{"the ninth alone is public", append(slices.Repeat([]string{"10.0.0.1"}, 8), "8.8.8.8"), []string{"8.8.8.8:9000"}},
 	} {
-		var tried dials
-		policy := &egress.Policy{Resolver: names{"store.example.org": row.answers}, Dial: tried.dial}
+		var tried dialRecorder
+		policy := &egress.Policy{Resolver: fakeResolver{"store.example.org": row.answers}, Dial: tried.dial}
 		_, err := get(t, policy, "http://store.example.org:9000/")
 		if !slices.Equal(tried.to, row.want) {
 			t.Errorf("%s: dialled %v, want %v", row.name, tried.to, row.want)
@@ -169,8 +169,8 @@ func TestAddressesAreJudgedWhenDialling(t *testing.T) {
 		"http://127.1", "http://0x7f.1", "http://2130706433", "http://bucket.127.0.0.1", "http://localhost:80", "http://[::1]", "http://0", "http://10.0.0.1", "http://8.8.8.8:0",
 		"http://larder.example.org:443", "http://LARDER.example.org.:443", "http://203.0.114.7:443", "http://[fe80::1%25eth0]", "http://8.8.8.8:65536",
 	} {
-		var tried dials
-		policy := &egress.Policy{Resolver: hosts, Own: []string{"larder.example.org:443"}, Dial: tried.dial}
+		var tried dialRecorder
+		policy := &egress.Policy{Resolver: hosts, OwnHosts: []string{"larder.example.org:443"}, Dial: tried.dial}
 		if _, err := get(t, policy, address); err == nil || tried.to != nil || !errors.Is(err, egress.ErrRefused) {
 			t.Errorf("%s: %v, dialled %v", address, err, tried.to)
 		}
@@ -198,7 +198,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			store.Close()
 		}
 	}
-	elsewhere.silent("a redirect")
+	elsewhere.wantNoConnection("a redirect")
 }
 
 // Abuse case C64. Not parallel: it changes the environment, which ProxyFromEnvironment reads once.
@@ -219,7 +219,7 @@ func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
 	if seen, err := http.ProxyFromEnvironment(request); err != nil || seen == nil || seen.Host != proxy.Addr().String() {
 		t.Fatalf("the environment names the proxy %v, %v: the test shows nothing", seen, err)
 	}
-	var tried dials
+	var tried dialRecorder
 	policy := &egress.Policy{Resolver: hosts, Dial: tried.dial}
 	for _, scheme := range []string{"http", "https"} {
 		if _, err := get(t, policy, scheme+"://store.example.org/"); !errors.Is(err, errNotMade) {
@@ -229,7 +229,7 @@ func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
 	if want := []string{"8.8.8.8:80", "8.8.8.8:443"}; !slices.Equal(tried.to, want) {
 		t.Errorf("dialled %v, want %v", tried.to, want)
 	}
-	proxy.silent("a proxy")
+	proxy.wantNoConnection("a proxy")
 	transport, is := policy.Client().Transport.(*http.Transport)
 	if !is || transport.Proxy != nil || policy.Transport().Proxy != nil {
 		t.Error("a transport has a proxy")

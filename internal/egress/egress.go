@@ -35,7 +35,7 @@ type Resolver interface {
 type Policy struct {
 	Allow    []netip.Prefix                                                       // not public, and may be reached all the same
 	Refuse   func(netip.AddrPort) bool                                            // may not be reached though public or allowed, nil for none: this service itself
-	Own      []string                                                             // host:port, names of this service: not to be reached by them, nor by number where they lead
+	OwnHosts []string                                                             // host:port, names of this service: not to be reached by them, nor by number where they lead
 	Ports    func(port uint16) bool                                               // may be reached, nil for all but 0
 	Resolver Resolver                                                             // nil for the system's
 	Dial     func(ctx context.Context, network, address string) (net.Conn, error) // nil for a net.Dialer; address is numeric
@@ -116,21 +116,21 @@ func (p *Policy) connect(ctx context.Context, network string, to netip.AddrPort,
 // 017700000001) is not looked up: some resolvers know what is meant (abuse case C61).
 func (p *Policy) lookUp(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	if slices.ContainsFunc(p.Own, func(own string) bool { return own == net.JoinHostPort(name, strconv.Itoa(int(port))) }) {
+	if slices.ContainsFunc(p.OwnHosts, func(own string) bool { return own == net.JoinHostPort(name, strconv.Itoa(int(port))) }) {
 		return nil, ErrRefused
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{addr}, p.foreign(ctx, addr, port)
+		return []netip.Addr{addr}, p.refuseOwn(ctx, addr, port)
 	}
-	if number(name) {
+	if looksNumeric(name) {
 		return nil, ErrRefused
 	}
 	return p.resolve(ctx, host)
 }
 
-// foreign refuses an address that a name of this service leads to. Other names may lead there: a proxy can stand before several services.
-func (p *Policy) foreign(ctx context.Context, addr netip.Addr, port uint16) error {
-	for _, own := range p.Own {
+// refuseOwn refuses an address that a name of this service leads to. Other names may lead there: a proxy can stand before several services.
+func (p *Policy) refuseOwn(ctx context.Context, addr netip.Addr, port uint16) error {
+	for _, own := range p.OwnHosts {
 		host, digits, err := net.SplitHostPort(own)
 		if err != nil || digits != strconv.Itoa(int(port)) {
 			continue
@@ -142,8 +142,8 @@ func (p *Policy) foreign(ctx context.Context, addr netip.Addr, port uint16) erro
 	return nil
 }
 
-// number reports whether a host is an address in no form that is known here, or nothing at all: a name's last part never is a number.
-func number(host string) bool {
+// looksNumeric reports whether a host is an address in no form that is known here, or nothing at all: a name's last part never is a number.
+func looksNumeric(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	digits, hex := strings.CutPrefix(last, "0x")
 	if hex && strings.Trim(digits, "0123456789abcdef") == "" {

@@ -15,13 +15,13 @@ func Public(addr netip.Addr) bool {
 	if addr.Is6() && !globalUnicast.Contains(addr) {
 		return false
 	}
-	return !slices.ContainsFunc(special, func(prefix netip.Prefix) bool { return prefix.Contains(addr) })
+	return !slices.ContainsFunc(specialRanges, func(prefix netip.Prefix) bool { return prefix.Contains(addr) })
 }
 
 // globalUnicast is all of IPv6 that was ever given out (RFC 4291); loopback, mapped, NAT64, unique local, link local and multicast lie outside.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
-var special = prefixes(
+var specialRanges = parsePrefixes(
 	"0.0.0.0/8",         // this network
 	"10.0.0.0/8",        // private
 	"100.64.0.0/10",     // carriers' NAT
@@ -48,7 +48,7 @@ var special = prefixes(
 	"3fff::/20",         // documentation
 )
 
-func prefixes(list ...string) []netip.Prefix {
+func parsePrefixes(list ...string) []netip.Prefix {
 	out := make([]netip.Prefix, len(list))
 	for i, s := range list {
 		out[i] = netip.MustParsePrefix(s)

@@ -73,8 +73,8 @@ func Newf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// Because adds the cause, which only the log and a development server show.
-func (e *Error) Because(cause error) *Error {
+// WithCause adds the cause, which only the log and a development server show.
+func (e *Error) WithCause(cause error) *Error {
 	e.Cause = cause
 	return e
 }

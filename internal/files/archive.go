@@ -250,7 +250,7 @@ func (w *archiveWalk) viewerIn(ctx context.Context, v *ruleset) (*entryViewer, e
 	if w.viewer, err = w.tree.viewerOf(ctx, v, actor); err != nil {
 		return nil, err
 	}
-	w.viewer.ForOthers = w.query.Shared
+	w.viewer.Shared = w.query.Shared
 	return w.viewer, nil
 }
 
@@ -265,7 +265,7 @@ func (w *archiveWalk) readAsViewer(ctx context.Context, question versionedRead) 
 
 // mayEnter reports whether a folder is in the archive: it may be listed, and no password bars the bytes in it.
 func (e *entryViewer) mayEnter(facts access.Target) bool {
-	return e.Enter(facts) == access.Allowed && !e.Sealed(facts.Guard)
+	return e.DecideListing(facts) == access.Allowed && !e.NeedsPasswordToDownload(facts.Password)
 }
 
 // judge judges one of what was asked for, before the walk.

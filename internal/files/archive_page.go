@@ -76,7 +76,7 @@ func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there boo
 		at.nextKind = childNone
 		return false, nil
 	}
-	mounts := e.mounts.Within(facts.Path)
+	mounts := e.mounts.Below(facts.Path)
 	for full := false; len(at.page) == 0 && !full && at.nextKind != childNone; {
 		switch {
 		case at.nextKind == childMounts:
@@ -103,7 +103,7 @@ func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (fa
 		facts, there = n.facts(e.Actor), n.isFolder()
 		at.modified = time.UnixMilli(n.updated)
 	default:
-		facts, there = n.virtualTarget(e.Actor, at.path), !n.exists() && len(e.mounts.Within(at.path)) > 0
+		facts, there = n.virtualTarget(e.Actor, at.path), !n.exists() && len(e.mounts.Below(at.path)) > 0
 	}
 	if !there || at.id != w.topID && !e.Shows(facts, true) {
 		return facts, false
@@ -150,7 +150,7 @@ func (e *entryViewer) includes(r *row, target access.Target) bool {
 func (w *archiveWalk) mountsIn(ctx context.Context, at *folderCursor, path vpath.Path, mounts []mount.Mount) ([]candidate, error) {
 	found := map[vpath.Name]candidate{}
 	for _, m := range mounts {
-		names, _ := m.Path.Below(path)
+		names, _ := m.Path.RelativeTo(path)
 		name := names[0]
 		if len(names) == 1 {
 			found[name] = candidate{id: m.RootID, name: string(name), folder: true}

@@ -76,7 +76,7 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 
 // immovable reports whether n must stay where it is: a mount's root, or a folder that a mount lies below.
 func (v *ruleset) immovable(n *node) bool {
-	return n.id == n.mount.RootID || len(v.mounts.Within(n.path)) > 0
+	return n.id == n.mount.RootID || len(v.mounts.Below(n.path)) > 0
 }
 
 func immovableFault() error {
@@ -89,14 +89,14 @@ func (v *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, facts access.Tar
 	if !n.folder {
 		return nil
 	}
-	switch v.policy.Uniform(a, facts, p) {
-	case access.Everything:
+	switch v.policy.DecideTree(a, facts, p) {
+	case access.TreeAllowed:
 		if a.Role == access.Admin {
 			return nil
 		}
 		// An entry's own password bars everybody but its owner, whatever the rules say.
 		return forbidIfFound(tx, protectedBelow, n.id, a.UserID)
-	case access.OwnOnly:
+	case access.TreeOwnOnly:
 		return forbidIfFound(tx, foreignBelow, n.id, a.UserID)
 	}
 	return forbidden()

@@ -50,7 +50,7 @@ func (s *Resource) UpdatedAt() int64 { return s.node.updated }
 // Virtual reports a folder that is there only because a mount lies below it; the root always is.
 func (s *Resource) Virtual() bool {
 	at := s.node.requestedPath()
-	return !s.node.exists() && (at.IsRoot() || len(s.rules.mounts.Within(at)) > 0)
+	return !s.node.exists() && (at.IsRoot() || len(s.rules.mounts.Below(at)) > 0)
 }
 
 // Authorize decides about what is there, and says only to who may do it that there is nothing. Faults: Forbidden, PasswordRequired, NotFound.
@@ -261,11 +261,11 @@ func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder
 
 // allVisible reports whether everything of a kind shows in a folder, so that nothing has to be asked about each.
 func (l *lister) allVisible(f listedFolder, kind int) bool {
-	in := l.Inside(f.facts)
+	in := l.ListingFilter(f.facts)
 	if kind == folderKind {
-		return in.Folders == access.ChildrenAll && len(in.Names) == 0
+		return in.Folders == access.ShownAll && len(in.Exceptions) == 0
 	}
-	return in.Files == access.ChildrenAll && len(in.Names) == 0 && len(in.Globs) == 0
+	return in.Files == access.ShownAll && len(in.Exceptions) == 0 && len(in.Globs) == 0
 }
 
 // lister begins a listing of what lies at path.
@@ -274,7 +274,7 @@ func (t *Tree) lister(ctx context.Context, v *ruleset, a access.Actor, path vpat
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(path), kind: -1}
+	l := &lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(path), kind: -1}
 	return l, l.readRoots()
 }
 

@@ -277,5 +277,5 @@ func (o contentHandle) sizeMismatch(size int64) error {
 }
 
 func unreadable(cause error) error {
-	return fault.New(fault.Unavailable, "The content of this file cannot be read.").Because(cause)
+	return fault.New(fault.Unavailable, "The content of this file cannot be read.").WithCause(cause)
 }

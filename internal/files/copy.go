@@ -153,11 +153,11 @@ func (c *copyOperation) judge(target vpath.Path) (err error) {
 	if !c.source.folder || c.shallow {
 		return nil
 	}
-	reach := min(v.policy.Uniform(a, from, access.Read), v.policy.Uniform(a, from, access.Download))
-	if reach == access.Refused || v.policy.Uniform(a, to, access.Write) == access.Refused {
+	reach := min(v.policy.DecideTree(a, from, access.Read), v.policy.DecideTree(a, from, access.Download))
+	if reach == access.TreeDenied || v.policy.DecideTree(a, to, access.Write) == access.TreeDenied {
 		return forbidden()
 	}
-	c.ownOnly = reach == access.OwnOnly
+	c.ownOnly = reach == access.TreeOwnOnly
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (c *copyOperation) judgeContents(e extent) error {
 	switch {
 	case !c.dest.isFolder():
 		return fault.New(fault.NotFound, "The target folder does not exist.")
-	case c.source.folder && !c.shallow && len(v.mounts.Within(c.source.path)) > 0:
+	case c.source.folder && !c.shallow && len(v.mounts.Below(c.source.path)) > 0:
 		return fault.New(fault.Conflict, "A folder that a mount lies below cannot be copied as a whole.")
 	case c.dest.within(c.source.id):
 		return fault.New(fault.Conflict, "A folder cannot be copied into itself.")
@@ -213,7 +213,7 @@ func (c *copyOperation) checkNameFree() error {
 func (c *copyOperation) measureOutside(measured **extent) error {
 	source, user, provider := c.source.row, c.actor.UserID, c.dest.mount.ProviderID
 	apart := c.source.mount.ProviderID != provider
-	return &db.Again{Prepare: func(ctx context.Context) error {
+	return &db.RetryError{Prepare: func(ctx context.Context) error {
 		e, err := extentOf(c.DB.Read(ctx), source.id, user)
 		if err == nil && apart { // in one provider little lies elsewhere, and what does is found when its turn comes
 			e.foreignBytes, err = foreignBytesBelow(c.DB.Read(ctx), source.id, provider)

@@ -140,7 +140,7 @@ func (x *copier) copyPiece(ctx context.Context) error {
 		b := copyBatch{copier: x, tx: tx, actor: actor, version: version, next: &next, increments: refIncrements{}, copies: map[string]string{}}
 		if err := b.fill(); err != nil {
 			if b.outdated {
-				return &db.Again{Prepare: func(ctx context.Context) (err error) {
+				return &db.RetryError{Prepare: func(ctx context.Context) (err error) {
 					actor, version, err = x.actor(ctx)
 					return err
 				}}
@@ -178,7 +178,7 @@ func (x *copier) publish(ctx context.Context) error {
 			return err
 		}
 		if c.rules.version != version {
-			return &db.Again{Prepare: func(ctx context.Context) (err error) {
+			return &db.RetryError{Prepare: func(ctx context.Context) (err error) {
 				actor, version, err = x.actor(ctx)
 				return err
 			}}

@@ -54,13 +54,13 @@ func (t *Tree) copyLink(ctx context.Context, a access.Actor, id string, signed b
 	}
 	switch {
 	case n.folder:
-		link.NeedsPassword = v.policy.AsksPassword(a, facts.Inside(), access.Read)
+		link.NeedsPassword = v.policy.AsksPassword(a, facts.ForChildren(), access.Read)
 	case !signed:
 		link.NeedsPassword = v.policy.AsksPassword(a, facts, access.Download)
 	case v.policy.Decide(a, facts, access.Download).Outcome == access.Denied:
 		return CopyLink{}, forbidden()
 	default:
-		link.NeedsPassword = v.policy.Conditional(a, facts) || v.policy.Conditional(access.Actor{Role: access.Guest}, facts)
+		link.NeedsPassword = v.policy.DownloadConditional(a, facts) || v.policy.DownloadConditional(access.Actor{Role: access.Guest}, facts)
 	}
 	return link, nil
 }
@@ -84,7 +84,7 @@ func (t *Tree) AccessMode(ctx context.Context, e Entry) (AccessMode, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the config version: %w", err)
 	}
-	p, err := t.Providers.At(ctx, version, e.provider)
+	p, err := t.Providers.ByIDAt(ctx, version, e.provider)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return "", err
 	}

@@ -149,7 +149,7 @@ func (v *ruleset) covered(n *node, path vpath.Path) bool {
 // occupied reports whether nothing of n's can be put at path: another mount lies there, or further below, so that the path shows as a folder and
 // what is in the way of that mount would be hidden.
 func (v *ruleset) occupied(n *node, path vpath.Path) bool {
-	return v.covered(n, path) || len(v.mounts.Within(path)) > 0
+	return v.covered(n, path) || len(v.mounts.Below(path)) > 0
 }
 
 // destinationFolder finds, inside a transaction, the folder that a Place begins at, and walks down to what has been made meanwhile. Fault: Conflict.

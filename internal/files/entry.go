@@ -45,7 +45,7 @@ func (v *ruleset) entry(a access.Actor, r *row, t access.Target) Entry {
 }
 
 // public reports whether anybody may have the bytes.
-func (v *ruleset) public(t access.Target) bool { return t.Guard == nil && v.policy.Public(t) }
+func (v *ruleset) public(t access.Target) bool { return t.Password == nil && v.policy.Public(t) }
 
 // plainEntry is entry without what only the rules tell.
 func plainEntry(r *row, t access.Target) Entry {

@@ -149,7 +149,7 @@ func (h *fixture) addRule(r access.Rule) string {
 	if r.RequirePassword {
 		hash = "hash"
 	}
-	h.write(func(tx *db.Tx) error { return h.rules.Insert(tx, access.Stored{Rule: r, PasswordHash: hash}) })
+	h.write(func(tx *db.Tx) error { return h.rules.Insert(tx, access.StoredRule{Rule: r, PasswordHash: hash}) })
 	return r.ID
 }
 

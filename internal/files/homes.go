@@ -34,7 +34,7 @@ func (t *Tree) FindHomeCandidate(tx *db.Tx, p vpath.Path) (HomeCandidate, error)
 		return HomeCandidate{}, err
 	}
 	h := HomeCandidate{node: &n}
-	below := mounts.Within(p)
+	below := mounts.Below(p)
 	for _, m := range below {
 		h.MountRootIDs = append(h.MountRootIDs, m.RootID)
 	}
@@ -111,7 +111,7 @@ func (t *Tree) RenameFormerHome(tx *db.Tx, homeID, ownerID string, known []vpath
 
 // renameFolder renames a folder, and lets the rules that are for what is in it follow; whoever calls raises the config version.
 func (t *Tree) renameFolder(tx *db.Tx, n *node, name vpath.Name) error {
-	if err := t.Policies.Follow(tx, n.path, n.path.Parent().Child(name)); err != nil {
+	if err := t.Policies.MovePatterns(tx, n.path, n.path.Parent().Child(name)); err != nil {
 		return err
 	}
 	return t.relocate(tx, &n.row, n.parent, name, t.nowMs())

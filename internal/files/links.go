@@ -147,7 +147,7 @@ func (t *Tree) linkOpen(ctx context.Context, v *ruleset, n *node) (bool, error) 
 		return false, nil
 	}
 	target := n.facts(access.Actor{})
-	if target.Guard != nil || !v.policy.LinkOpen(target) {
+	if target.Password != nil || !v.policy.LinkAllowed(target) {
 		return false, nil
 	}
 	owner, active, err := t.Owner(ctx, v.version, n.owner)

@@ -58,11 +58,11 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	if err != nil {
 		return Listing{}, err
 	}
-	e.ForOthers = q.sharedFolderID != ""
-	if e.ForOthers && !n.within(q.sharedFolderID) {
+	e.Shared = q.sharedFolderID != ""
+	if e.Shared && !n.within(q.sharedFolderID) {
 		return Listing{}, noFolder()
 	}
-	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(q.Path), kind: -1, shared: e.ForOthers}
+	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(q.Path), kind: -1, shared: e.Shared}
 	f, err := l.enter(&n, q.Path)
 	if err != nil {
 		return Listing{}, err

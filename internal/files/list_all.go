@@ -27,9 +27,9 @@ func (t *Tree) ListAll(ctx context.Context, a access.Actor, q ListQuery) ([]Entr
 		return nil, 0, err
 	}
 	all := *v
-	all.policy = noRules.On(mountLookup{v.mounts})
+	all.policy = noRules.WithMounts(mountLookup{v.mounts})
 	e := &entryViewer{ruleset: &all, Viewer: access.Viewer{Policy: all.policy, Actor: access.Actor{UserID: a.UserID, Role: access.Admin}}}
-	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Within(q.Path), kind: -1, order: sortOrder{key: "time", desc: true}}
+	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(q.Path), kind: -1, order: sortOrder{key: "time", desc: true}}
 	if err := l.readRoots(); err != nil {
 		return nil, 0, err
 	}

@@ -48,8 +48,8 @@ func (l *lister) enter(n *node, path vpath.Path) (listedFolder, error) {
 	default:
 		f.id = n.id
 	}
-	outcome := l.Enter(f.facts)
-	if l.shared && outcome == access.Allowed && l.Sealed(f.facts.Guard) {
+	outcome := l.DecideListing(f.facts)
+	if l.shared && outcome == access.Allowed && l.NeedsPasswordToDownload(f.facts.Password) {
 		outcome = access.NeedsPassword
 	}
 	switch outcome {
@@ -83,7 +83,7 @@ func (n *node) virtualTarget(a access.Actor, path vpath.Path) access.Target {
 }
 
 func virtualTargetIn(above access.Target, path vpath.Path) access.Target {
-	t := above.Inside()
+	t := above.ForChildren()
 	t.Path, t.MountID, t.OwnerID = path, "", ""
 	return t
 }
@@ -136,7 +136,7 @@ type exception struct {
 func (l *lister) exceptions(f listedFolder, names []vpath.Name) ([]exception, error) {
 	mounted := map[vpath.Name]*mount.Mount{}
 	for i, m := range l.mounts {
-		down, _ := m.Path.Below(f.facts.Path)
+		down, _ := m.Path.RelativeTo(f.facts.Path)
 		switch {
 		case len(down) == 1:
 			mounted[down[0]] = &l.mounts[i]
@@ -178,28 +178,28 @@ const maxExceptions = 500
 
 // listChildren takes a folder apart into what a query can tell and what is judged by itself.
 func (l *lister) children(f listedFolder) ([]listPortion, error) {
-	var in access.Inside
+	var in access.ListingFilter
 	if f.id != "" {
-		in = l.Inside(f.facts)
+		in = l.ListingFilter(f.facts)
 	}
 	globs := 0
 	for _, g := range in.Globs {
 		globs += len(g.Names)
 	}
 	if globs > maxGlobs {
-		in.Globs, in.Files = nil, access.ChildrenMixed
+		in.Globs, in.Files = nil, access.ShownByName
 	}
 	if l.shared && f.id != "" {
 		guarded, err := protectedIn(l.q, f.id, maxExceptions+1)
 		if err != nil {
 			return nil, err
 		}
-		in.Names = append(in.Names, guarded...)
+		in.Exceptions = append(in.Exceptions, guarded...)
 	}
-	if len(in.Names) > maxExceptions || l.shared && !l.Undivided(f.facts) {
-		in = access.Inside{Files: access.ChildrenMixed, Folders: access.ChildrenMixed}
+	if len(in.Exceptions) > maxExceptions || l.shared && !l.ReadImpliesDownload(f.facts) {
+		in = access.ListingFilter{Files: access.ShownByName, Folders: access.ShownByName}
 	}
-	spots, err := l.exceptions(f, in.Names)
+	spots, err := l.exceptions(f, in.Exceptions)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func kindOf(folder bool) int {
 	return fileKind
 }
 
-func (l *lister) newSelection(f listedFolder, kind int, visible access.Children) selection {
+func (l *lister) newSelection(f listedFolder, kind int, visible access.ShownEntries) selection {
 	return selection{dialect: l.dialect, folder: f.id, kind: kind, visible: visible, userID: l.Actor.UserID}
 }
 
@@ -246,9 +246,9 @@ type folderPortion struct {
 
 func (p *folderPortion) page(offset, limit int64) (found []visibleEntry, total int64, err error) {
 	switch {
-	case p.folder.id == "" || p.selection.visible == access.ChildrenNone && len(p.selection.globs) == 0:
+	case p.folder.id == "" || p.selection.visible == access.ShownNone && len(p.selection.globs) == 0:
 		return nil, 0, nil
-	case p.selection.visible == access.ChildrenMixed:
+	case p.selection.visible == access.ShownByName:
 		err = p.selection.each(p.q, p.order, func(r *row) {
 			s := visibleEntry{row: *r, target: childTarget(p.folder.facts, p.Actor, r)}
 			if !p.lists(&s) {

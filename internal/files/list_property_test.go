@@ -86,7 +86,7 @@ func newRandomTree(h *fixture, seed uint64) *randomTree {
 			if r.RequirePassword {
 				hash = "hash"
 			}
-			if err := h.rules.Insert(tx, access.Stored{Rule: r, PasswordHash: hash}); err != nil {
+			if err := h.rules.Insert(tx, access.StoredRule{Rule: r, PasswordHash: hash}); err != nil {
 				return err
 			}
 		}
@@ -101,7 +101,7 @@ func newRandomTree(h *fixture, seed uint64) *randomTree {
 		rules = append(rules, r.Rule)
 		w.passwords = append(w.passwords, r.PasswordID)
 	}
-	w.policy = access.NewPolicy(rules, true).On(mountLookup{w.mounts})
+	w.policy = access.NewPolicy(rules, true).WithMounts(mountLookup{w.mounts})
 	return w
 }
 
@@ -115,7 +115,7 @@ func (l mountLookup) Covering(p vpath.Path) string {
 
 func (l mountLookup) Below(p vpath.Path) map[string]vpath.Path {
 	below := map[string]vpath.Path{}
-	for _, m := range l.Table.Within(p) {
+	for _, m := range l.Table.Below(p) {
 		below[m.ID] = m.Path
 	}
 	return below
@@ -198,9 +198,9 @@ func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 	all := map[vpath.Path]entryAtPath{}
 	var down func(m mount.Mount, l treeEntry, p vpath.Path, above access.Target)
 	down = func(m mount.Mount, l treeEntry, p vpath.Path, above access.Target) {
-		t := access.Target{Path: p, MountID: m.ID, OwnerID: l.owner, InHome: above.InHome || l.id == a.HomeID, Guard: above.Guard, Above: above.Guard}
+		t := access.Target{Path: p, MountID: m.ID, OwnerID: l.owner, InHome: above.InHome || l.id == a.HomeID, Password: above.Password, PasswordAbove: above.Password}
 		if l.hasPassword {
-			t.Guard = &access.Guard{ID: l.id, OwnerID: l.owner}
+			t.Password = &access.EntryPassword{ID: l.id, OwnerID: l.owner}
 		}
 		if top, _ := w.mounts.Resolve(p); top.ID == m.ID {
 			all[p] = entryAtPath{treeEntry: l, path: p, target: t}
@@ -226,7 +226,7 @@ func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 					up = up.Parent()
 					if e, there := all[up]; there && !e.virtual {
 						if top, _ := w.mounts.Resolve(p); top.ID == e.target.MountID {
-							t.InHome, t.Guard, t.Above = e.target.InHome, e.target.Guard, e.target.Guard
+							t.InHome, t.Password, t.PasswordAbove = e.target.InHome, e.target.Password, e.target.Password
 						}
 						break
 					}
@@ -248,11 +248,11 @@ func (w *randomTree) inherited(m mount.Mount, a access.Actor) (t access.Target) 
 		return access.Target{}
 	}
 	t = w.inherited(top, a)
-	names, _ := m.Path.Parent().Below(top.Path)
+	names, _ := m.Path.Parent().RelativeTo(top.Path)
 	for l, there := w.roots[top.RootID], true; there; {
 		t.InHome = t.InHome || l.id == a.HomeID
 		if l.hasPassword {
-			t.Guard = &access.Guard{ID: l.id, OwnerID: l.owner}
+			t.Password = &access.EntryPassword{ID: l.id, OwnerID: l.owner}
 		}
 		at := -1
 		if len(names) > 0 {
@@ -266,17 +266,17 @@ func (w *randomTree) inherited(m mount.Mount, a access.Actor) (t access.Target) 
 }
 
 // passwordMissing is the rule about passwords of entries, once more.
-func passwordMissing(a access.Actor, g *access.Guard) bool {
+func passwordMissing(a access.Actor, g *access.EntryPassword) bool {
 	given := g != nil && a.Key == nil && slices.Contains(a.Unlocked, g.ID)
 	return g != nil && !given && (a.UserID == "" || a.Role != access.Admin && a.UserID != g.OwnerID)
 }
 
 func (w *randomTree) visible(a access.Actor, e entryAtPath, home vpath.Path, hasHome bool) bool {
 	may := func(p access.Permission) bool { return w.policy.Decide(a, e.target, p).Outcome == access.Allowed }
-	if passwordMissing(a, e.target.Above) {
+	if passwordMissing(a, e.target.PasswordAbove) {
 		return false
 	}
-	return may(access.Read) || e.folder && (may(access.Write) || w.policy.Reveals(a, e.path, home, hasHome))
+	return may(access.Read) || e.folder && (may(access.Write) || w.policy.ShowsFolder(a, e.path, home, hasHome))
 }
 
 // compareBy orders by the field, equal fields by name without case, then by name, and equal names in different folders by those.
@@ -388,8 +388,8 @@ func (w *randomTree) checkListings(t *testing.T, seed uint64) {
 			Type: w.pick("", "", "file", "folder"), Search: w.pick("", "", "a", "A", "%", "é", "x.j", "_", "."),
 		}
 		in := folder
-		in.target = in.target.Inside()
-		enters := !passwordMissing(a, in.target.Above) && (w.visible(a, in, home, hasHome))
+		in.target = in.target.ForChildren()
+		enters := !passwordMissing(a, in.target.PasswordAbove) && (w.visible(a, in, home, hasHome))
 		var want []entryAtPath
 		for _, e := range all {
 			below := e.path != p && e.path.Within(p)

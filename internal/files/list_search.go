@@ -98,7 +98,7 @@ func (s *searcher) addStart(f listedFolder, n node) error {
 	if err != nil {
 		return err
 	}
-	s.startFolders = append(s.startFolders, searchRoot{node: n, code: code, needsPassword: s.Barred(f.facts.Guard)})
+	s.startFolders = append(s.startFolders, searchRoot{node: n, code: code, needsPassword: s.NeedsPasswordToList(f.facts.Password)})
 	return nil
 }
 
@@ -107,18 +107,18 @@ func (s *searcher) folderCode(f listedFolder) (string, error) {
 	in := s.inside(f.facts)
 	code := s.code(&in)
 	s.folders++
-	if code == codeEach || s.folders > maxFolderCodes || len(in.Names) > maxExceptions {
+	if code == codeEach || s.folders > maxFolderCodes || len(in.Exceptions) > maxExceptions {
 		s.checkEach = true
 		return codeEach, nil
 	}
-	if !in.Settled {
-		below := s.inside(s.Fresh(f.facts))
-		if !in.Alike || !below.Settled || s.code(&below) != code {
+	if !in.SameBelow {
+		below := s.inside(s.SampleChild(f.facts))
+		if !in.FolderNamesIrrelevant || !below.SameBelow || s.code(&below) != code {
 			s.checkEach = true
 			return codeEach, nil
 		}
 	}
-	spots, err := s.exceptions(f, in.Names)
+	spots, err := s.exceptions(f, in.Exceptions)
 	if err != nil {
 		return "", err
 	}
@@ -148,13 +148,13 @@ func (s *searcher) folderCode(f listedFolder) (string, error) {
 }
 
 // idsBelow is Inside as if no entry had a password.
-func (s *searcher) inside(facts access.Target) access.Inside {
-	facts.Guard, facts.Above = nil, nil
-	return s.Inside(facts)
+func (s *searcher) inside(facts access.Target) access.ListingFilter {
+	facts.Password, facts.PasswordAbove = nil, nil
+	return s.ListingFilter(facts)
 }
 
-func (s *searcher) code(in *access.Inside) string {
-	codes := map[access.Children]string{access.ChildrenNone: "0", access.ChildrenOwn: "1", access.ChildrenAll: "2"}
+func (s *searcher) code(in *access.ListingFilter) string {
+	codes := map[access.ShownEntries]string{access.ShownNone: "0", access.ShownOwn: "1", access.ShownAll: "2"}
 	files, folders := codes[in.Files], codes[in.Folders]
 	if files == "" || folders == "" || len(in.Globs) > 0 {
 		return codeEach

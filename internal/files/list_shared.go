@@ -36,7 +36,7 @@ func (f *FoundEntry) SharedContentFor(a access.Actor) (Content, error) {
 // NotFound, also for all that does not show.
 func (t *Tree) ListShared(ctx context.Context, a access.Actor, folder string, inside vpath.Path, q ListQuery) (Listing, error) {
 	q.sharedFolderID = folder
-	for range db.Tries {
+	for range db.MaxTries {
 		n, _, err := t.lookUp(ctx, folder)
 		if err != nil {
 			return Listing{}, err

@@ -108,7 +108,7 @@ func (t *Tree) lockable(tx *db.Tx, v *ruleset, n *node, l WriteLock, now int64) 
 func locksWithin(tx *db.Tx, v *ruleset, n *node, now int64) ([]WriteLock, error) {
 	found, err := locksBelow(tx, n.id, now)
 	var roots []string
-	for _, m := range v.mounts.Within(n.path) {
+	for _, m := range v.mounts.Below(n.path) {
 		roots = append(roots, m.RootID)
 	}
 	for i := 0; i < len(roots) && err == nil; i++ {
@@ -307,7 +307,7 @@ func (t *Tree) lockedRefusal(tx *db.Tx, l *WriteLock) error {
 }
 
 func lockedFault(path vpath.Path) error {
-	return fault.New(fault.Locked, "Another program has locked this. Close the file there, or try again later.").Because(lockFault{path})
+	return fault.New(fault.Locked, "Another program has locked this. Close the file there, or try again later.").WithCause(lockFault{path})
 }
 
 func (t *Tree) pathTx(tx *db.Tx, id string) (vpath.Path, error) {

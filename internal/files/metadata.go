@@ -78,7 +78,7 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 			}
 		}
 		if c.Password != nil && c.Password.Hash != nil && hash == "" {
-			return &db.Again{Prepare: func(ctx context.Context) (err error) {
+			return &db.RetryError{Prepare: func(ctx context.Context) (err error) {
 				hash, err = c.Password.Hash(ctx)
 				return err
 			}}
@@ -201,7 +201,7 @@ func cleanText(f Field[string], name string, most int) (Field[string], error) {
 	switch {
 	case utf8.RuneCountInString(s) > most:
 		return f, fault.Newf(fault.Invalid, "%s has at most %d characters.", name, most)
-	case strings.ContainsFunc(s, vpath.Unprintable):
+	case strings.ContainsFunc(s, vpath.IsUnprintable):
 		return f, fault.Newf(fault.Invalid, "%s must not contain control characters or text-direction overrides.", name)
 	case s == "":
 		return Field[string]{Given: true}, nil

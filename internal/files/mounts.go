@@ -51,7 +51,7 @@ func (t *Tree) checkProviderExists(tx *db.Tx, p Destination, now string) error {
 		return nil
 	}
 	if _, err := t.Providers.ByIDIn(tx, p.ProviderID); fault.Is(err, fault.NotFound) {
-		return fault.New(fault.Conflict, "The storage that this upload began on is gone. Upload the file again.").Because(err)
+		return fault.New(fault.Conflict, "The storage that this upload began on is gone. Upload the file again.").WithCause(err)
 	} else if err != nil {
 		return err
 	}

@@ -131,14 +131,14 @@ func (m *moveOperation) judge(target vpath.Path) error {
 		return err
 	}
 	// What is in the folder comes into being below the new path; there it lies in the actor's own folder or where a rule lets them write.
-	if m.source.folder && v.policy.Uniform(a, to, access.Write) == access.Refused {
+	if m.source.folder && v.policy.DecideTree(a, to, access.Write) == access.TreeDenied {
 		return forbidden()
 	}
 	if err := v.checkRulesKept(m.tx, a, &m.source, from, to); err != nil {
 		return err
 	}
 	// The entry's own password goes along. The one above it does not.
-	if !samePassword(from.Above, to.Above) {
+	if !samePassword(from.PasswordAbove, to.PasswordAbove) {
 		if err := v.mayUncover(m.tx, a, m.source.trail[:len(m.source.trail)-1]); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (m *moveOperation) judge(target vpath.Path) error {
 
 // samePassword reports whether what stood behind the password before does so after, or stood behind
 // none.
-func samePassword(before, after *access.Guard) bool {
+func samePassword(before, after *access.EntryPassword) bool {
 	return before == nil || after != nil && after.ID == before.ID
 }
 
@@ -205,7 +205,7 @@ func (m *moveOperation) needsContentCopy(looked *contentSearch) (bool, error) {
 	case !m.source.folder:
 		return m.source.provider != provider, nil
 	case looked.provider != provider:
-		return false, &db.Again{Prepare: func(ctx context.Context) (err error) {
+		return false, &db.RetryError{Prepare: func(ctx context.Context) (err error) {
 			looked.provider = provider
 			looked.found, err = anyForeignContent(m.DB.Read(ctx), id, provider)
 			return err

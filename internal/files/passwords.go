@@ -47,7 +47,7 @@ func (t *Tree) PasswordGateAt(ctx context.Context, a access.Actor, p vpath.Path)
 	if err != nil {
 		return PasswordGate{}, err
 	}
-	if !n.exists() && (p.IsRoot() || len(v.mounts.Within(p)) > 0) {
+	if !n.exists() && (p.IsRoot() || len(v.mounts.Below(p)) > 0) {
 		return t.judgeGate(ctx, v, a, &n, n.virtualTarget(a, p), true)
 	}
 	if !n.mounted() {
@@ -66,8 +66,8 @@ func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *nod
 		if err != nil {
 			return PasswordGate{}, err
 		}
-		d.Outcome = e.Enter(facts)
-		if d.Outcome == access.Denied && v.policy.Decide(a, facts.Inside(), access.Write).Outcome == access.NeedsPassword {
+		d.Outcome = e.DecideListing(facts)
+		if d.Outcome == access.Denied && v.policy.Decide(a, facts.ForChildren(), access.Write).Outcome == access.NeedsPassword {
 			d.Outcome = access.NeedsPassword // whoever may put something into it gets to see what is theirs
 		}
 	} else {
@@ -76,8 +76,8 @@ func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *nod
 	var err error
 	d.Passwords, err = t.passwordsFor(ctx, v, a, n, facts, permissions[:]) // a password that opens a folder opens it for uploads, too
 	for i := range d.Passwords {
-		entrys := i == 0 && facts.Guard != nil && d.Passwords[i].ID == facts.Guard.ID
-		d.Passwords[i].Settable = entrys && a.Keeps(*facts.Guard) || a.UserID != "" && a.Role == access.Admin
+		entrys := i == 0 && facts.Password != nil && d.Passwords[i].ID == facts.Password.ID
+		d.Passwords[i].Settable = entrys && a.ControlsPassword(*facts.Password) || a.UserID != "" && a.Role == access.Admin
 	}
 	return d, err
 }
@@ -87,9 +87,9 @@ func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *nod
 func (t *Tree) passwordsFor(ctx context.Context, v *ruleset, a access.Actor, n *node, facts access.Target, what []access.Permission) ([]RequiredPassword, error) {
 	a.Unlocked = nil
 	var asking []string // rules, and entries above that are not the nearest, whose ids no rule has
-	for _, target := range []access.Target{facts, facts.Inside()} {
+	for _, target := range []access.Target{facts, facts.ForChildren()} {
 		for _, p := range what {
-			for _, id := range v.policy.Decide(a, target, p).Asks {
+			for _, id := range v.policy.Decide(a, target, p).PasswordIDs {
 				if !slices.Contains(asking, id) {
 					asking = append(asking, id)
 				}
@@ -97,7 +97,7 @@ func (t *Tree) passwordsFor(ctx context.Context, v *ruleset, a access.Actor, n *
 		}
 	}
 	var locks []RequiredPassword
-	if at := nearestProtected(n.trail); facts.Guard != nil && at != "" {
+	if at := nearestProtected(n.trail); facts.Password != nil && at != "" {
 		id, hash, err := passwordOf(t.DB.Read(ctx), at)
 		if err != nil {
 			return nil, err
@@ -141,7 +141,7 @@ func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) 
 		return nil
 	case a.UserID == "" || a.UserID != n.owner:
 		return fault.New(fault.Forbidden, "Only the owner and administrators can set or remove a password.")
-	case len(v.mounts.Within(n.path)) > 0:
+	case len(v.mounts.Below(n.path)) > 0:
 		return fault.New(fault.Forbidden, "Something is mounted below this folder. Only administrators can set or remove its password.")
 	case sets && n.folder:
 		if err := forbidIfFound(tx, foreignBelow, n.id, a.UserID); fault.Is(err, fault.Forbidden) {
@@ -158,7 +158,7 @@ func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) 
 // Fault: PasswordRequired.
 func (v *ruleset) mayUncover(tx *db.Tx, a access.Actor, trail []trailEntry) error {
 	n, _, err := v.findID(tx, nearestProtected(trail))
-	if err != nil || a.Has(n.password) {
+	if err != nil || a.HasUnlocked(n.password) {
 		return err
 	}
 	err = v.maySetPassword(tx, a, &n, false)
@@ -192,7 +192,7 @@ func (t *Tree) MountPasswords(tx *db.Tx) (map[string]string, error) {
 			return nil, err
 		}
 		guards[m.ID] = ""
-		if guard := n.facts(access.Actor{}).Guard; guard != nil {
+		if guard := n.facts(access.Actor{}).Password; guard != nil {
 			guards[m.ID] = guard.ID
 		}
 	}

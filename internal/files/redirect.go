@@ -32,7 +32,7 @@ func (o RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
 // the store lets anybody use for some minutes. It is "" where the service sends the bytes itself: unless the provider's flag redirect is on. The store was asked
 // whether it has the content, save for a publicDomain, which answers also while the store does not. Fault: Unavailable.
 func (o contentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms) (string, error) {
-	p, err := o.tree.Providers.At(ctx, o.version, o.provider)
+	p, err := o.tree.Providers.ByIDAt(ctx, o.version, o.provider)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil // which is told when it is opened
 	}
@@ -86,7 +86,7 @@ func (s *Presigner) Address(ctx context.Context, link CopyLink, terms RedirectTe
 	if o.tree == nil || link.NeedsPassword || link.Entry.Folder {
 		return "", nil
 	}
-	p, err := s.tree.Providers.At(ctx, o.version, o.provider)
+	p, err := s.tree.Providers.ByIDAt(ctx, o.version, o.provider)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil
 	}
@@ -95,7 +95,7 @@ func (s *Presigner) Address(ctx context.Context, link CopyLink, terms RedirectTe
 	}
 	reaches, known := s.reachable[o.provider]
 	if !known {
-		reaches = s.tree.Providers.Reachable(ctx, p)
+		reaches = s.tree.Providers.ReachableByClients(ctx, p)
 		s.reachable[o.provider] = reaches
 	}
 	if !reaches {

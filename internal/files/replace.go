@@ -31,7 +31,7 @@ func (m *moveOperation) judgeExisting() (err error) {
 			return err
 		}
 		// The source's content gets the password of what is there, if that has its own.
-		if m.existing.password != "" && !samePassword(m.source.facts(m.actor).Guard, facts.Guard) {
+		if m.existing.password != "" && !samePassword(m.source.facts(m.actor).Password, facts.Password) {
 			if err := m.rules.mayUncover(m.tx, m.actor, m.source.trail); err != nil {
 				return err
 			}

@@ -80,9 +80,9 @@ func (n *node) facts(a access.Actor) access.Target {
 			t.InHome = true
 		}
 		if l.password != "" {
-			t.Guard = &access.Guard{ID: l.password, OwnerID: l.owner}
+			t.Password = &access.EntryPassword{ID: l.password, OwnerID: l.owner}
 			if i < len(n.trail)-1 {
-				t.Above = t.Guard
+				t.PasswordAbove = t.Password
 			}
 		}
 	}
@@ -91,19 +91,19 @@ func (n *node) facts(a access.Actor) access.Target {
 
 // newTarget returns the facts about something that is to come into being at path, below the folder n.
 func (n *node) newTarget(a access.Actor, path vpath.Path) access.Target {
-	t := n.facts(a).Inside()
+	t := n.facts(a).ForChildren()
 	t.Path = path
 	return t
 }
 
 // childTarget returns the facts about an entry directly in the folder whose facts are t.
 func childTarget(t access.Target, a access.Actor, r *row) access.Target {
-	t = t.Inside()
+	t = t.ForChildren()
 	t.Path = t.Path.Child(vpath.Name(r.name))
 	t.OwnerID = r.owner
 	t.InHome = t.InHome || a.HomeID != "" && r.id == a.HomeID
 	if r.password != "" {
-		t.Guard = &access.Guard{ID: r.password, OwnerID: r.owner}
+		t.Password = &access.EntryPassword{ID: r.password, OwnerID: r.owner}
 	}
 	return t
 }
@@ -115,7 +115,7 @@ func (v *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err e
 		version, err = db.ConfigVersion(q)
 		return node{}, version, err
 	}
-	names, _ := p.Below(m.Path)
+	names, _ := p.RelativeTo(m.Path)
 	n, version, err = descend(q, m.RootID, names)
 	n.mount, n.path = m, m.Path
 	for _, name := range names[:len(names)-len(n.missing)] {

@@ -19,7 +19,7 @@ func affectsVisibility(p access.Permission) bool { return p == access.Read || p 
 // A key is held against its owner's rights too, since it is the owner who finds the thing at the
 // new place; no password that was given counts for a key. Passwords of entries are for mayUncover.
 func (v *ruleset) checkRulesKept(tx *db.Tx, a access.Actor, n *node, from, to access.Target) error {
-	from.Guard, from.Above, to.Guard, to.Above = nil, nil, nil, nil
+	from.Password, from.PasswordAbove, to.Password, to.PasswordAbove = nil, nil, nil, nil
 	to.OwnerID = n.owner
 	owner := a
 	if a.Key != nil {
@@ -47,7 +47,7 @@ func widens(before, after access.Verdict) bool {
 	case before.Outcome == access.Denied || after.Outcome == access.Allowed:
 		return true
 	}
-	return slices.ContainsFunc(after.Asks, func(id string) bool { return !slices.Contains(before.Asks, id) })
+	return slices.ContainsFunc(after.PasswordIDs, func(id string) bool { return !slices.Contains(before.PasswordIDs, id) })
 }
 
 // checkRuleKept is keeps for one permission. A file must not gain what hides, even by a rule's password,
@@ -67,12 +67,12 @@ func (v *ruleset) checkRuleKept(tx *db.Tx, a access.Actor, n *node, from, to acc
 		}
 		return nil
 	}
-	switch before := v.policy.Uniform(a, from, p); {
-	case before == access.Everything:
+	switch before := v.policy.DecideTree(a, from, p); {
+	case before == access.TreeAllowed:
 		return nil
-	case affectsVisibility(p) && before == access.OwnOnly:
+	case affectsVisibility(p) && before == access.TreeOwnOnly:
 		return forbidIfFound(tx, foreignBelow, n.id, a.UserID)
-	case before == access.Refused && (affectsVisibility(p) || v.policy.Uniform(a, to, p) != access.Refused):
+	case before == access.TreeDenied && (affectsVisibility(p) || v.policy.DecideTree(a, to, p) != access.TreeDenied):
 		return forbidden()
 	}
 	return nil

@@ -9,9 +9,9 @@ import (
 
 // SharePermissions is an entry as somebody stands before it who shares it with others.
 type SharePermissions struct {
-	Entry    Entry          // with the actor's permissions
-	Password *access.Guard  // whose password stands before the content, nil for none
-	Read     access.Outcome // what the actor may do
+	Entry    Entry                 // with the actor's permissions
+	Password *access.EntryPassword // whose password stands before the content, nil for none
+	Read     access.Outcome        // what the actor may do
 	Share    access.Outcome
 	Download access.Outcome
 }
@@ -30,7 +30,7 @@ func (s *SharePermissions) NeedsPassword(a access.Actor) bool {
 			return true
 		}
 	}
-	return s.Password != nil && !a.Has(s.Password.ID)
+	return s.Password != nil && !a.HasUnlocked(s.Password.ID)
 }
 
 // SharePermissions looks at what was found as the actor stands before it. Fault: NotFound.
@@ -82,7 +82,7 @@ func (v *ruleset) judgeSharing(a access.Actor, n *node) SharePermissions {
 	facts := n.facts(a)
 	outcome := func(p access.Permission) access.Outcome { return v.policy.Decide(a, facts, p).Outcome }
 	return SharePermissions{
-		Entry: v.entry(a, &n.row, facts), Password: facts.Guard,
+		Entry: v.entry(a, &n.row, facts), Password: facts.Password,
 		Read: outcome(access.Read), Share: outcome(access.Share), Download: outcome(access.Download),
 	}
 }

@@ -20,7 +20,7 @@ func hiddenName(id string) vpath.Name { return vpath.Name(id) }
 
 // retryTransaction has a transaction run again whose entry another one has changed since it was looked up.
 func retryTransaction() error {
-	return &db.Again{Prepare: func(context.Context) error { return nil }}
+	return &db.RetryError{Prepare: func(context.Context) error { return nil }}
 }
 
 // isFolder tells what an entry is, which never changes. Fault: NotFound.

@@ -60,7 +60,7 @@ type selection struct {
 	dialect db.Dialect
 	folder  string // id
 	kind    int
-	visible access.Children
+	visible access.ShownEntries
 	globs   []access.Glob
 	except  []vpath.Name // none of these
 	userID  string
@@ -72,7 +72,7 @@ func (c *selection) where(s *statement) {
 	switch {
 	case len(c.globs) > 0:
 		c.writeGlobs(s)
-	case c.visible == access.ChildrenOwn:
+	case c.visible == access.ShownOwn:
 		s.WriteString(" AND e.owner_id = " + s.arg(c.userID))
 	}
 	if len(c.except) > 0 {
@@ -80,7 +80,7 @@ func (c *selection) where(s *statement) {
 		for i, name := range c.except {
 			names[i] = string(name)
 		}
-		s.WriteString(" AND " + c.dialect.At(s.arg(joinDelimited("/", names)), "'/' || e.name || '/'") + " = 0")
+		s.WriteString(" AND " + c.dialect.Position(s.arg(joinDelimited("/", names)), "'/' || e.name || '/'") + " = 0")
 	}
 }
 
@@ -89,12 +89,12 @@ const maxGlobs = 32
 
 // writeGlobs writes the verdicts that depend on what names look like.
 func (c *selection) writeGlobs(s *statement) {
-	codes := map[access.Children]int{access.ChildrenOwn: 1, access.ChildrenAll: 2}
+	codes := map[access.ShownEntries]int{access.ShownOwn: 1, access.ShownAll: 2}
 	verdict := "CASE"
 	n, width := 0, 1
 	when := func(glob string, code int) {
 		n++
-		verdict += " WHEN " + c.dialect.Like("e.name", s.arg(c.dialect.Glob(glob))) + " THEN CAST(" + s.arg(code) + " AS INTEGER)"
+		verdict += " WHEN " + c.dialect.Like("e.name", s.arg(c.dialect.GlobPattern(glob))) + " THEN CAST(" + s.arg(code) + " AS INTEGER)"
 	}
 	for _, g := range c.globs {
 		for _, name := range g.Names {

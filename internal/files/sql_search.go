@@ -17,7 +17,7 @@ type searchQuery struct {
 // writeFolderWalk writes the walk down over folders as sub: each with its seed, its verdict, the path and the trail of what lies between, and whether a
 // password bars the actor from what is in it.
 func (m *searchQuery) writeFolderWalk(s *statement) (me string) {
-	at := m.dialect.At
+	at := m.dialect.Position
 	me = s.arg(m.Actor.UserID)
 	unlocked := s.arg(joinDelimited(",", m.unlockedIDs()))
 	changes := "CAST(" + s.arg(joinDelimited(",", m.ownCodes)) + " AS TEXT)"
@@ -74,10 +74,10 @@ func (m *searchQuery) where(s *statement, me string) {
 	if m.kind == folderKind {
 		code = "substr(s.code, 2, 1)"
 	}
-	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", m.kind, m.dialect.At("e.name_fold", s.arg(m.text)))
+	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", m.kind, m.dialect.Position("e.name_fold", s.arg(m.text)))
 	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me + ")")
 	if len(m.except) > 0 {
-		s.WriteString(" AND " + m.dialect.At(s.arg(joinDelimited(",", m.except)), "',' || e.id || ','") + " = 0")
+		s.WriteString(" AND " + m.dialect.Position(s.arg(joinDelimited(",", m.except)), "',' || e.id || ','") + " = 0")
 	}
 }
 

@@ -210,7 +210,7 @@ func (x *transfer) inJudgedTx(ctx context.Context, alone bool, fn func(m *moveOp
 			return err
 		}
 		if m.rules.version != version {
-			return &db.Again{Prepare: func(ctx context.Context) (err error) {
+			return &db.RetryError{Prepare: func(ctx context.Context) (err error) {
 				actor, version, err = x.actor(ctx)
 				return err
 			}}

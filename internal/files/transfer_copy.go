@@ -118,7 +118,7 @@ func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
 	case errors.As(err, &size), errors.Is(err, errCopyDiffers):
 		x.discardCopy(ctx, key)
 		return fault.New(fault.Unverified, "The copy of a file is not what was stored"+x.outcomeText()+" Tell whoever runs the service.").
-			Because(fmt.Errorf("copy object %s of provider %s: %w", c.Key, c.Provider, err))
+			WithCause(fmt.Errorf("copy object %s of provider %s: %w", c.Key, c.Provider, err))
 	case errors.Is(err, blob.ErrNotFound):
 		return x.checkMissing(ctx, c, err)
 	case err != nil:
@@ -153,7 +153,7 @@ func (x *transfer) checkMissing(ctx context.Context, c sourceFile, cause error) 
 	}
 	if len(now) == 1 && now[0].Location == c.Location {
 		return fault.New(fault.Unverified, "The content of a file cannot be read"+x.outcomeText()+" Tell whoever runs the service.").
-			Because(fmt.Errorf("open object %s of provider %s: %w", c.Key, c.Provider, cause))
+			WithCause(fmt.Errorf("open object %s of provider %s: %w", c.Key, c.Provider, cause))
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (t *Tree) rulesAt(ctx context.Context, version int64) (*ruleset, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &ruleset{version: version, policy: policy.On(mountLookup{mounts}), mounts: mounts}
+	v := &ruleset{version: version, policy: policy.WithMounts(mountLookup{mounts}), mounts: mounts}
 	t.lastRules.Store(v)
 	return v, nil
 }
@@ -115,10 +115,10 @@ func (p mountLookup) Covering(path vpath.Path) string {
 	return m.ID
 }
 
-// Below implements access.Mounts.
+// RelativeTo implements access.Mounts.
 func (p mountLookup) Below(path vpath.Path) map[string]vpath.Path {
 	below := map[string]vpath.Path{}
-	for _, m := range p.table.Within(path) {
+	for _, m := range p.table.Below(path) {
 		below[m.ID] = m.Path
 	}
 	return below
@@ -136,7 +136,7 @@ func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*rul
 			return nil, err
 		}
 	}
-	for range db.Tries {
+	for range db.MaxTries {
 		version, err := question(v)
 		if err != nil {
 			return nil, err
@@ -153,7 +153,7 @@ func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*rul
 
 // readConsistentTx asks inside a transaction. What it lacks it has loaded outside, by way of db.Again.
 func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
-	again := &db.Again{Prepare: func(ctx context.Context) error {
+	again := &db.RetryError{Prepare: func(ctx context.Context) error {
 		_, err := t.currentRules(ctx)
 		return err
 	}}

@@ -137,7 +137,7 @@ func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 		return err
 	}
 	conn.Endpoint, conn.Region = as.Endpoint, as.Region
-	endpoint, err := egress.Endpoint(conn.Endpoint)
+	endpoint, err := egress.ParseEndpoint(conn.Endpoint)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func checkKey(text string) error {
 		return fault.New(fault.Invalid, "A key has at most 1024 bytes.")
 	case !utf8.ValidString(text):
 		return fault.New(fault.Invalid, "A key must be valid UTF-8.")
-	case strings.Contains(text, "..") || strings.ContainsAny(text, `~\`) || strings.ContainsFunc(text, vpath.Unprintable):
+	case strings.Contains(text, "..") || strings.ContainsAny(text, `~\`) || strings.ContainsFunc(text, vpath.IsUnprintable):
 		return fault.New(fault.Invalid, "A key must not contain \"..\", \"~\", backslashes, control characters or text-direction overrides.")
 	case text[0] == '/':
 		return fault.New(fault.Forbidden, "A key lies inside the session's root and begins without a slash.")

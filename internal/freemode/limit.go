@@ -51,12 +51,12 @@ func (g *operationLimit) acquire(ctx context.Context, session, address string) (
 
 // sources names the session and the address apart, whatever either is called.
 func (g *operationLimit) sources(session, address string) []concurrency.Source {
-	return []concurrency.Source{{Name: "session:" + session, Most: g.perSession}, {Name: "address:" + address, Most: g.perAddress}}
+	return []concurrency.Source{{Name: "session:" + session, Max: g.perSession}, {Name: "address:" + address, Max: g.perAddress}}
 }
 
 // limitFault turns a place that is missing into RateLimited.
 func limitFault(err error, session, address string) error {
-	var full *concurrency.Full
+	var full *concurrency.LimitError
 	if !errors.As(err, &full) {
 		return err
 	}

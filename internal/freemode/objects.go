@@ -136,7 +136,7 @@ func visitorFault(err error) error {
 	case errors.As(err, &reader) && errors.As(reader.Err, &known):
 		return known
 	case errors.As(err, &reader), errors.As(err, &size):
-		return fault.New(fault.Unverified, "The body ended before it was complete.").Because(err)
+		return fault.New(fault.Unverified, "The body ended before it was complete.").WithCause(err)
 	case errors.Is(err, blob.ErrTooLarge):
 		return TooLarge()
 	case errors.Is(err, blob.ErrNotFound):
@@ -145,9 +145,9 @@ func visitorFault(err error) error {
 		return fault.New(fault.Invalid, "The store of this session can't have an object of that name.")
 	case errors.Is(err, s3.ErrDenied):
 		errors.As(err, &refusal)
-		return fault.New(fault.Forbidden, deniedMessage).Because(refusal)
+		return fault.New(fault.Forbidden, deniedMessage).WithCause(refusal)
 	case errors.Is(err, blob.ErrUnavailable):
-		return fault.New(fault.Unavailable, unavailableMessage).Because(err)
+		return fault.New(fault.Unavailable, unavailableMessage).WithCause(err)
 	}
 	return err
 }

@@ -137,7 +137,7 @@ const Command = "fsck"
 // Check looks at everything and reports what it finds. An error means that it could not go on; what a store does not do is a finding.
 func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	c := &check{Service: s, Options: o, ctx: ctx, stores: map[string]*shelf{}}
-	places, err := s.Providers.Places(ctx)
+	places, err := s.Providers.StoreLocations(ctx)
 	if err != nil {
 		return c.Summary, err
 	}
@@ -165,7 +165,7 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 		}
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		return tx.SetOutcome(Command, db.Outcome{EndedAt: s.Now().UnixMilli(), Problems: int64(c.Findings)})
+		return tx.SetCommandResult(Command, db.CommandResult{EndedAt: s.Now().UnixMilli(), Problems: int64(c.Findings)})
 	})
 	if err != nil {
 		err = fmt.Errorf("the check is complete, but its outcome could not be noted: %w", err)

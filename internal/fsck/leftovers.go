@@ -57,7 +57,7 @@ func (g ground) ours(key blob.Key) bool {
 }
 
 // grounds are the parts of a place with a store that works: the directory, which its providers share, or each prefix of a bucket.
-func (s *Service) grounds(ctx context.Context, place provider.Place) (all []ground, err error) {
+func (s *Service) grounds(ctx context.Context, place provider.StoreLocation) (all []ground, err error) {
 	inBucket := place.Providers[0].Type != provider.BuiltIn
 	walked := map[string]bool{}
 	var failed error
@@ -92,7 +92,7 @@ func (s *Service) grounds(ctx context.Context, place provider.Place) (all []grou
 
 // strays walks through a place and calls do with pieces of what nothing refers to, of any age. It returns how many objects it saw. What has no
 // store that works is passed over, unless that is all of the place.
-func (s *Service) strays(ctx context.Context, place provider.Place, do func([]leftover) error) (seen int64, err error) {
+func (s *Service) strays(ctx context.Context, place provider.StoreLocation, do func([]leftover) error) (seen int64, err error) {
 	grounds, err := s.grounds(ctx, place)
 	if err != nil {
 		return 0, err
@@ -137,9 +137,9 @@ func (s *Service) strays(ctx context.Context, place provider.Place, do func([]le
 }
 
 // leftovers reports what lies in a place and nothing refers to.
-func (c *check) leftovers(place provider.Place) error {
+func (c *check) leftovers(place provider.StoreLocation) error {
 	away := true
-	for _, id := range place.IDs() {
+	for _, id := range place.ProviderIDs() {
 		away = away && c.stores[id].away != nil
 	}
 	if away {
@@ -172,15 +172,15 @@ func (c *check) leftovers(place provider.Place) error {
 }
 
 // stays reports whether an object has not been collected since the walk came by it.
-func (c *check) stays(place provider.Place, key blob.Key) bool {
-	store, err := c.Providers.Store(c.ctx, place.Owner(string(key)).ID)
+func (c *check) stays(place provider.StoreLocation, key blob.Key) bool {
+	store, err := c.Providers.Store(c.ctx, place.ProviderOf(string(key)).ID)
 	if err == nil {
 		_, err = store.Stat(c.ctx, key)
 	}
 	return !errors.Is(err, blob.ErrNotFound)
 }
 
-func (c *check) reportStrays(place provider.Place, old []leftover) error {
+func (c *check) reportStrays(place provider.StoreLocation, old []leftover) error {
 	var mend func() error
 	if c.Mend.Orphans {
 		if err := c.discard(c.ctx, place, old); err != nil {
@@ -193,7 +193,7 @@ func (c *check) reportStrays(place provider.Place, old []leftover) error {
 			continue
 		}
 		if err := c.found(Orphaned, mend, "%s at provider %s: nothing refers to it (%d bytes, of %s)",
-			l.key, place.Owner(string(l.key)).ID, l.size, l.written.UTC().Format(time.DateTime)); err != nil {
+			l.key, place.ProviderOf(string(l.key)).ID, l.size, l.written.UTC().Format(time.DateTime)); err != nil {
 			return err
 		}
 	}
@@ -201,11 +201,11 @@ func (c *check) reportStrays(place provider.Place, old []leftover) error {
 }
 
 // discard puts what nothing refers to on the garbage list; the collector deletes it after the grace period.
-func (s *Service) discard(ctx context.Context, place provider.Place, old []leftover) error {
+func (s *Service) discard(ctx context.Context, place provider.StoreLocation, old []leftover) error {
 	after := s.Now().Add(s.Objects.Grace).UnixMilli()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
 		for _, l := range old {
-			if err := object.Discard(tx, place.Owner(string(l.key)).ID, l.key, after); err != nil {
+			if err := object.Discard(tx, place.ProviderOf(string(l.key)).ID, l.key, after); err != nil {
 				return err
 			}
 		}

@@ -25,7 +25,7 @@ type shelf struct {
 const absent = blob.Key("00/00000000000000000000000000000000")
 
 // open has a look at every store, without writing to it.
-func (c *check) open(places []provider.Place) error {
+func (c *check) open(places []provider.StoreLocation) error {
 	for _, place := range places {
 		for _, p := range place.Providers {
 			s := &shelf{name: fmt.Sprintf("provider %s (%s)", p.ID, p.Name)}

@@ -28,7 +28,7 @@ const (
 // Buckets are not swept: nothing in one says whose it is, and should two services be given the same one, neither may take the other's objects for
 // leftovers. What nothing refers to there is told by Check, and removed when an administrator says so.
 func (s *Service) Sweep(ctx context.Context) error {
-	places, err := s.Providers.Places(ctx)
+	places, err := s.Providers.StoreLocations(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 }
 
 // sweepPlace walks twice: how much there is to take away must be known before any of it is.
-func (s *Service) sweepPlace(ctx context.Context, place provider.Place) error {
+func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) error {
 	before := s.Now().Add(-s.age())
 	walk := func(do func(old []leftover) error) (seen int64, err error) {
 		return s.strays(ctx, place, func(found []leftover) error {

@@ -134,7 +134,7 @@ func TestFaultEndsAJob(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
 		r := f.runner(func(context.Context, *job.Run) error {
-			return fmt.Errorf("move: %w", fault.New(fault.Forbidden, "You may not.").Because(errors.New("secret")))
+			return fmt.Errorf("move: %w", fault.New(fault.Forbidden, "You may not.").WithCause(errors.New("secret")))
 		})
 		f.runNext(r, true)
 		if j := f.job("j"); j.Status != "failed" || j.ErrorMessage == nil || *j.ErrorMessage != "You may not." || j.CompletedAt == nil {

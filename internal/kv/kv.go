@@ -53,8 +53,8 @@ func Class(key string) string {
 // maxKey is the longest key in bytes that is stored as it is.
 const maxKey = 64
 
-// Bound returns key, or its hash where it is long, so that clients cannot choose how much memory a bucket takes.
-func Bound(key string) string {
+// HashLongKey returns key, or its hash where it is long, so that clients cannot choose how much memory a bucket takes.
+func HashLongKey(key string) string {
 	if len(key) <= maxKey {
 		return key
 	}

@@ -30,12 +30,12 @@ var (
 	//go:embed letter.html.tmpl
 	htmlLayout string
 
-	asText = template.Must(template.New("text").Parse(textLayout))
-	asHTML = htmltemplate.Must(htmltemplate.New("html").Parse(htmlLayout))
+	textTemplate = template.Must(template.New("text").Parse(textLayout))
+	htmlTemplate = htmltemplate.Must(htmltemplate.New("html").Parse(htmlLayout))
 )
 
-// To is who gets a letter.
-type To struct {
+// Recipient is who gets a letter.
+type Recipient struct {
 	Email, Name string // the name is that of the account that the letter is about
 	Locale      string // zh-CN or en-US
 }
@@ -55,23 +55,23 @@ type Service struct{ Config }
 func New(cfg Config) *Service { return &Service{cfg} }
 
 // Verification mails the link that verifies an address. Fault: MailFailed.
-func (s *Service) Verification(ctx context.Context, to To, token string) error {
-	return s.send(ctx, to, verification, facts{Link: s.BaseURL() + "/api/auth/verify-email?token=" + url.QueryEscape(token)})
+func (s *Service) Verification(ctx context.Context, to Recipient, token string) error {
+	return s.send(ctx, to, verificationLetter, letterData{Link: s.BaseURL() + "/api/auth/verify-email?token=" + url.QueryEscape(token)})
 }
 
 // Reset mails the link by which a new password is set. Fault: MailFailed.
-func (s *Service) Reset(ctx context.Context, to To, token string) error {
-	return s.send(ctx, to, reset, facts{Link: s.BaseURL() + "/app/reset?token=" + url.QueryEscape(token)})
+func (s *Service) Reset(ctx context.Context, to Recipient, token string) error {
+	return s.send(ctx, to, resetLetter, letterData{Link: s.BaseURL() + "/app/reset?token=" + url.QueryEscape(token)})
 }
 
 // Code mails the code that confirms a new address. Fault: MailFailed.
-func (s *Service) Code(ctx context.Context, to To, digits string) error {
-	return s.send(ctx, to, code, facts{Code: digits})
+func (s *Service) Code(ctx context.Context, to Recipient, digits string) error {
+	return s.send(ctx, to, codeLetter, letterData{Code: digits})
 }
 
 // Test mails a message that shows an administrator, whose name is to.Name, that mail works; also while e-mail is switched off, so that it can be tried before.
 // Faults: Invalid when SMTP is not set up; MailFailed, with what the server said in its sentence.
-func (s *Service) Test(ctx context.Context, to To) error {
+func (s *Service) Test(ctx context.Context, to Recipient) error {
 	settings, err := s.settings(ctx)
 	if err != nil {
 		return err
@@ -79,17 +79,17 @@ func (s *Service) Test(ctx context.Context, to To) error {
 	if !settings.MailConfigured() {
 		return fault.New(fault.Invalid, "SMTP is not set up: smtpHost and smtpFromEmail are needed at least.")
 	}
-	err = s.post(ctx, settings, to, test, facts{})
+	err = s.deliver(ctx, settings, to, testLetter, letterData{})
 	var why *mail.Error
 	if errors.As(err, &why) {
-		return fault.New(fault.MailFailed, "The message could not be sent. "+why.Sentence).Because(why)
+		return fault.New(fault.MailFailed, "The message could not be sent. "+why.Sentence).WithCause(why)
 	}
 	return err
 }
 
-// ForRunner makes of what a letter came to what the runner of jobs is to see. A failure that another try can mend is no fault. One that nothing mends is, as is
+// JobError makes of what a letter came to what the runner of jobs is to see. A failure that another try can mend is no fault. One that nothing mends is, as is
 // e-mail that is switched off: the job has ended.
-func ForRunner(err error) error {
+func JobError(err error) error {
 	var why *mail.Error
 	if fault.Is(err, fault.MailFailed) && errors.As(err, &why) && why.Temporary {
 		return fmt.Errorf("send a letter: %w", why)
@@ -98,7 +98,7 @@ func ForRunner(err error) error {
 }
 
 // send is for the letters to people: they are not told what the server said, which is the Cause of the fault.
-func (s *Service) send(ctx context.Context, to To, k kind, f facts) error {
+func (s *Service) send(ctx context.Context, to Recipient, k kind, f letterData) error {
 	settings, err := s.settings(ctx)
 	if err != nil {
 		return err
@@ -106,10 +106,10 @@ func (s *Service) send(ctx context.Context, to To, k kind, f facts) error {
 	if !settings.SendsMail() {
 		return fault.New(fault.MailFailed, "E-mail is not set up here.")
 	}
-	err = s.post(ctx, settings, to, k, f)
+	err = s.deliver(ctx, settings, to, k, f)
 	var why *mail.Error
 	if errors.As(err, &why) {
-		return fault.New(fault.MailFailed, "The e-mail could not be sent. Please try again later, or tell an administrator.").Because(why)
+		return fault.New(fault.MailFailed, "The e-mail could not be sent. Please try again later, or tell an administrator.").WithCause(why)
 	}
 	return err
 }
@@ -122,9 +122,9 @@ func (s *Service) settings(ctx context.Context) (site.Settings, error) {
 	return s.Site.Current(ctx, version)
 }
 
-// post writes a letter and hands it in. Error: *mail.Error.
-func (s *Service) post(ctx context.Context, settings site.Settings, to To, k kind, f facts) error {
-	f.Site, f.Base, f.Name = line(settings.SiteTitle), s.BaseURL(), line(to.Name)
+// deliver writes a letter and hands it in. Error: *mail.Error.
+func (s *Service) deliver(ctx context.Context, settings site.Settings, to Recipient, k kind, f letterData) error {
+	f.Site, f.Base, f.Name = singleLine(settings.SiteTitle), s.BaseURL(), singleLine(to.Name)
 	if f.Site == "" {
 		f.Site = "Larder"
 	}
@@ -136,10 +136,10 @@ func (s *Service) post(ctx context.Context, settings site.Settings, to To, k kin
 		return fmt.Errorf("write a letter: %w", err)
 	}
 	var text, html bytes.Buffer
-	if err := errors.Join(asText.Execute(&text, p), asHTML.Execute(&html, p)); err != nil {
+	if err := errors.Join(textTemplate.Execute(&text, p), htmlTemplate.Execute(&html, p)); err != nil {
 		return fmt.Errorf("write a letter: %w", err)
 	}
-	from := line(settings.SMTPFromName)
+	from := singleLine(settings.SMTPFromName)
 	if from == "" {
 		from = f.Site
 	}
@@ -149,7 +149,7 @@ func (s *Service) post(ctx context.Context, settings site.Settings, to To, k kin
 	})
 }
 
-// line makes a single line of a name, whatever a former version has let in (abuse case C73).
-func line(s string) string {
+// singleLine makes a single line of a name, whatever a former version has let in (abuse case C73).
+func singleLine(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }), " ")
 }

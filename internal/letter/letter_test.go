@@ -19,16 +19,16 @@ import (
 
 const token = "Token0123456789abcdefABCDEF"
 
-// write is each letter, with what must stand in it in each language.
-var write = map[string]struct {
-	send    func(s *letter.Service, to letter.To) error
+// sendByName is each letter, with what must stand in it in each language.
+var sendByName = map[string]struct {
+	send    func(s *letter.Service, to letter.Recipient) error
 	link    string // what it leads to, "" for none
 	code    string
 	english []string
 	chinese []string
 }{
 	"verification": {
-		send: func(s *letter.Service, to letter.To) error {
+		send: func(s *letter.Service, to letter.Recipient) error {
 			return s.Verification(context.Background(), to, token)
 		},
 		link:    "http://larder.test/api/auth/verify-email?token=" + token,
@@ -36,19 +36,19 @@ var write = map[string]struct {
 		chinese: []string{"ann，您好", "24 小时", "忽略", "验证", "账号 ann"},
 	},
 	"reset": {
-		send:    func(s *letter.Service, to letter.To) error { return s.Reset(context.Background(), to, token) },
+		send:    func(s *letter.Service, to letter.Recipient) error { return s.Reset(context.Background(), to, token) },
 		link:    "http://larder.test/app/reset?token=" + token,
 		english: []string{"Hello ann,", "15 minutes", "once", "ignore", "new password", "account ann"},
 		chinese: []string{"ann，您好", "15 分钟", "一次", "忽略", "新密码", "账号 ann"},
 	},
 	"code": {
-		send:    func(s *letter.Service, to letter.To) error { return s.Code(context.Background(), to, "048151") },
+		send:    func(s *letter.Service, to letter.Recipient) error { return s.Code(context.Background(), to, "048151") },
 		code:    "048151",
 		english: []string{"Hello ann,", "5 minutes", "ignore", "048151", "account ann"},
 		chinese: []string{"ann，您好", "5 分钟", "忽略", "048151", "账号 ann"},
 	},
 	"test": {
-		send:    func(s *letter.Service, to letter.To) error { return s.Test(context.Background(), to) },
+		send:    func(s *letter.Service, to letter.Recipient) error { return s.Test(context.Background(), to) },
 		english: []string{"administrator ann", "test message", "ignore"},
 		chinese: []string{"管理员 ann", "测试邮件", "忽略"},
 	},
@@ -61,8 +61,8 @@ var (
 	hrefs  = regexp.MustCompile(`href="([^"]*)"`)
 )
 
-// read is what a person reads in the HTML form, in one line.
-func read(markup string) string {
+// visibleText is what a person reads in the HTML form, in one line.
+func visibleText(markup string) string {
 	_, body, _ := strings.Cut(markup, "<body")
 	return strings.TrimSpace(spaces.ReplaceAllString(html.UnescapeString(tags.ReplaceAllString("<body"+body, " ")), " "))
 }
@@ -72,14 +72,14 @@ func TestLetters(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		box := l.Mailbox(t)
 		l.ChangeSettings(t, func(s *site.Settings) { s.SiteTitle = "Our Photos" })
-		for name, row := range write {
+		for name, row := range sendByName {
 			for locale, words := range map[string][]string{"en-US": row.english, "zh-CN": row.chinese, "": row.english, "fr-FR": row.english} {
 				a := l.Apps[len(name)%len(l.Apps)]
-				if err := row.send(a.Letters, letter.To{Email: "ann@example.org", Name: "ann", Locale: locale}); err != nil {
+				if err := row.send(a.Letters, letter.Recipient{Email: "ann@example.org", Name: "ann", Locale: locale}); err != nil {
 					t.Fatalf("%s %s: %v", name, locale, err)
 				}
 				got := box.Next("ann@example.org")
-				inHTML, inText := read(got.HTML), strings.TrimSpace(spaces.ReplaceAllString(got.Text, " "))
+				inHTML, inText := visibleText(got.HTML), strings.TrimSpace(spaces.ReplaceAllString(got.Text, " "))
 				for _, word := range append(words, row.link, row.code, "Our Photos", "http://larder.test") {
 					if !strings.Contains(inText, word) && !strings.Contains(got.Subject, word) || !strings.Contains(inHTML, word) && !strings.Contains(got.Subject, word) {
 						t.Errorf("%s %s lacks %q:\n%s\n%s\n%s", name, locale, word, got.Subject, inText, inHTML)
@@ -140,16 +140,16 @@ func TestNamesAreText(t *testing.T) {
 		box := l.Mailbox(t)
 		const markup = `</title><script>alert(1)</script> & "q" 'a' <b>`
 		l.ChangeSettings(t, func(s *site.Settings) { s.SiteTitle, s.SMTPFromName = markup, "" })
-		for name, row := range write {
+		for name, row := range sendByName {
 			for _, locale := range []string{"en-US", "zh-CN"} {
-				if err := row.send(l.Apps[0].Letters, letter.To{Email: "ann@example.org", Name: "{{.Base}}<i>ann\r\nBcc: eve@example.org", Locale: locale}); err != nil {
+				if err := row.send(l.Apps[0].Letters, letter.Recipient{Email: "ann@example.org", Name: "{{.Base}}<i>ann\r\nBcc: eve@example.org", Locale: locale}); err != nil {
 					t.Fatal(err)
 				}
 				got := box.Next("ann@example.org")
 				if strings.Contains(got.HTML, "<script") || strings.Contains(got.HTML, "<b>") || strings.Contains(got.HTML, "<i>") || !strings.Contains(got.HTML, "&lt;script&gt;") {
 					t.Errorf("%s: %s", name, got.HTML)
 				}
-				if inHTML := read(got.HTML); !strings.Contains(inHTML, markup) || !strings.Contains(inHTML, "{{.Base}}<i>ann Bcc: eve@example.org") {
+				if inHTML := visibleText(got.HTML); !strings.Contains(inHTML, markup) || !strings.Contains(inHTML, "{{.Base}}<i>ann Bcc: eve@example.org") {
 					t.Errorf("%s: %s", name, inHTML)
 				}
 				if !strings.Contains(got.Text, markup) || !strings.Contains(got.Subject, markup) || got.Header.Get("Bcc") != "" {
@@ -170,7 +170,7 @@ func TestTitles(t *testing.T) {
 	long := strings.Repeat("照片储藏室", 40)
 	for title, want := range map[string]string{"": "Larder", long: long, "x": "x"} {
 		l.ChangeSettings(t, func(s *site.Settings) { s.SiteTitle, s.SMTPFromName = title, "" })
-		if err := write["reset"].send(l.Apps[0].Letters, letter.To{Email: "ann@example.org", Name: "ann", Locale: "zh-CN"}); err != nil {
+		if err := sendByName["reset"].send(l.Apps[0].Letters, letter.Recipient{Email: "ann@example.org", Name: "ann", Locale: "zh-CN"}); err != nil {
 			t.Fatal(err)
 		}
 		got := box.Next("ann@example.org")
@@ -189,14 +189,14 @@ func TestTitles(t *testing.T) {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		s, to := l.Apps[0].Letters, letter.To{Email: "ann@example.org", Name: "ann"}
-		for name, row := range write { // nothing is set up
+		s, to := l.Apps[0].Letters, letter.Recipient{Email: "ann@example.org", Name: "ann"}
+		for name, row := range sendByName { // nothing is set up
 			err := row.send(s, to)
 			want := fault.MailFailed
 			if name == "test" {
 				want = fault.Invalid
 			}
-			if !fault.Is(err, want) || !fault.Is(letter.ForRunner(err), want) {
+			if !fault.Is(err, want) || !fault.Is(letter.JobError(err), want) {
 				t.Errorf("%s, not set up: %v", name, err)
 			}
 		}
@@ -211,7 +211,7 @@ func TestFailures(t *testing.T) {
 				}
 			})
 			l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = refusing.Port })
-			for name, row := range write {
+			for name, row := range sendByName {
 				err := row.send(s, to)
 				var told *fault.Error
 				if !errors.As(err, &told) || told.Kind != fault.MailFailed {
@@ -223,15 +223,15 @@ func TestFailures(t *testing.T) {
 				if name == "test" {
 					continue
 				}
-				if again := !fault.Is(letter.ForRunner(err), fault.MailFailed); again != c.again || !strings.Contains(letter.ForRunner(err).Error(), "the words of the server") {
-					t.Errorf("%s, %d: for the runner %v", name, c.code, letter.ForRunner(err))
+				if again := !fault.Is(letter.JobError(err), fault.MailFailed); again != c.again || !strings.Contains(letter.JobError(err).Error(), "the words of the server") {
+					t.Errorf("%s, %d: for the runner %v", name, c.code, letter.JobError(err))
 				}
 			}
 		}
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort, s.EmailEnabled = box.Port, false })
-		for name, row := range write { // switched off: the test message alone goes out
+		for name, row := range sendByName { // switched off: the test message alone goes out
 			err := row.send(s, to)
-			if name == "test" && err != nil || name != "test" && !fault.Is(letter.ForRunner(err), fault.MailFailed) {
+			if name == "test" && err != nil || name != "test" && !fault.Is(letter.JobError(err), fault.MailFailed) {
 				t.Errorf("%s, switched off: %v", name, err)
 			}
 		}
@@ -243,11 +243,11 @@ func TestFailures(t *testing.T) {
 			if err := s.Test(t.Context(), to); !fault.Is(err, fault.Invalid) {
 				t.Errorf("test without: %v", err)
 			}
-			if err := s.Code(t.Context(), to, "048151"); !fault.Is(letter.ForRunner(err), fault.MailFailed) {
+			if err := s.Code(t.Context(), to, "048151"); !fault.Is(letter.JobError(err), fault.MailFailed) {
 				t.Errorf("code without: %v", err)
 			}
 		}
-		if letter.ForRunner(nil) != nil || letter.ForRunner(context.Canceled) != context.Canceled {
+		if letter.JobError(nil) != nil || letter.JobError(context.Canceled) != context.Canceled {
 			t.Error("other errors are not left alone")
 		}
 	})

@@ -72,7 +72,7 @@ func (s *Service) linksEnd(tx *db.Tx, user account.User) (bool, error) {
 	if user.Status != account.Active {
 		return true, nil
 	}
-	return s.cfg.Policies.Denied(tx, user.ID, user.Role, access.Set(access.Share|access.Download))
+	return s.cfg.Policies.HasDenyRule(tx, user.ID, user.Role, access.Set(access.Share|access.Download))
 }
 
 // endUse ends what hangs on an account. Its download tokens, sessions, mailed links and codes are judged by the account whenever they are used, and its

@@ -53,7 +53,7 @@ func (r *replica) delete(by, of access.Actor) {
 func (r *replica) addRule(id string, rule access.Rule) {
 	r.t.Helper()
 	rule.ID = id
-	if err := r.db.Write(ctx, func(tx *db.Tx) error { return r.policies.Insert(tx, access.Stored{Rule: rule}) }); err != nil {
+	if err := r.db.Write(ctx, func(tx *db.Tx) error { return r.policies.Insert(tx, access.StoredRule{Rule: rule}) }); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -72,7 +72,7 @@ func newReplica(t *testing.T, d *db.DB, objects string) *replica {
 	mounts := mount.New(d)
 	stored := object.New(object.Config{DB: d, Providers: r.provider, IDs: ids, Now: now, Grace: time.Hour, Log: log})
 	r.tree = files.New(files.Config{DB: d, Policies: r.policies, Mounts: mounts, Providers: r.provider, Objects: stored, IDs: ids, Now: now, Log: log,
-		Active: r.accounts.Active, Successor: func(q db.Querier, userID string) (files.Successor, error) { return r.life.Successor(q, userID) },
+		Active: r.accounts.IsActive, Successor: func(q db.Querier, userID string) (files.Successor, error) { return r.life.Successor(q, userID) },
 		Owner: func(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
 			u, err := r.accounts.Cached(ctx, version, userID)
 			if fault.Is(err, fault.NotFound) {
@@ -112,7 +112,7 @@ func (r *replica) seed() {
 // wantStoreReady holds the seeded provider's store to being there.
 func (r *replica) wantStoreReady(ctx context.Context) {
 	r.t.Helper()
-	if all, err := r.provider.Standings(ctx, provider.LookTime); err != nil || len(all) != 1 || all[0].Err != nil {
+	if all, err := r.provider.StoreStatuses(ctx, provider.StatusTimeout); err != nil || len(all) != 1 || all[0].Err != nil {
 		r.t.Errorf("the store is not ready: %+v, %v", all, err)
 	}
 }
@@ -158,7 +158,7 @@ func TestFirstStartMakesEverything(t *testing.T) {
 		if done, err := r.life.Seeded(ctx); err != nil || !done {
 			t.Fatalf("seeded after: %v, %v", done, err)
 		}
-		admin, err := r.accounts.Login(ctx, account.ByAddress("192.0.2.1"), "root_1", "correct horse", true)
+		admin, err := r.accounts.Login(ctx, account.AddressSource("192.0.2.1"), "root_1", "correct horse", true)
 		if err != nil || admin.Role != access.Admin || !admin.EmailVerified || admin.DefaultPath != "/" || admin.HomeID != "" || admin.Email != "admin@localhost" {
 			t.Errorf("administrator %+v, %v", admin, err)
 		}
@@ -218,7 +218,7 @@ func TestFirstStartHasNoDefaultPassword(t *testing.T) {
 		r.seed()
 		for _, name := range []string{"root_1", "admin", "admin@localhost"} {
 			for _, password := range []secret.Text{"", "admin", "password", "root_1"} {
-				if _, err := r.accounts.Login(ctx, account.ByAddress("192.0.2.1"), name, password, false); !fault.Is(err, fault.BadCredentials) {
+				if _, err := r.accounts.Login(ctx, account.AddressSource("192.0.2.1"), name, password, false); !fault.Is(err, fault.BadCredentials) {
 					t.Errorf("%s with %q: %v", name, password.Reveal(), err)
 				}
 			}
@@ -429,10 +429,10 @@ func TestResetPasswordEndsSessions(t *testing.T) {
 		if err != nil || !regexp.MustCompile(`^[0-9A-Za-z]{20}$`).MatchString(drawn.Reveal()) {
 			t.Fatalf("got %q, %v", drawn.Reveal(), err)
 		}
-		if _, err := r.accounts.Login(ctx, account.ByAddress("192.0.2.1"), "ann", drawn, false); err != nil {
+		if _, err := r.accounts.Login(ctx, account.AddressSource("192.0.2.1"), "ann", drawn, false); err != nil {
 			t.Errorf("the new password: %v", err)
 		}
-		if _, err := r.accounts.Login(ctx, account.ByAddress("192.0.2.1"), "ann", "correct horse", false); !fault.Is(err, fault.BadCredentials) {
+		if _, err := r.accounts.Login(ctx, account.AddressSource("192.0.2.1"), "ann", "correct horse", false); !fault.Is(err, fault.BadCredentials) {
 			t.Errorf("the old password: %v", err)
 		}
 		version, err := db.ConfigVersion(d.Read(ctx))

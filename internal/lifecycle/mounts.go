@@ -63,7 +63,7 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 	m.ID, m.CreatedAt = s.cfg.IDs.UUID(), s.cfg.Now().UnixMilli()
 	m.UpdatedAt = m.CreatedAt
 	err := s.inMountTx(ctx, func(tx *db.Tx) (err error) {
-		active, err := s.cfg.Accounts.Active(tx, ownerID)
+		active, err := s.cfg.Accounts.IsActive(tx, ownerID)
 		if err == nil && !active {
 			err = fault.New(fault.Forbidden, "The account that asked for this is not active any more.")
 		}

@@ -82,7 +82,7 @@ func (s *Service) checkAdmission(ctx context.Context, r Registration) (invited b
 	if r.Invite == "" {
 		return false, r.inviteFault()
 	}
-	holds, err := s.cfg.Accounts.InviteHolds(ctx, r.Invite)
+	holds, err := s.cfg.Accounts.InviteUsable(ctx, r.Invite)
 	if err == nil && !holds {
 		err = r.inviteFault()
 	}

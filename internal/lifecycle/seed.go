@@ -170,7 +170,7 @@ func (s *Service) seedRules(tx *db.Tx) error {
 	} {
 		now := s.cfg.Now().UnixMilli()
 		rule.ID, rule.Effect, rule.CreatedAt = s.cfg.IDs.UUID(), access.Allow, now
-		if err := s.cfg.Policies.Insert(tx, access.Stored{Rule: rule, UpdatedAt: now}); err != nil {
+		if err := s.cfg.Policies.Insert(tx, access.StoredRule{Rule: rule, UpdatedAt: now}); err != nil {
 			return err
 		}
 	}

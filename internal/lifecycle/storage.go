@@ -22,15 +22,15 @@ type StorageProvider struct {
 }
 
 // StorageProviders lists all providers, the oldest first. Their stores are asked side by side, so that one that hangs holds it up for as long as
-// provider.LookTime at most.
+// provider.StatusTimeout at most.
 func (s *Service) StorageProviders(ctx context.Context) ([]StorageProvider, error) {
 	mounts, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, provider.LookTime)
+	ctx, cancel := context.WithTimeout(ctx, provider.StatusTimeout)
 	defer cancel()
-	all, err := s.cfg.Providers.Standings(ctx, provider.LookTime)
+	all, err := s.cfg.Providers.StoreStatuses(ctx, provider.StatusTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s *Service) StorageProviders(ctx context.Context) ([]StorageProvider, erro
 	return list, nil
 }
 
-func withMounts(standing provider.Standing, mounts *mount.Table) StorageProvider {
+func withMounts(standing provider.StoreStatus, mounts *mount.Table) StorageProvider {
 	shown := StorageProvider{Provider: standing.Provider, Available: standing.Err == nil}
 	for _, m := range mounts.All() {
 		if m.ProviderID == standing.Provider.ID {
@@ -61,7 +61,7 @@ func (s *Service) describeProvider(ctx context.Context, p provider.Provider) (St
 	if err != nil {
 		return StorageProvider{}, err
 	}
-	return withMounts(provider.Standing{Provider: p, Err: s.cfg.Providers.Stand(ctx, p)}, mounts), nil
+	return withMounts(provider.StoreStatus{Provider: p, Err: s.cfg.Providers.CheckStore(ctx, p)}, mounts), nil
 }
 
 // CreateProvider makes a provider, whose id, marker and times are not looked at, with its store. Repeating it after a crash is fine.
@@ -98,7 +98,7 @@ func (s *Service) prepareStore(ctx context.Context, to provider.Provider) (marke
 	}
 	for _, p := range all {
 		if p.Type == provider.BuiltIn && p.Bucket == bucket {
-			return p.Marker, provider.Fault(s.cfg.Providers.Stand(ctx, p))
+			return p.Marker, provider.Fault(s.cfg.Providers.CheckStore(ctx, p))
 		}
 	}
 	number, err := storeNumber(s.cfg.DB.Read(ctx))

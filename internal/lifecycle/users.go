@@ -105,7 +105,7 @@ func (s *Service) checkAdminRemains(tx *db.Tx, user account.User, c UserUpdate) 
 	if user.Role != access.Admin || user.Status != account.Active || role == access.Admin && status == account.Active {
 		return nil
 	}
-	other, err := s.cfg.Accounts.OtherAdmin(tx, user.ID)
+	other, err := s.cfg.Accounts.HasOtherAdmin(tx, user.ID)
 	if err == nil && !other {
 		err = fault.New(fault.Invalid, "This is the last active administrator: make another one first.")
 	}

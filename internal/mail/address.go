@@ -39,11 +39,11 @@ func CheckAddress(s string) error {
 }
 
 // hostOf is the part of an address behind the @, in ASCII.
-func hostOf(address string) string { return inASCII(address[strings.LastIndexByte(address, '@')+1:]) }
+func hostOf(address string) string { return asciiHost(address[strings.LastIndexByte(address, '@')+1:]) }
 
-// inASCII writes the name of a host as DNS knows it. One that can't be written so stays as it is.
-func inASCII(host string) string {
-	if ascii(host) {
+// asciiHost writes the name of a host as DNS knows it. One that can't be written so stays as it is.
+func asciiHost(host string) string {
+	if isASCII(host) {
 		return host
 	}
 	if name, err := idna.Lookup.ToASCII(host); err == nil {
@@ -52,11 +52,11 @@ func inASCII(host string) string {
 	return host
 }
 
-// reachable is the address with its host in ASCII: any server takes that, as long as the part before the @ is ASCII too.
-func reachable(address string) string {
+// withASCIIHost is the address with its host in ASCII: any server takes that, as long as the part before the @ is ASCII too.
+func withASCIIHost(address string) string {
 	return address[:strings.LastIndexByte(address, '@')+1] + hostOf(address)
 }
 
-func ascii(s string) bool {
+func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }

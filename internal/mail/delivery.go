@@ -14,19 +14,19 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// maxAnswers bounds what a server may say altogether, in bytes, TLS included.
-const maxAnswers = 256 << 10
+// maxServerBytes bounds what a server may say altogether, in bytes, TLS included.
+const maxServerBytes = 256 << 10
 
-var errTooMuch = errors.New("the server says too much")
+var errTooMuchData = errors.New("the server says too much")
 
-// past is a deadline that is over.
-var past = time.Unix(1, 0)
+// expiredDeadline is a deadline that is over.
+var expiredDeadline = time.Unix(1, 0)
 
 // delivery is one connection to a server, for one message.
 type delivery struct {
 	ctx    context.Context // of the whole
 	sender *Sender
-	to     Server
+	server Server
 	step   time.Duration // the time of each step
 
 	conn   net.Conn
@@ -34,8 +34,8 @@ type delivery struct {
 	secure bool
 }
 
-// do has a step done in its time, 0 for no other limit than that of the whole. Every error is an *Error.
-func (d *delivery) do(at step, limit time.Duration, fn func(ctx context.Context) error) error {
+// runStep has a step done in its time, 0 for no other limit than that of the whole. Every error is an *Error.
+func (d *delivery) runStep(at step, limit time.Duration, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
 	if limit > 0 {
@@ -43,7 +43,7 @@ func (d *delivery) do(at step, limit time.Duration, fn func(ctx context.Context)
 		defer cancel()
 	}
 	if d.conn != nil { // what waits for the server knows no context
-		defer context.AfterFunc(ctx, func() { _ = d.conn.SetDeadline(past) })()
+		defer context.AfterFunc(ctx, func() { _ = d.conn.SetDeadline(expiredDeadline) })()
 	}
 	err := fn(ctx)
 	if err == nil {
@@ -52,28 +52,28 @@ func (d *delivery) do(at step, limit time.Duration, fn func(ctx context.Context)
 	if ctx.Err() != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		err = ctx.Err()
 	}
-	return explain(at, d.to, err)
+	return stepError(at, d.server, err)
 }
 
-// open connects, greets, and signs in.
-func (d *delivery) open(name string) error {
-	address := net.JoinHostPort(inASCII(d.to.Host), strconv.Itoa(d.to.Port))
-	if err := d.do(connecting, d.step, func(ctx context.Context) error { return d.dial(ctx, address) }); err != nil {
+// connect connects, greets, and signs in.
+func (d *delivery) connect(name string) error {
+	address := net.JoinHostPort(asciiHost(d.server.Host), strconv.Itoa(d.server.Port))
+	if err := d.runStep(stepConnect, d.step, func(ctx context.Context) error { return d.dial(ctx, address) }); err != nil {
 		return err
 	}
-	if err := d.do(greeting, d.step, func(ctx context.Context) error { return d.greet(ctx, name) }); err != nil {
+	if err := d.runStep(stepGreet, d.step, func(ctx context.Context) error { return d.greet(ctx, name) }); err != nil {
 		return err
 	}
 	if offered, _ := d.client.Extension("STARTTLS"); offered && !d.secure {
-		if err := d.do(securing, d.step, func(context.Context) error { return d.client.StartTLS(d.tls()) }); err != nil {
+		if err := d.runStep(stepStartTLS, d.step, func(context.Context) error { return d.client.StartTLS(d.tls()) }); err != nil {
 			return err
 		}
 		d.secure = true
 	}
-	if d.to.User == "" {
+	if d.server.User == "" {
 		return nil
 	}
-	return d.do(signingIn, d.step, func(context.Context) error { return d.signIn() })
+	return d.runStep(stepSignIn, d.step, func(context.Context) error { return d.signIn() })
 }
 
 func (d *delivery) dial(ctx context.Context, address string) error {
@@ -85,14 +85,14 @@ func (d *delivery) dial(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	d.conn = &bounded{Conn: conn, left: maxAnswers}
+	d.conn = &limitedConn{Conn: conn, left: maxServerBytes}
 	return nil
 }
 
 // greet hears who the server is, under TLS where that begins at once, and says who we are.
 func (d *delivery) greet(ctx context.Context, name string) error {
 	conn := d.conn
-	if d.to.TLS {
+	if d.server.TLS {
 		secure := tls.Client(conn, d.tls())
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return err
@@ -100,30 +100,30 @@ func (d *delivery) greet(ctx context.Context, name string) error {
 		conn, d.secure = secure, true
 	}
 	var err error
-	if d.client, err = smtp.NewClient(conn, d.to.Host); err != nil {
+	if d.client, err = smtp.NewClient(conn, d.server.Host); err != nil {
 		return err
 	}
 	return d.client.Hello(name)
 }
 
 func (d *delivery) tls() *tls.Config {
-	return &tls.Config{ServerName: inASCII(d.to.Host), RootCAs: d.sender.Roots, MinVersion: tls.VersionTLS12}
+	return &tls.Config{ServerName: asciiHost(d.server.Host), RootCAs: d.sender.Roots, MinVersion: tls.VersionTLS12}
 }
 
 // signIn gives the password, in the safest way that both sides know. Without TLS it does so to this machine alone, by no way: what hides a password from
 // whoever listens lets them guess it at leisure.
 func (d *delivery) signIn() error {
 	if !d.secure && !d.loopback() {
-		return refuse("The mail server offers no TLS here, and without it the password is sent to no other machine. " +
+		return permanentError("The mail server offers no TLS here, and without it the password is sent to no other machine. " +
 			"Use a port where the server speaks TLS at once (smtpSecure) or offers STARTTLS.")
 	}
 	offers, ways := d.client.Extension("AUTH")
 	if !offers {
-		return refuse("The mail server offers no sign-in. Leave smtpUser empty if it needs none.")
+		return permanentError("The mail server offers no sign-in. Leave smtpUser empty if it needs none.")
 	}
 	auth := d.auth(strings.Fields(ways))
 	if auth == nil {
-		return refuse("The mail server and this service know no common way to sign in. It offers " + quotable(ways, d.to) + ".")
+		return permanentError("The mail server and this service know no common way to sign in. It offers " + redact(ways, d.server) + ".")
 	}
 	return d.client.Auth(auth)
 }
@@ -137,7 +137,7 @@ func (d *delivery) loopback() bool {
 
 // auth picks a way to sign in among those the server offers, nil for none.
 func (d *delivery) auth(ways []string) smtp.Auth {
-	user, password := d.to.User, d.to.Password.Reveal()
+	user, password := d.server.User, d.server.Password.Reveal()
 	state, bound := d.client.TLSConnectionState()
 	offered := map[string]bool{}
 	for _, way := range ways {
@@ -145,19 +145,19 @@ func (d *delivery) auth(ways []string) smtp.Auth {
 	}
 	switch {
 	case bound && offered["SCRAM-SHA-256-PLUS"]:
-		return measured{smtp.ScramSHA256PlusAuth(user, password, &state)}
+		return boundedSCRAM{smtp.ScramSHA256PlusAuth(user, password, &state)}
 	case offered["SCRAM-SHA-256"]:
-		return measured{smtp.ScramSHA256Auth(user, password)}
+		return boundedSCRAM{smtp.ScramSHA256Auth(user, password)}
 	case bound && offered["SCRAM-SHA-1-PLUS"]:
-		return measured{smtp.ScramSHA1PlusAuth(user, password, &state)}
+		return boundedSCRAM{smtp.ScramSHA1PlusAuth(user, password, &state)}
 	case offered["SCRAM-SHA-1"]:
-		return measured{smtp.ScramSHA1Auth(user, password)}
+		return boundedSCRAM{smtp.ScramSHA1Auth(user, password)}
 	case offered["CRAM-MD5"]:
 		return smtp.CRAMMD5Auth(user, password)
 	case offered["PLAIN"]: // that the connection is safe was seen to above
-		return smtp.PlainAuth("", user, password, d.to.Host, true)
+		return smtp.PlainAuth("", user, password, d.server.Host, true)
 	case offered["LOGIN"]:
-		return smtp.LoginAuth(user, password, d.to.Host, true)
+		return smtp.LoginAuth(user, password, d.server.Host, true)
 	}
 	return nil
 }
@@ -165,38 +165,38 @@ func (d *delivery) auth(ways []string) smtp.Auth {
 // maxIterations is how much work a server may ask for in SCRAM, about half a second's: no time limit reaches it.
 const maxIterations = 1_000_000
 
-var iterations = regexp.MustCompile(`,i=(\d+)`)
+var iterationsPattern = regexp.MustCompile(`,i=(\d+)`)
 
-// measured is SCRAM that refuses a server which asks for endless work.
-type measured struct{ smtp.Auth }
+// boundedSCRAM is SCRAM that refuses a server which asks for endless work.
+type boundedSCRAM struct{ smtp.Auth }
 
 // Next implements smtp.Auth.
-func (m measured) Next(said []byte, more bool) ([]byte, error) {
-	if asked := iterations.FindSubmatch(said); more && asked != nil {
+func (m boundedSCRAM) Next(said []byte, more bool) ([]byte, error) {
+	if asked := iterationsPattern.FindSubmatch(said); more && asked != nil {
 		if n, err := strconv.Atoi(string(asked[1])); err != nil || n > maxIterations {
-			return nil, refuse("The mail server asks for too much work to sign in.")
+			return nil, permanentError("The mail server asks for too much work to sign in.")
 		}
 	}
 	return m.Auth.Next(said, more)
 }
 
-// hand hands the message in.
-func (d *delivery) hand(m Message, raw []byte) error {
-	from, to := reachable(m.From), reachable(m.To)
-	beyond := !ascii(from) || !ascii(to)
-	if able, _ := d.client.Extension("SMTPUTF8"); beyond && !able {
-		return refuse("The mail server takes no addresses with letters beyond ASCII before the @ (it lacks SMTPUTF8).")
+// submit hands the message in.
+func (d *delivery) submit(m Message, raw []byte) error {
+	from, to := withASCIIHost(m.From), withASCIIHost(m.To)
+	nonASCII := !isASCII(from) || !isASCII(to)
+	if supported, _ := d.client.Extension("SMTPUTF8"); nonASCII && !supported {
+		return permanentError("The mail server takes no addresses with letters beyond ASCII before the @ (it lacks SMTPUTF8).")
 	}
-	d.client.SkipSMTPUTF8(!beyond) // a mail marked so is refused by whoever doesn't know the mark
-	err := d.do(sender, d.step, func(context.Context) error { return d.client.Mail("<" + from + ">") })
+	d.client.SkipSMTPUTF8(!nonASCII) // a mail marked so is refused by whoever doesn't know the mark
+	err := d.runStep(stepSender, d.step, func(context.Context) error { return d.client.Mail("<" + from + ">") })
 	if err == nil {
-		err = d.do(recipient, d.step, func(context.Context) error { return d.client.Rcpt("<" + to + ">") })
+		err = d.runStep(stepRecipient, d.step, func(context.Context) error { return d.client.Rcpt("<" + to + ">") })
 	}
 	if err == nil { // it may look for a long time at what it gets: only the whole is bounded
-		err = d.do(content, 0, func(context.Context) error { return d.write(raw) })
+		err = d.runStep(stepContent, 0, func(context.Context) error { return d.write(raw) })
 	}
 	if err == nil { // it has taken the message: what comes now is politeness
-		_ = d.do(content, min(d.step, 2*time.Second), func(context.Context) error { return d.client.Quit() })
+		_ = d.runStep(stepContent, min(d.step, 2*time.Second), func(context.Context) error { return d.client.Quit() })
 	}
 	return err
 }
@@ -218,15 +218,15 @@ func (d *delivery) close() {
 	}
 }
 
-// bounded is a connection that lets a server say so much and no more.
-type bounded struct {
+// limitedConn is a connection that lets a server say so much and no more.
+type limitedConn struct {
 	net.Conn
 	left int
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitedConn) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errTooMuch
+		return 0, errTooMuchData
 	}
 	n, err := b.Conn.Read(p[:min(len(p), b.left)])
 	b.left -= n

@@ -50,7 +50,7 @@ type Message struct {
 // Limits are of time; 0 is the default.
 type Limits struct {
 	Step  time.Duration // for each answer of the server, 10 s
-	Whole time.Duration // from the look-up of its name to its last word, 20 s
+	Total time.Duration // from the look-up of its name to its last word, 20 s
 }
 
 // Sender hands messages in. It is safe for concurrent use.
@@ -63,7 +63,7 @@ type Sender struct {
 }
 
 // Send hands a message in and returns once the server has taken it. Every error is an *Error.
-func (s *Sender) Send(ctx context.Context, to Server, m Message) error {
+func (s *Sender) Send(ctx context.Context, server Server, m Message) error {
 	raw, err := s.compose(m)
 	if err != nil {
 		return err
@@ -72,35 +72,35 @@ func (s *Sender) Send(ctx context.Context, to Server, m Message) error {
 	if limits.Step == 0 {
 		limits.Step = 10 * time.Second
 	}
-	if limits.Whole == 0 {
-		limits.Whole = 20 * time.Second
+	if limits.Total == 0 {
+		limits.Total = 20 * time.Second
 	}
-	ctx, cancel := context.WithTimeout(ctx, limits.Whole)
+	ctx, cancel := context.WithTimeout(ctx, limits.Total)
 	defer cancel()
-	d := &delivery{ctx: ctx, sender: s, to: to, step: limits.Step}
+	d := &delivery{ctx: ctx, sender: s, server: server, step: limits.Step}
 	defer d.close()
-	if err := d.open(hostOf(m.From)); err != nil {
+	if err := d.connect(hostOf(m.From)); err != nil {
 		return err
 	}
-	return d.hand(m, raw)
+	return d.submit(m, raw)
 }
 
 // compose writes the message as it goes out.
 func (s *Sender) compose(m Message) ([]byte, error) {
 	for _, field := range []string{m.FromName, m.Subject} {
 		if !utf8.ValidString(field) || strings.ContainsFunc(field, unicode.IsControl) {
-			return nil, refuse("The name of the sender and the subject of a mail are single lines.") // abuse case C73
+			return nil, permanentError("The name of the sender and the subject of a mail are single lines.") // abuse case C73
 		}
 	}
 	if CheckAddress(m.From) != nil {
-		return nil, refuse("The address of the sender is not valid.")
+		return nil, permanentError("The address of the sender is not valid.")
 	}
 	if CheckAddress(m.To) != nil {
-		return nil, refuse("The address of the recipient is not valid.")
+		return nil, permanentError("The address of the recipient is not valid.")
 	}
 	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary(s.IDs.Hex(16)))
-	message.FromMailAddress(&netmail.Address{Name: m.FromName, Address: reachable(m.From)})
-	message.ToMailAddress(&netmail.Address{Address: reachable(m.To)})
+	message.FromMailAddress(&netmail.Address{Name: m.FromName, Address: withASCIIHost(m.From)})
+	message.ToMailAddress(&netmail.Address{Address: withASCIIHost(m.To)})
 	message.Subject(m.Subject)
 	message.SetDateWithValue(s.Now().UTC())
 	message.SetMessageIDWithValue(s.IDs.Hex(16) + "@" + hostOf(m.From))
@@ -109,7 +109,7 @@ func (s *Sender) compose(m Message) ([]byte, error) {
 	message.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	var raw bytes.Buffer
 	if _, err := message.WriteTo(&raw); err != nil {
-		return nil, refuse("The mail can't be written: " + err.Error())
+		return nil, permanentError("The mail can't be written: " + err.Error())
 	}
 	return raw.Bytes(), nil
 }

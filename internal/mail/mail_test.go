@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.FixedZone("", 3600))
 
-func sender() *mail.Sender {
+func stepSender() *mail.Sender {
 	return &mail.Sender{Roots: apptest.MailRoots(), Now: func() time.Time { return noon }, IDs: ident.New(rand.Reader)}
 }
 
@@ -31,12 +31,12 @@ func message() mail.Message {
 	}
 }
 
-func to(box *apptest.Mailbox, how apptest.MailTLS) mail.Server {
+func serverOf(box *apptest.Mailbox, how apptest.MailTLS) mail.Server {
 	return mail.Server{Host: box.Host, Port: box.Port, TLS: how == apptest.ImplicitTLS, User: box.User, Password: secret.Text(box.Password)}
 }
 
-// fails is what an attempt must come to; nobody's credentials stand in it.
-func fails(t *testing.T, err error, temporary bool, code int, parts ...string) {
+// wantError is what an attempt must come to; nobody's credentials stand in it.
+func wantError(t *testing.T, err error, temporary bool, code int, parts ...string) {
 	t.Helper()
 	var why *mail.Error
 	if !errors.As(err, &why) {
@@ -55,7 +55,7 @@ func fails(t *testing.T, err error, temporary bool, code int, parts ...string) {
 	}
 }
 
-func TestEveryWayToHandIn(t *testing.T) {
+func TestSendByEveryTLSAndSignIn(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]apptest.MailTLS{"plain": apptest.NoTLS, "STARTTLS": apptest.StartTLS, "TLS": apptest.ImplicitTLS} {
 		for _, way := range []string{"", "PLAIN", "LOGIN", "CRAM-MD5", "SCRAM-SHA-256"} {
@@ -70,7 +70,7 @@ func TestEveryWayToHandIn(t *testing.T) {
 						b.Ways = []string{way}
 					}
 				})
-				if err := sender().Send(t.Context(), to(box, how), message()); err != nil {
+				if err := stepSender().Send(t.Context(), serverOf(box, how), message()); err != nil {
 					t.Fatal(err)
 				}
 				got := box.Next("ann@example.org")
@@ -86,12 +86,12 @@ func TestEveryWayToHandIn(t *testing.T) {
 }
 
 // The safest way comes first, whatever the order of the offer.
-func TestTheBestWayIsTaken(t *testing.T) {
+func TestStrongestSignInIsChosen(t *testing.T) {
 	t.Parallel()
 	box := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) {
 		b.Ways = []string{"LOGIN", "PLAIN", "CRAM-MD5", "SCRAM-SHA-256"}
 	})
-	if err := sender().Send(t.Context(), to(box, apptest.StartTLS), message()); err != nil {
+	if err := stepSender().Send(t.Context(), serverOf(box, apptest.StartTLS), message()); err != nil {
 		t.Fatal(err)
 	}
 	if got := box.Next("ann@example.org"); got.Way != "SCRAM-SHA-256" {
@@ -102,7 +102,7 @@ func TestTheBestWayIsTaken(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	box := apptest.NewMailbox(t, apptest.NoTLS, "", "")
-	if err := sender().Send(t.Context(), to(box, apptest.NoTLS), message()); err != nil {
+	if err := stepSender().Send(t.Context(), serverOf(box, apptest.NoTLS), message()); err != nil {
 		t.Fatal(err)
 	}
 	got := box.Next("ann@example.org")
@@ -131,7 +131,7 @@ func TestLongSubjectsAreFolded(t *testing.T) {
 	for _, subject := range []string{strings.Repeat("word ", 40) + "end", strings.Repeat("照片储藏室", 40), strings.Repeat("x", 150) + " end", "<b>&amp;"} {
 		m := message()
 		m.Subject, m.FromName = subject, subject
-		if err := sender().Send(t.Context(), to(box, apptest.NoTLS), m); err != nil {
+		if err := stepSender().Send(t.Context(), serverOf(box, apptest.NoTLS), m); err != nil {
 			t.Fatal(err)
 		}
 		got := box.Next("ann@example.org")
@@ -163,7 +163,7 @@ func TestNoFieldBreaksTheLine(t *testing.T) {
 			m := message()
 			change(&m)
 			t.Log(name)
-			fails(t, sender().Send(t.Context(), to(box, apptest.NoTLS), m), false, 0, "of")
+			wantError(t, stepSender().Send(t.Context(), serverOf(box, apptest.NoTLS), m), false, 0, "of")
 		}
 	}
 	if box.Len() != 0 {
@@ -171,41 +171,41 @@ func TestNoFieldBreaksTheLine(t *testing.T) {
 	}
 }
 
-// elsewhere dials the mailbox, from where it looks like another machine.
-type elsewhere struct{ net.Conn }
+// remoteConn dials the mailbox, from where it looks like another machine.
+type remoteConn struct{ net.Conn }
 
-func (elsewhere) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 25} }
+func (remoteConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 25} }
 
-func remote(box *apptest.Mailbox) *mail.Sender {
-	s := sender()
+func remoteSender(box *apptest.Mailbox) *mail.Sender {
+	s := stepSender()
 	s.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, net.JoinHostPort("127.0.0.1", portOf(box)))
-		return elsewhere{conn}, err
+		return remoteConn{conn}, err
 	}
 	return s
 }
 
-func TestThePasswordStaysHomeWithoutTLS(t *testing.T) {
+func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"PLAIN", "LOGIN", "CRAM-MD5", "SCRAM-SHA-256"} {
 		box := apptest.NewMailbox(t, apptest.NoTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{way} })
 		for _, host := range []string{"mail.test", "127.0.0.1", "localhost"} { // what counts is who is spoken to, not by what name
-			server := to(box, apptest.NoTLS)
+			server := serverOf(box, apptest.NoTLS)
 			server.Host = host
-			fails(t, remote(box).Send(t.Context(), server, message()), false, 0, "no TLS", "password")
+			wantError(t, remoteSender(box).Send(t.Context(), server, message()), false, 0, "no TLS", "password")
 		}
 		if box.Len() != 0 {
 			t.Error("a message came")
 		}
 	}
 	box := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret")
-	server := to(box, apptest.StartTLS)
+	server := serverOf(box, apptest.StartTLS)
 	server.Host = "mail.test"
-	if err := remote(box).Send(t.Context(), server, message()); err != nil { // with STARTTLS it goes out
+	if err := remoteSender(box).Send(t.Context(), server, message()); err != nil { // with STARTTLS it goes out
 		t.Error(err)
 	}
 	open := apptest.NewMailbox(t, apptest.NoTLS, "", "")
-	if err := remote(open).Send(t.Context(), to(open, apptest.NoTLS), message()); err != nil { // and without a password nothing is in the way
+	if err := remoteSender(open).Send(t.Context(), serverOf(open, apptest.NoTLS), message()); err != nil { // and without a password nothing is in the way
 		t.Error(err)
 	}
 }
@@ -214,12 +214,12 @@ func TestCertificatesAreVerified(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]apptest.MailTLS{"STARTTLS": apptest.StartTLS, "TLS": apptest.ImplicitTLS} {
 		box := apptest.NewMailbox(t, how, "bob", "secret")
-		s := sender()
+		s := stepSender()
 		s.Roots = x509.NewCertPool()
-		fails(t, s.Send(t.Context(), to(box, how), message()), true, 0, "certificate", "unknown authority")
-		other := to(box, how)
+		wantError(t, s.Send(t.Context(), serverOf(box, how), message()), true, 0, "certificate", "unknown authority")
+		other := serverOf(box, how)
 		other.Host = "mail.example.org"
-		fails(t, remote(box).Send(t.Context(), other, message()), true, 0, "certificate", "mail.example.org")
+		wantError(t, remoteSender(box).Send(t.Context(), other, message()), true, 0, "certificate", "mail.example.org")
 		if box.Len() != 0 {
 			t.Errorf("%s: a message came", name)
 		}
@@ -230,39 +230,39 @@ func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"PLAIN", "LOGIN", "CRAM-MD5", "SCRAM-SHA-256"} {
 		box := apptest.NewMailbox(t, apptest.StartTLS, "bob-the-user", "secret", func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{way} })
-		server := to(box, apptest.StartTLS)
+		server := serverOf(box, apptest.StartTLS)
 		server.Password = "another-word"
-		err := sender().Send(t.Context(), server, message())
-		fails(t, err, false, 535, "535", "who are you?", "sign-in")
+		err := stepSender().Send(t.Context(), server, message())
+		wantError(t, err, false, 535, "535", "who are you?", "sign-in")
 		if strings.Contains(err.Error(), "bob-the-user") || strings.Contains(err.Error(), "another-word") {
 			t.Errorf("credentials in %v", err)
 		}
 	}
 	none := apptest.NewMailbox(t, apptest.StartTLS, "", "")
-	server := to(none, apptest.StartTLS)
+	server := serverOf(none, apptest.StartTLS)
 	server.User = "bob"
-	fails(t, sender().Send(t.Context(), server, message()), false, 0, "no sign-in")
+	wantError(t, stepSender().Send(t.Context(), server, message()), false, 0, "no sign-in")
 	odd := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{"NTLM", "XOAUTH2"} })
-	fails(t, sender().Send(t.Context(), to(odd, apptest.StartTLS), message()), false, 0, "NTLM XOAUTH2")
+	wantError(t, stepSender().Send(t.Context(), serverOf(odd, apptest.StartTLS), message()), false, 0, "NTLM XOAUTH2")
 }
 
-func TestEndlessWorkToSignInIsRefused(t *testing.T) {
+func TestSCRAMIterationsAreBounded(t *testing.T) {
 	t.Parallel()
 	for asked, ok := range map[int]bool{4096: true, 1_000_001: false, 2_000_000_000: false} {
 		box := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) {
 			b.Ways, b.Iterations = []string{"SCRAM-SHA-256"}, asked
 		})
-		err := sender().Send(t.Context(), to(box, apptest.StartTLS), message())
+		err := stepSender().Send(t.Context(), serverOf(box, apptest.StartTLS), message())
 		if ok && err != nil {
 			t.Error(err)
 		}
 		if !ok {
-			fails(t, err, false, 0, "too much work")
+			wantError(t, err, false, 0, "too much work")
 		}
 	}
 }
 
-func TestWhatTheServerSays(t *testing.T) {
+func TestServerReplyIsInTheError(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		code      int
@@ -273,8 +273,8 @@ func TestWhatTheServerSays(t *testing.T) {
 				return &smtp.SMTPError{Code: c.code, EnhancedCode: smtp.EnhancedCode{c.code / 100, 1, 1}, Message: "no such user here"}
 			}
 		})
-		err := sender().Send(t.Context(), to(box, apptest.NoTLS), message())
-		fails(t, err, c.temporary, c.code, "refused the recipient", "no such user here")
+		err := stepSender().Send(t.Context(), serverOf(box, apptest.NoTLS), message())
+		wantError(t, err, c.temporary, c.code, "refused the recipient", "no such user here")
 	}
 }
 
@@ -284,25 +284,25 @@ func TestInternationalAddresses(t *testing.T) {
 	plain := apptest.NewMailbox(t, apptest.NoTLS, "", "")
 	m := message()
 	m.From, m.To = "larder@bücher.example", "ann@例子.example"
-	if err := sender().Send(t.Context(), to(plain, apptest.NoTLS), m); err != nil {
+	if err := stepSender().Send(t.Context(), serverOf(plain, apptest.NoTLS), m); err != nil {
 		t.Fatal(err)
 	}
 	if got := plain.Next("ann@xn--fsqu00a.example"); got.UTF8 || got.From != "larder@xn--bcher-kva.example" || got.Hello != "xn--bcher-kva.example" {
 		t.Errorf("came %+v", got)
 	}
 	m.To = "张三@例子.example"
-	fails(t, sender().Send(t.Context(), to(plain, apptest.NoTLS), m), false, 0, "SMTPUTF8")
+	wantError(t, stepSender().Send(t.Context(), serverOf(plain, apptest.NoTLS), m), false, 0, "SMTPUTF8")
 	if plain.Len() != 0 {
 		t.Error("a message came")
 	}
 	able := apptest.NewMailbox(t, apptest.NoTLS, "", "", func(_ *apptest.Mailbox, s *smtp.Server) { s.EnableSMTPUTF8 = true })
-	if err := sender().Send(t.Context(), to(able, apptest.NoTLS), m); err != nil {
+	if err := stepSender().Send(t.Context(), serverOf(able, apptest.NoTLS), m); err != nil {
 		t.Fatal(err)
 	}
 	if got := able.Next("张三@xn--fsqu00a.example"); !got.UTF8 {
 		t.Errorf("came %+v", got)
 	}
-	if err := sender().Send(t.Context(), to(able, apptest.NoTLS), message()); err != nil {
+	if err := stepSender().Send(t.Context(), serverOf(able, apptest.NoTLS), message()); err != nil {
 		t.Fatal(err)
 	}
 	if got := able.Next("ann@example.org"); got.UTF8 {

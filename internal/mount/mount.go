@@ -110,8 +110,8 @@ func (t *Table) ByRoot(rootID string) []Mount {
 	return found
 }
 
-// Within lists the mounts strictly below p that are not hidden: of which at least the root can be reached by its path.
-func (t *Table) Within(p vpath.Path) []Mount {
+// Below lists the mounts strictly below p that are not hidden: of which at least the root can be reached by its path.
+func (t *Table) Below(p vpath.Path) []Mount {
 	var found []Mount
 	for _, m := range t.mounts {
 		if m.Path == p || !m.Path.Within(p) {

@@ -37,14 +37,14 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	var within []string
-	for _, m := range table.Within(vpath.Root) {
+	for _, m := range table.Below(vpath.Root) {
 		within = append(within, m.ID)
 	}
 	slices.Sort(within)
 	if want := []string{"priv", "pub", "top", "twin-a"}; !slices.Equal(within, want) {
 		t.Errorf("shown below the root: %q, want %q", within, want)
 	}
-	if len(table.Within(path(t, "/pub/priv"))) != 0 {
+	if len(table.Below(path(t, "/pub/priv"))) != 0 {
 		t.Error("a mount lies below itself")
 	}
 	if _, found := mount.NewTable([]mount.Mount{m("a", "/a", 0)}).Resolve(path(t, "/b")); found {

@@ -13,7 +13,7 @@ import (
 // Store keeps the mounts. All methods are safe for concurrent use.
 type Store struct {
 	db    *db.DB
-	table db.Versioned[*Table]
+	table db.VersionedValue[*Table]
 }
 
 // New returns the Store in d.
@@ -85,16 +85,16 @@ func (s *Store) Replace(tx *db.Tx, m Mount) error {
 		UPDATE mounts
 		SET provider_id = $1, mount_path = $2, name = $3, sort_by = $4, sort_order = $5, priority = $6, updated_at = $7
 		WHERE id = $8`, m.ProviderID, m.Path.String(), m.Name, m.SortBy, m.SortOrder, m.Priority, m.UpdatedAt, m.ID)
-	return changed(tx, "replace mount", n, err)
+	return finishChange(tx, "replace mount", n, err)
 }
 
 // Delete removes a mount and raises the config version; its root is the caller's to bury. Fault: NotFound.
 func (s *Store) Delete(tx *db.Tx, id string) error {
 	n, err := tx.Exec(`DELETE FROM mounts WHERE id = $1`, id)
-	return changed(tx, "delete mount", n, err)
+	return finishChange(tx, "delete mount", n, err)
 }
 
-func changed(tx *db.Tx, doing string, n int64, err error) error {
+func finishChange(tx *db.Tx, doing string, n int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}

@@ -55,7 +55,7 @@ func (r *Registry) RunChecksum(ctx context.Context, run *job.Run) error {
 
 func wrongContent(o unhashedRecord, cause error) error {
 	return fault.New(fault.Unverified, "The content of a file is not what was stored.").
-		Because(fmt.Errorf("read object %s of provider %s: %w", o.Key, o.Provider, cause))
+		WithCause(fmt.Errorf("read object %s of provider %s: %w", o.Key, o.Provider, cause))
 }
 
 // progressReader counts what is read, and ends with its context.

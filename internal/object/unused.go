@@ -32,11 +32,11 @@ func (r *Registry) UnusedKeys(ctx context.Context, providerID string) ([]blob.Ke
 	}
 	store, err := r.Providers.Store(ctx, providerID)
 	if err != nil {
-		return nil, objectsLeft().Because(err)
+		return nil, objectsLeft().WithCause(err)
 	}
 	for _, key := range keys {
 		if _, err := store.Stat(ctx, key); !errors.Is(err, blob.ErrNotFound) {
-			return nil, objectsLeft().Because(err)
+			return nil, objectsLeft().WithCause(err)
 		}
 	}
 	return keys, nil

@@ -27,7 +27,7 @@ const (
 // Check reports what keeps p from being stored, and brings what was left out and what can be written in several ways into the form that is
 // stored. Fault: Invalid.
 func (p *Provider) Check() error {
-	if err := p.checkPlace(); err != nil {
+	if err := p.checkStoreLocation(); err != nil {
 		return err
 	}
 	if p.UploadMode == "" {
@@ -39,23 +39,23 @@ func (p *Provider) Check() error {
 		return fault.New(fault.Invalid, "A provider's name has 1 to 100 characters, none of them a control character.")
 	case len(p.Region) > maxRegion || strings.ContainsFunc(p.Region, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fault.New(fault.Invalid, "A region has at most 64 letters, digits and signs.")
-	case !domain(p.PublicDomain):
+	case !validDomain(p.PublicDomain):
 		return fault.New(fault.Invalid, "publicDomain must be a host or an http(s) address.")
-	case !domain(p.UploadDomain):
+	case !validDomain(p.UploadDomain):
 		return fault.New(fault.Invalid, "uploadDomain must be a host or an http(s) address.")
 	case !slices.Contains([]string{"auto", "presigned", "worker"}, p.UploadMode):
 		return fault.New(fault.Invalid, "The upload mode is auto, presigned or worker.")
 	}
 	if _, err := blob.NewShard(p.PathPrefix, nil); err != nil {
 		return fault.New(fault.Invalid, "A path prefix is segments of 1 to 64 letters, digits, dots, underscores and hyphens that begin with a letter or digit, "+
-			"joined by slashes, 459 characters in all; the first must not be tmp.").Because(err)
+			"joined by slashes, 459 characters in all; the first must not be tmp.").WithCause(err)
 	}
-	p.Locked = false // what there must be of credentials is there
+	p.CredentialsUnreadable = false // what there must be of credentials is there
 	return nil
 }
 
-// checkPlace is Check for what says where the store is.
-func (p *Provider) checkPlace() error {
+// checkStoreLocation is Check for what says where the store is.
+func (p *Provider) checkStoreLocation() error {
 	switch p.Type {
 	case BuiltIn:
 		if p.Region == "" {
@@ -64,7 +64,7 @@ func (p *Provider) checkPlace() error {
 		switch {
 		case p.Endpoint != "" || p.AccessKeyID != "" || p.SecretKey != "":
 			return fault.New(fault.Invalid, "endpoint, accessKeyId and secretAccessKey must be empty for store_a.")
-		case !bucketName.MatchString(p.Bucket):
+		case !bucketNamePattern.MatchString(p.Bucket):
 			return badBucket()
 		}
 		return nil
@@ -74,9 +74,9 @@ func (p *Provider) checkPlace() error {
 	return fault.New(fault.Invalid, "The type is store_a, store_b or store_c.")
 }
 
-// checkRemote is checkPlace for an S3-compatible store.
+// checkRemote is checkStoreLocation for an S3-compatible store.
 func (p *Provider) checkRemote() error {
-	endpoint, err := egress.Endpoint(p.Endpoint)
+	endpoint, err := egress.ParseEndpoint(p.Endpoint)
 	if err != nil {
 		return err
 	}
@@ -88,37 +88,37 @@ func (p *Provider) checkRemote() error {
 		p.Region = "us-east-1"
 	}
 	switch {
-	case strings.HasPrefix(p.Bucket, "arn:") || slices.ContainsFunc(specialBuckets, func(end string) bool { return strings.HasSuffix(strings.ToLower(p.Bucket), end) }):
+	case strings.HasPrefix(p.Bucket, "arn:") || slices.ContainsFunc(specialBucketSuffixes, func(end string) bool { return strings.HasSuffix(strings.ToLower(p.Bucket), end) }):
 		return fault.New(fault.Invalid, "The name of a bucket must not be an ARN, nor end in --x-s3, --table-s3, --ol-s3, -s3alias or .mrap: those are reached in other ways.")
-	case !s3Bucket.MatchString(p.Bucket):
+	case !s3BucketPattern.MatchString(p.Bucket):
 		return fault.New(fault.Invalid, "A bucket has 3 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
-	case p.Type == VirtualHost && !hostBucket.MatchString(p.Bucket):
+	case p.Type == VirtualHost && !hostBucketPattern.MatchString(p.Bucket):
 		return fault.New(fault.Invalid, "A bucket of store_c is part of a host name: small letters and digits, with dots and hyphens between them.")
-	case !credential(p.AccessKeyID) || !credential(p.SecretKey):
+	case !validCredential(p.AccessKeyID) || !validCredential(p.SecretKey):
 		return fault.New(fault.Invalid, "accessKeyId and secretAccessKey are required, 256 characters at most, without spaces.")
 	}
 	return nil
 }
 
-// s3Bucket is what a bucket of an S3-compatible server may be called; some take more than the rules of the protocol's owner.
-var s3Bucket = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{2,62}$`)
+// s3BucketPattern is what a bucket of an S3-compatible server may be called; some take more than the rules of the protocol's owner.
+var s3BucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{2,62}$`)
 
-// specialBuckets end what is no bucket that is reached at its endpoint, or not by signatures alone: directory buckets, table buckets, and access points
+// specialBucketSuffixes end what is no bucket that is reached at its endpoint, or not by signatures alone: directory buckets, table buckets, and access points
 // by their aliases. The names of buckets are never made like that.
-var specialBuckets = []string{"--x-s3", "--table-s3", "--ol-s3", "-s3alias", ".mrap"}
+var specialBucketSuffixes = []string{"--x-s3", "--table-s3", "--ol-s3", "-s3alias", ".mrap"}
 
-// hostBucket is what stands in front of a host name.
-var hostBucket = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+// hostBucketPattern is what stands in front of a host name.
+var hostBucketPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
-func credential(c secret.Text) bool {
+func validCredential(c secret.Text) bool {
 	return c != "" && len(c) <= maxCredential && !strings.ContainsFunc(c.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// host is a name or an IPv4 address, or an IPv6 address in brackets, with or without a port.
-var host = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+// hostPattern is a name or an IPv4 address, or an IPv6 address in brackets, with or without a port.
+var hostPattern = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// domain reports whether s is empty, a host, or an http(s) address without credentials, query and fragment.
-func domain(s string) bool {
+// validDomain reports whether s is empty, a host, or an http(s) address without credentials, query and fragment.
+func validDomain(s string) bool {
 	if s == "" || len(s) <= maxDomain && isHost(s) {
 		return true
 	}
@@ -129,7 +129,7 @@ func domain(s string) bool {
 }
 
 func isHost(s string) bool {
-	if !host.MatchString(s) {
+	if !hostPattern.MatchString(s) {
 		return false
 	}
 	port := (&url.URL{Host: s}).Port()

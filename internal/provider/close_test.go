@@ -7,17 +7,17 @@ import (
 )
 
 // A disk that hangs while it is asked whether it is there holds up no stop.
-func TestCloseWaitsForNoDiskThatHangs(t *testing.T) {
+func TestCloseDoesNotWaitForAHangingDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(Config{Now: time.Now})
 		hangs := make(chan struct{})
-		r.looking.Go(func() { <-hangs })
+		r.checking.Go(func() { <-hangs })
 		began := time.Now()
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took != LookTime {
-			t.Errorf("closed after %v, want %v", took, LookTime)
+		if took := time.Since(began); took != StatusTimeout {
+			t.Errorf("closed after %v, want %v", took, StatusTimeout)
 		}
 		close(hangs)
 	})

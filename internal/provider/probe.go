@@ -15,12 +15,12 @@ import (
 
 // Limits of a probe (abuse case C65).
 const (
-	stepTime  = 5 * time.Second  // of each step
-	cleanTime = 3 * time.Second  // of taking away what the steps have left
-	probeTime = 30 * time.Second // of all steps
+	stepTimeout    = 5 * time.Second  // of each step
+	cleanUpTimeout = 3 * time.Second  // of taking away what the steps have left
+	probeTimeout   = 30 * time.Second // of all steps
 
-	probeBody = 512 // random bytes, twice as many characters: what is written and must come back
-	probeHead = 64 << 10
+	probeBodyBytes = 512 // random bytes, twice as many characters: what is written and must come back
+	maxProbeAnswer = 64 << 10
 )
 
 // Finding is what one step of a probe has found. Its message is one of a few fixed ones.
@@ -39,8 +39,8 @@ type Report struct {
 
 // The steps in the order in which they are told. What clients do by themselves is for stores that hand out addresses.
 var (
-	essential = []string{"write", "read", "range", "delete", "multipart"}
-	direct    = []string{"copy", "presign", "cors", "clock"}
+	essentialSteps = []string{"write", "read", "range", "delete", "multipart"}
+	directSteps    = []string{"copy", "presign", "cors", "clock"}
 )
 
 // Probe tries out what a provider's store can do: by the service, and by a browser on a page of the site at origin (scheme, host, port). It works
@@ -55,72 +55,72 @@ func (r *Registry) Probe(ctx context.Context, id, origin string) (Report, error)
 }
 
 func (r *Registry) probe(ctx context.Context, p Provider, origin string) Report {
-	t := &trial{r: r, p: p, origin: origin, body: []byte(r.cfg.IDs.Hex(probeBody)), found: map[string]Finding{}}
+	t := &probeRun{r: r, p: p, origin: origin, body: []byte(r.cfg.IDs.Hex(probeBodyBytes)), found: map[string]Finding{}}
 	if err := t.open(ctx); err != nil {
 		t.found["write"] = t.finding("write", err)
 		return t.report()
 	}
-	defer t.ear.close()
-	all, cancel := context.WithTimeout(ctx, probeTime)
+	defer t.transport.close()
+	all, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	t.run(all)
-	if t.ear != nil && t.spoken { // else the date would tell that something is there
-		t.found["clock"] = t.ear.clock()
+	if t.transport != nil && t.isStore { // else the date would tell that something is there
+		t.found["clock"] = t.transport.clock()
 	}
-	t.clean(context.WithoutCancel(ctx))
+	t.cleanUp(context.WithoutCancel(ctx))
 	return t.report()
 }
 
-// trial is one probe.
-type trial struct {
-	r      *Registry
-	p      Provider
-	origin string
-	store  blob.Store
-	ear    *ear // nil for a disk
-	shard  *blob.Shard
-	body   []byte
+// probeRun is one probe.
+type probeRun struct {
+	r         *Registry
+	p         Provider
+	origin    string
+	store     blob.Store
+	transport *probeTransport // nil for a disk
+	shard     *blob.Shard
+	body      []byte
 
-	spoken bool // the store has shown that it is one: it gave back what it was given, or refused it in the protocol's words
-	key    blob.Key
-	keys   []blob.Key // made and not known to be gone
-	begun  []blob.Upload
-	found  map[string]Finding
+	isStore bool // the store has shown that it is one: it gave back what it was given, or refused it in the protocol's words
+	key     blob.Key
+	keys    []blob.Key // made and not known to be gone
+	uploads []blob.Upload
+	found   map[string]Finding
 }
 
 // open opens a store of the probe's own in a bucket, whose connections it can listen to and cut.
-func (t *trial) open(ctx context.Context) (err error) {
+func (t *probeRun) open(ctx context.Context) (err error) {
 	if t.shard, err = blob.NewShard(t.p.PathPrefix, t.r.cfg.Now); err != nil {
 		return fmt.Errorf("probe a store: %w", err)
 	}
 	if t.p.Type == BuiltIn {
-		if err := t.r.Stand(ctx, t.p); err != nil { // a disk that hangs cannot be cut
+		if err := t.r.CheckStore(ctx, t.p); err != nil { // a disk that hangs cannot be cut
 			return err
 		}
-		t.spoken = true
+		t.isStore = true
 		t.store, err = t.r.open(t.p)
 		return err
 	}
-	if t.p.Locked {
-		t.spoken = true
+	if t.p.CredentialsUnreadable {
+		t.isStore = true
 		return errLocked
 	}
-	t.ear = newEar(t.r.cfg.Egress, t.r.cfg.Now)
+	t.transport = newProbeTransport(t.r.cfg.Egress, t.r.cfg.Now)
 	options := t.r.Options(t.p)
-	options.Client = t.ear.client()
+	options.Client = t.transport.client()
 	t.store, err = s3.Open(options)
 	return err
 }
 
 // run takes the steps. What one needs another must have done: of what was not tried there is no finding yet.
-func (t *trial) run(ctx context.Context) {
+func (t *probeRun) run(ctx context.Context) {
 	t.key = t.newKey()
 	var readError error
 	if !t.step(ctx, "write", func(ctx context.Context) error {
-		if _, err := t.store.Put(ctx, t.key, bytes.NewReader(t.body), t.size()); err != nil {
+		if _, err := t.store.Put(ctx, t.key, bytes.NewReader(t.body), t.putOptions()); err != nil {
 			return err
 		}
-		if readError = t.same(ctx, t.key, 0); readError != nil && !told(readError) { // only an echo tells a store from what takes anything
+		if readError = t.checkObject(ctx, t.key, 0); readError != nil && !isS3Error(readError) { // only an echo tells a store from what takes anything
 			return readError
 		}
 		return nil
@@ -128,10 +128,10 @@ func (t *trial) run(ctx context.Context) {
 		return
 	}
 	if t.found["read"] = t.finding("read", readError); readError == nil {
-		t.step(ctx, "range", func(ctx context.Context) error { return t.same(ctx, t.key, int64(len(t.body)/3)) })
+		t.step(ctx, "range", func(ctx context.Context) error { return t.checkObject(ctx, t.key, int64(len(t.body)/3)) })
 	}
 	t.step(ctx, "multipart", t.multipart)
-	if t.ear != nil {
+	if t.transport != nil {
 		if readError == nil {
 			t.step(ctx, "copy", t.copy)
 		}
@@ -144,34 +144,34 @@ func (t *trial) run(ctx context.Context) {
 
 // step takes one step within its time and keeps what it found. A store that has not yet shown to be one gets all of the time, so that how long
 // it takes tells nothing either; as does a second address that clients are sent to.
-func (t *trial) step(ctx context.Context, name string, do func(ctx context.Context) error) bool {
-	ctx, cancel := context.WithTimeout(ctx, stepTime)
+func (t *probeRun) step(ctx context.Context, name string, do func(ctx context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	t.ear.within(ctx)
+	t.transport.setStep(ctx)
 	err := do(ctx)
-	t.spoken = t.spoken || err == nil || told(err)
-	if err != nil && (!t.spoken || name == "presign") {
+	t.isStore = t.isStore || err == nil || isS3Error(err)
+	if err != nil && (!t.isStore || name == "presign") {
 		<-ctx.Done()
 	}
 	t.found[name] = t.finding(name, err)
 	return err == nil
 }
 
-func (t *trial) newKey() blob.Key {
+func (t *probeRun) newKey() blob.Key {
 	key := blob.NewKey(t.r.cfg.IDs, t.shard, "check")
 	t.keys = append(t.keys, key)
 	return key
 }
 
-func (t *trial) size() blob.PutOptions {
+func (t *probeRun) putOptions() blob.PutOptions {
 	return blob.PutOptions{Size: int64(len(t.body)), Max: int64(len(t.body))}
 }
 
 // errDiffers says that something else came back than was written.
 var errDiffers = errors.New("the store gives back something else than it was given")
 
-// same reports whether an object is what was written, from an offset on.
-func (t *trial) same(ctx context.Context, key blob.Key, offset int64) error {
+// checkObject reports whether an object is what was written, from an offset on.
+func (t *probeRun) checkObject(ctx context.Context, key blob.Key, offset int64) error {
 	object, err := t.store.Open(ctx, key)
 	if err != nil {
 		return err
@@ -180,10 +180,10 @@ func (t *trial) same(ctx context.Context, key blob.Key, offset int64) error {
 	if _, err := object.Seek(offset, io.SeekStart); err != nil {
 		return err
 	}
-	return t.matches(object, offset)
+	return t.checkBody(object, offset)
 }
 
-func (t *trial) matches(from io.Reader, offset int64) error {
+func (t *probeRun) checkBody(from io.Reader, offset int64) error {
 	got, err := io.ReadAll(io.LimitReader(from, int64(len(t.body))+1))
 	if err == nil && !bytes.Equal(got, t.body[offset:]) {
 		err = errDiffers
@@ -192,13 +192,13 @@ func (t *trial) matches(from io.Reader, offset int64) error {
 }
 
 // multipart makes an object of one part, which may be as small as one likes, since it is the last.
-func (t *trial) multipart(ctx context.Context) error {
+func (t *probeRun) multipart(ctx context.Context) error {
 	key, size := t.newKey(), int64(len(t.body))
 	upload, err := t.store.Begin(ctx, key, size, size, "")
 	if err != nil {
 		return err
 	}
-	t.begun = append(t.begun, upload)
+	t.uploads = append(t.uploads, upload)
 	part, err := t.store.PutPart(ctx, upload, 1, bytes.NewReader(t.body))
 	if err != nil {
 		return err
@@ -213,11 +213,11 @@ func (t *trial) multipart(ctx context.Context) error {
 	if _, err := t.store.Finish(ctx, upload, parts); err != nil {
 		return err
 	}
-	t.begun = nil
-	return t.same(ctx, key, 0)
+	t.uploads = nil
+	return t.checkObject(ctx, key, 0)
 }
 
-func (t *trial) copy(ctx context.Context) error {
+func (t *probeRun) copy(ctx context.Context) error {
 	copier, ok := t.store.(blob.Copier)
 	if !ok {
 		return blob.ErrNoCopy
@@ -226,11 +226,11 @@ func (t *trial) copy(ctx context.Context) error {
 	if _, err := copier.CopyFrom(ctx, key, t.store, t.key, "", ""); err != nil {
 		return err
 	}
-	return t.same(ctx, key, 0)
+	return t.checkObject(ctx, key, 0)
 }
 
 // delete removes the first object, and asks whether it is gone.
-func (t *trial) delete(ctx context.Context) error {
+func (t *probeRun) delete(ctx context.Context) error {
 	if err := t.store.Delete(ctx, t.key); err != nil {
 		return err
 	}
@@ -245,18 +245,18 @@ func (t *trial) delete(ctx context.Context) error {
 	return err
 }
 
-// clean takes away what the steps have left, whatever became of them and of the request. What it cannot is nobody's object, as `larder fsck` finds.
-func (t *trial) clean(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, cleanTime)
+// cleanUp takes away what the steps have left, whatever became of them and of the request. What it cannot is nobody's object, as `larder fsck` finds.
+func (t *probeRun) cleanUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()
-	t.ear.within(ctx)
-	for _, upload := range t.begun {
+	t.transport.setStep(ctx)
+	for _, upload := range t.uploads {
 		_ = t.store.Abort(ctx, upload) // Delete tries again
 	}
 	for _, key := range t.keys {
 		_ = t.store.Delete(ctx, key)
 	}
-	if !t.spoken {
+	if !t.isStore {
 		<-ctx.Done()
 	}
 }

@@ -16,31 +16,31 @@ import (
 	"larder/internal/egress"
 )
 
-// ear is a way out whose calls end with the step that makes them and whose answers have a bound; it notes what time the other side believes it is.
-type ear struct {
-	transport *http.Transport
-	now       func() time.Time
+// transport is a way out whose calls end with the step that makes them and whose answers have a bound; it notes what time the other side believes it is.
+type probeTransport struct {
+	next *http.Transport
+	now  func() time.Time
 
-	mu   sync.Mutex
-	step context.Context
-	skew time.Duration // by how much our clock is ahead
-	date bool          // there was an answer with a date
+	mu      sync.Mutex
+	step    context.Context
+	skew    time.Duration // by how much our clock is ahead
+	hasDate bool          // there was an answer with a date
 }
 
-func newEar(policy *egress.Policy, now func() time.Time) *ear {
+func newProbeTransport(policy *egress.Policy, now func() time.Time) *probeTransport {
 	transport := policy.Transport()
-	transport.MaxResponseHeaderBytes = probeHead
-	return &ear{transport: transport, now: now}
+	transport.MaxResponseHeaderBytes = maxProbeAnswer
+	return &probeTransport{next: transport, now: now}
 }
 
-func (e *ear) close() {
+func (e *probeTransport) close() {
 	if e != nil {
-		e.transport.CloseIdleConnections()
+		e.next.CloseIdleConnections()
 	}
 }
 
-// within names the step that calls belong to from now on.
-func (e *ear) within(ctx context.Context) {
+// setStep names the step that calls belong to from now on.
+func (e *probeTransport) setStep(ctx context.Context) {
 	if e != nil {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -49,64 +49,64 @@ func (e *ear) within(ctx context.Context) {
 }
 
 // client returns a client that goes this way. Redirects are not followed.
-func (e *ear) client() *http.Client {
+func (e *probeTransport) client() *http.Client {
 	return &http.Client{Transport: e, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // RoundTrip implements http.RoundTripper. A store may detach its calls from the context of whoever asked it: here they end all the same.
-func (e *ear) RoundTrip(r *http.Request) (*http.Response, error) {
+func (e *probeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	e.mu.Lock()
 	step := e.step
 	e.mu.Unlock()
 	ctx, cancel := context.WithCancel(r.Context())
 	context.AfterFunc(step, cancel) // at the end of the step at the latest
-	answer, err := e.transport.RoundTrip(r.WithContext(ctx))
+	answer, err := e.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
 		e.mu.Lock()
-		e.skew, e.date = e.now().Sub(date), true
+		e.skew, e.hasDate = e.now().Sub(date), true
 		e.mu.Unlock()
 	}
-	answer.Body = bounded{io.LimitReader(answer.Body, probeHead), answer.Body}
+	answer.Body = boundedBody{io.LimitReader(answer.Body, maxProbeAnswer), answer.Body}
 	return answer, nil
 }
 
-// bounded is a body of which no more than a bound is read.
-type bounded struct {
+// boundedBody is a body of which no more than a bound is read.
+type boundedBody struct {
 	io.Reader
 	io.Closer
 }
 
 const (
-	skewFails = 5 * time.Minute // signatures of either side are refused by the other then, or are about to
-	skewWarns = 30 * time.Second
+	maxSkew  = 5 * time.Minute // signatures of either side are refused by the other then, or are about to
+	warnSkew = 30 * time.Second
 )
 
 // clock tells how the store's clock stands to ours.
-func (e *ear) clock() Finding {
+func (e *probeTransport) clock() Finding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	skew := e.skew.Abs()
 	switch {
-	case !e.date:
+	case !e.hasDate:
 		return Finding{"clock", true, "The store does not tell the time."}
-	case skew > skewFails:
+	case skew > maxSkew:
 		return Finding{"clock", false, clockMessage}
-	case skew > skewWarns:
+	case skew > warnSkew:
 		return Finding{"clock", true, "The clocks of this machine and of the store differ by more than 30 seconds. Have both set by a time server."}
 	}
-	return Finding{"clock", true, works}
+	return Finding{"clock", true, worksMessage}
 }
 
-// addressTime is how long the addresses of a probe can be used.
-const addressTime = time.Minute
+// presignLifetime is how long the addresses of a probe can be used.
+const presignLifetime = time.Minute
 
 // presign puts and gets an object by addresses that clients would be given.
-func (t *trial) presign(ctx context.Context) error {
-	put, get, err := t.addresses(ctx)
+func (t *probeRun) presign(ctx context.Context) error {
+	put, get, err := t.presignedURLs(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,22 +117,22 @@ func (t *trial) presign(ctx context.Context) error {
 	return err
 }
 
-// addresses signs addresses at which an object of the probe can be put and got.
-func (t *trial) addresses(ctx context.Context) (put, get string, err error) {
+// presignedURLs signs addresses at which an object of the probe can be put and got.
+func (t *probeRun) presignedURLs(ctx context.Context) (put, get string, err error) {
 	signer, ok := t.store.(blob.Presigner)
 	if !ok {
 		return "", "", errors.New("the store signs no addresses")
 	}
 	key := t.newKey()
-	if put, err = signer.PresignPut(ctx, key, int64(len(t.body)), addressTime); err != nil {
+	if put, err = signer.PresignPut(ctx, key, int64(len(t.body)), presignLifetime); err != nil {
 		return "", "", err
 	}
-	get, err = signer.PresignGet(ctx, key, blob.GetOptions{Lasts: addressTime})
+	get, err = signer.PresignGet(ctx, key, blob.GetOptions{Lasts: presignLifetime})
 	return put, get, err
 }
 
 // send makes a request as a browser would and returns the header of the answer, which must be one of success; a GET must give back what was put.
-func (t *trial) send(ctx context.Context, method, address string, header http.Header) (http.Header, error) {
+func (t *probeRun) send(ctx context.Context, method, address string, header http.Header) (http.Header, error) {
 	var body io.Reader
 	if method == http.MethodPut {
 		body = bytes.NewReader(t.body)
@@ -144,7 +144,7 @@ func (t *trial) send(ctx context.Context, method, address string, header http.He
 	for name, values := range header {
 		r.Header[name] = values
 	}
-	answer, err := t.ear.client().Do(r)
+	answer, err := t.transport.client().Do(r)
 	if err != nil {
 		return nil, errors.New("no answer") // the error itself would name the address, which opens the object
 	}
@@ -153,7 +153,7 @@ func (t *trial) send(ctx context.Context, method, address string, header http.He
 		return nil, fmt.Errorf("status %d", answer.StatusCode)
 	}
 	if method == http.MethodGet {
-		return answer.Header, t.matches(answer.Body, 0)
+		return answer.Header, t.checkBody(answer.Body, 0)
 	}
 	return answer.Header, nil
 }
@@ -166,46 +166,46 @@ var (
 )
 
 // cors does what a browser does on a page of the site that uploads to the bucket and reads from it.
-func (t *trial) cors(ctx context.Context) error {
-	put, get, err := t.addresses(ctx)
+func (t *probeRun) cors(ctx context.Context) error {
+	put, get, err := t.presignedURLs(ctx)
 	if err != nil {
 		return err
 	}
 	requests := []struct{ method, address string }{{http.MethodPut, put}, {http.MethodGet, get}}
-	for _, what := range requests {
-		ask := http.Header{"Origin": {t.origin}, "Access-Control-Request-Method": {what.method}}
-		if what.method == http.MethodPut {
+	for _, request := range requests {
+		ask := http.Header{"Origin": {t.origin}, "Access-Control-Request-Method": {request.method}}
+		if request.method == http.MethodPut {
 			ask.Set("Access-Control-Request-Headers", "content-type")
 		}
-		answer, err := t.send(ctx, http.MethodOptions, what.address, ask)
+		answer, err := t.send(ctx, http.MethodOptions, request.address, ask)
 		switch {
-		case err != nil || !t.letsIn(answer) || !lists(answer, "Access-Control-Allow-Methods", what.method):
+		case err != nil || !t.allowsOrigin(answer) || !headerLists(answer, "Access-Control-Allow-Methods", request.method):
 			return errNoCORS
-		case what.method == http.MethodPut && !lists(answer, "Access-Control-Allow-Headers", "Content-Type"):
+		case request.method == http.MethodPut && !headerLists(answer, "Access-Control-Allow-Headers", "Content-Type"):
 			return errNoHeader
 		}
 	}
-	for _, what := range requests {
-		answer, err := t.send(ctx, what.method, what.address, http.Header{"Origin": {t.origin}})
+	for _, request := range requests {
+		answer, err := t.send(ctx, request.method, request.address, http.Header{"Origin": {t.origin}})
 		switch {
 		case err != nil:
 			return err
-		case !t.letsIn(answer):
+		case !t.allowsOrigin(answer):
 			return errNoCORS
-		case !lists(answer, "Access-Control-Expose-Headers", "ETag"):
+		case !headerLists(answer, "Access-Control-Expose-Headers", "ETag"):
 			return errNoETag
 		}
 	}
 	return nil
 }
 
-func (t *trial) letsIn(answer http.Header) bool {
+func (t *probeRun) allowsOrigin(answer http.Header) bool {
 	allowed := answer.Get("Access-Control-Allow-Origin")
 	return allowed == "*" || allowed == t.origin
 }
 
-// lists reports whether a header's list has a word, or stands for all.
-func lists(answer http.Header, header, word string) bool {
+// headerLists reports whether a header's list has a word, or stands for all.
+func headerLists(answer http.Header, header, word string) bool {
 	return slices.ContainsFunc(strings.Split(strings.Join(answer.Values(header), ","), ","), func(have string) bool {
 		have = strings.TrimSpace(have)
 		return have == "*" || strings.EqualFold(have, word)

@@ -11,9 +11,9 @@ import (
 
 // What a probe tells. Each says how to mend what it found; none of them holds anything that a server has sent.
 const (
-	works      = "Works."
-	notTried   = "Not tried, since an earlier step failed."
-	notReached = "No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."
+	worksMessage      = "Works."
+	notTriedMessage   = "Not tried, since an earlier step failed."
+	notReachedMessage = "No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."
 
 	diskMessage    = "The directory of this bucket cannot be used. See that the disk is mounted, holds the marker file .larder-store and takes writes."
 	fullMessage    = "The storage is nearly full and takes nothing more in. Make room."
@@ -34,15 +34,15 @@ const (
 	corsHeaderMessage = "The CORS rules of the bucket do not let the header Content-Type through. Allow all headers."
 	corsETagMessage   = "The CORS rules of the bucket do not expose the header ETag to pages. Add it to the exposed headers."
 
-	allWorks  = "The store works."
-	mostWorks = "The store works. Not everything that clients do by themselves does: the checks tell."
+	allWorksMessage  = "The store works."
+	mostWorksMessage = "The store works. Not everything that clients do by themselves does: the checks tell."
 )
 
 // errLocked says that the credentials in the row do not open.
 var errLocked = errors.New("the credentials do not open")
 
-// words are the error codes of the protocol that say something to a person.
-var words = map[string]string{
+// codeMessages are the error codes of the protocol that say something to a person.
+var codeMessages = map[string]string{
 	"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "InvalidSecurity": unknownMessage, "InvalidToken": unknownMessage,
 	"ExpiredToken": unknownMessage, "XAdminUserNotFound": unknownMessage, "Unauthorized": unknownMessage,
 	"AccessDenied": rightsMessage, "AllAccessDisabled": rightsMessage, "AccountProblem": rightsMessage, "MethodNotAllowed": rightsMessage,
@@ -55,16 +55,16 @@ var words = map[string]string{
 	"NotImplemented": lacksMessage, "NoSuchKey": brokenMessage, "NoSuchUpload": brokenMessage, "InvalidRequest": brokenMessage, "InvalidArgument": brokenMessage,
 }
 
-// ambiguous are those codes that are also made of the status of an answer without words, which any HTTP server may give.
-var ambiguous = []string{"MethodNotAllowed", "ServiceUnavailable", "TooManyRequests", "NotImplemented", "Unauthorized"}
+// ambiguousCodes are those codes that are also made of the status of an answer without words, which any HTTP server may give.
+var ambiguousCodes = []string{"MethodNotAllowed", "ServiceUnavailable", "TooManyRequests", "NotImplemented", "Unauthorized"}
 
-// told reports whether an error is one that a store has told in the protocol's words.
-func told(err error) bool {
-	_, known := words[code(err)]
-	return known && !slices.Contains(ambiguous, code(err)) || errors.Is(err, blob.ErrNotFound)
+// isS3Error reports whether an error is one that a store has told in the protocol's words.
+func isS3Error(err error) bool {
+	_, known := codeMessages[errorCode(err)]
+	return known && !slices.Contains(ambiguousCodes, errorCode(err)) || errors.Is(err, blob.ErrNotFound)
 }
 
-func code(err error) string {
+func errorCode(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		return api.ErrorCode()
@@ -73,11 +73,11 @@ func code(err error) string {
 }
 
 // finding puts what came of a step into one of the fixed sentences.
-func (t *trial) finding(name string, err error) Finding {
-	message, known := words[code(err)]
+func (t *probeRun) finding(name string, err error) Finding {
+	message, known := codeMessages[errorCode(err)]
 	switch {
 	case err == nil:
-		return Finding{name, true, works}
+		return Finding{name, true, worksMessage}
 	case errors.Is(err, errLocked):
 		message = lockedMessage
 	case errors.Is(err, errNoHeader):
@@ -94,8 +94,8 @@ func (t *trial) finding(name string, err error) Finding {
 		message = lacksMessage
 	case t.p.Type == BuiltIn:
 		message = diskMessage
-	case !t.spoken:
-		message = notReached
+	case !t.isStore:
+		message = notReachedMessage
 	case known:
 	default:
 		message = brokenMessage
@@ -104,23 +104,23 @@ func (t *trial) finding(name string, err error) Finding {
 }
 
 // report puts the findings together, in order, with those of what was not tried.
-func (t *trial) report() Report {
-	report := Report{Connected: true, Message: allWorks}
-	names := essential
+func (t *probeRun) report() Report {
+	report := Report{Connected: true, Message: allWorksMessage}
+	names := essentialSteps
 	if t.p.Type != BuiltIn {
-		names = append(names[:len(names):len(names)], direct...)
+		names = append(names[:len(names):len(names)], directSteps...)
 	}
 	for i, name := range names {
 		found, tried := t.found[name]
 		if !tried {
-			found = Finding{name, false, notTried}
+			found = Finding{name, false, notTriedMessage}
 		}
 		report.Findings = append(report.Findings, found)
 		switch {
 		case found.OK:
-		case i >= len(essential):
+		case i >= len(essentialSteps):
 			if report.Connected {
-				report.Message = mostWorks
+				report.Message = mostWorksMessage
 			}
 		case report.Connected:
 			report.Connected, report.Message = false, found.Message

@@ -21,11 +21,11 @@ import (
 	"larder/internal/secret"
 )
 
-// someone is what a connection leads to.
-type someone func(conn net.Conn)
+// connHandler is what a connection leads to.
+type connHandler func(conn net.Conn)
 
-// answers is an HTTP server that answers every request with the same text.
-func answers(text string) someone {
+// fixedAnswer is an HTTP server that answers every request with the same text.
+func fixedAnswer(text string) connHandler {
 	return func(conn net.Conn) {
 		defer conn.Close()
 		from := bufio.NewReader(conn)
@@ -44,16 +44,16 @@ func answers(text string) someone {
 	}
 }
 
-// reach returns a registry for whom all addresses lead to who, nil for a port that is closed, and a provider there.
-func reach(who someone) (*Registry, Provider) {
+// registryTo returns a registry for whom all addresses lead to who, nil for a port that is closed, and a provider there.
+func registryTo(handler connHandler) (*Registry, Provider) {
 	policy := &egress.Policy{
 		Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
 		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			if who == nil {
+			if handler == nil {
 				return nil, syscall.ECONNREFUSED
 			}
 			here, there := net.Pipe()
-			go who(there)
+			go handler(there)
 			return here, nil
 		},
 	}
@@ -62,7 +62,7 @@ func reach(who someone) (*Registry, Provider) {
 }
 
 // Abuse case C65: what is no S3 server is told in the same words after the same time, whatever it is, and is not listened to for long.
-func TestProbeTellsNothingOfWhatIsNoStore(t *testing.T) {
+func TestProbeGivesOneAnswerForNonStores(t *testing.T) {
 	html := "<html><body>Secret intranet</body></html>"
 	page := func(status string) string {
 		return fmt.Sprintf("HTTP/1.1 %s\r\nDate: %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", status, http.TimeFormat, len(html), html)
@@ -75,7 +75,7 @@ func TestProbeTellsNothingOfWhatIsNoStore(t *testing.T) {
 			_, err = io.WriteString(conn, strings.Repeat("A", 4096))
 		}
 	}
-	for name, who := range map[string]someone{
+	for name, who := range map[string]connHandler{
 		"closed": nil,
 		"silent": func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) },
 		"hangs up": func(conn net.Conn) {
@@ -99,22 +99,22 @@ func TestProbeTellsNothingOfWhatIsNoStore(t *testing.T) {
 				}
 			}
 		},
-		"takes everything":    answers("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n"),
-		"a page":              answers(page("200 OK")),
-		"a page that is not":  answers(page("404 Not Found")),
-		"a page for members":  answers(page("403 Forbidden")),
-		"no such method":      answers("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"),
-		"not implemented":     answers("HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n"),
-		"members only":        answers("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"),
-		"overloaded":          answers("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
-		"moved":               answers("HTTP/1.1 301 Moved Permanently\r\nLocation: http://192.0.2.9/\r\nContent-Length: 0\r\n\r\n"),
-		"nothing there":       answers("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
-		"a word of its own":   answers("HTTP/1.1 400 Bad Request\r\nContent-Length: 42\r\n\r\n<Error><Code>IntranetSecret</Code></Error>"),
+		"takes everything":    fixedAnswer("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n"),
+		"a page":              fixedAnswer(page("200 OK")),
+		"a page that is not":  fixedAnswer(page("404 Not Found")),
+		"a page for members":  fixedAnswer(page("403 Forbidden")),
+		"no such method":      fixedAnswer("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"),
+		"not implemented":     fixedAnswer("HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n"),
+		"members only":        fixedAnswer("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"),
+		"overloaded":          fixedAnswer("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
+		"moved":               fixedAnswer("HTTP/1.1 301 Moved Permanently\r\nLocation: http://192.0.2.9/\r\nContent-Length: 0\r\n\r\n"),
+		"nothing there":       fixedAnswer("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+		"a word of its own":   fixedAnswer("HTTP/1.1 400 Bad Request\r\nContent-Length: 42\r\n\r\n<Error><Code>IntranetSecret</Code></Error>"),
 		"a document, endless": endless,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, p := reach(who)
+				r, p := registryTo(who)
 				began := time.Now()
 				got := r.probe(t.Context(), p, "http://larder.test")
 				if took := time.Since(began); took != 8*time.Second {
@@ -138,7 +138,7 @@ func TestProbeTellsNothingOfWhatIsNoStore(t *testing.T) {
 }
 
 // What a store refuses in the protocol's words is told in ours, at once.
-func TestProbeTellsWhyAStoreRefuses(t *testing.T) {
+func TestProbeReportsTheStoresRefusal(t *testing.T) {
 	for code, want := range map[string]string{
 		"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "AccessDenied": rightsMessage, "NoSuchBucket": bucketMessage,
 		"PermanentRedirect": regionMessage, "AuthorizationHeaderMalformed": regionMessage, "RequestTimeTooSkewed": clockMessage, "SlowDown": busyMessage, "QuotaExceeded": fullMessage,
@@ -146,7 +146,7 @@ func TestProbeTellsWhyAStoreRefuses(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				body := "<Error><Code>" + code + "</Code><Message>geheim</Message></Error>"
-				r, p := reach(answers(fmt.Sprintf("HTTP/1.1 403 Forbidden\r\nDate: %s\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n%s",
+				r, p := registryTo(fixedAnswer(fmt.Sprintf("HTTP/1.1 403 Forbidden\r\nDate: %s\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n%s",
 					time.Now().UTC().Add(-301*time.Second).Format(http.TimeFormat), len(body), body)))
 				began := time.Now()
 				got := r.probe(t.Context(), p, "http://larder.test")
@@ -175,15 +175,15 @@ func TestProbeComparesClocks(t *testing.T) {
 		ok      bool
 		message string
 	}{
-		{0, true, works}, {30 * time.Second, true, works}, {31 * time.Second, true, warning}, {300 * time.Second, true, warning}, {301 * time.Second, false, clockMessage},
+		{0, true, worksMessage}, {30 * time.Second, true, worksMessage}, {31 * time.Second, true, warning}, {300 * time.Second, true, warning}, {301 * time.Second, false, clockMessage},
 		{24 * time.Hour, false, clockMessage},
 	} {
 		for _, sign := range []time.Duration{1, -1} {
 			synctest.Test(t, func(t *testing.T) {
 				date := time.Now().UTC().Add(sign * c.apart).Format(http.TimeFormat)
-				r, _ := reach(answers("HTTP/1.1 204 No Content\r\nDate: " + date + "\r\n\r\n"))
-				e := newEar(r.cfg.Egress, time.Now)
-				e.within(t.Context())
+				r, _ := registryTo(fixedAnswer("HTTP/1.1 204 No Content\r\nDate: " + date + "\r\n\r\n"))
+				e := newProbeTransport(r.cfg.Egress, time.Now)
+				e.setStep(t.Context())
 				answer, err := e.client().Get("http://192.0.2.1:9000")
 				if err != nil {
 					t.Fatal(err)
@@ -202,12 +202,12 @@ func TestProbeComparesClocks(t *testing.T) {
 }
 
 // Of an answer 64 KiB are read at most.
-func TestProbeReadsNoMoreThanItMust(t *testing.T) {
+func TestProbeReadIsBounded(t *testing.T) {
 	for size, want := range map[int]int{64 << 10: 64 << 10, 64<<10 + 1: 64 << 10, 1 << 20: 64 << 10} {
 		synctest.Test(t, func(t *testing.T) {
-			r, _ := reach(answers(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("a", size))))
-			e := newEar(r.cfg.Egress, time.Now)
-			e.within(t.Context())
+			r, _ := registryTo(fixedAnswer(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("a", size))))
+			e := newProbeTransport(r.cfg.Egress, time.Now)
+			e.setStep(t.Context())
 			answer, err := e.client().Get("http://192.0.2.1:9000")
 			if err != nil {
 				t.Fatal(err)
@@ -234,7 +234,7 @@ func TestListsOfHeaders(t *testing.T) {
 		{nil, "ETag", false}, {[]string{""}, "ETag", false}, {[]string{"*"}, "ETag", true}, {[]string{"etag"}, "ETag", true}, {[]string{"a, ETAG"}, "ETag", true},
 		{[]string{"a", "ETag ,b"}, "ETag", true}, {[]string{"ETags"}, "ETag", false}, {[]string{"GET,PUT"}, "PUT", true}, {[]string{"GET"}, "PUT", false},
 	} {
-		if got := lists(http.Header{"X": c.header}, "X", c.word); got != c.want {
+		if got := headerLists(http.Header{"X": c.header}, "X", c.word); got != c.want {
 			t.Errorf("%q in %q: %v", c.word, c.header, got)
 		}
 	}

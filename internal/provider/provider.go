@@ -36,20 +36,20 @@ const (
 
 // Provider is one provider's record. Its credentials are sealed in the database. Times are in milliseconds.
 type Provider struct {
-	ID, Name     string
-	Type         string // store_a, store_b or store_c
-	Endpoint     string // of an S3-compatible store: https:// or http://, a host, maybe a port; "" for store_a, as are the credentials
-	Region       string
-	Bucket       string
-	AccessKeyID  secret.Text
-	SecretKey    secret.Text // secretAccessKey
-	PublicDomain string      // a host or an http(s) address, "" for none; as is UploadDomain
-	UploadDomain string
-	PathPrefix   string // of object keys, as blob.NewShard takes it
-	UploadMode   string // auto, presigned or worker
-	Redirect     bool
-	Marker       string // store_a: the id in the store's marker file
-	Locked       bool   // the credentials in the row do not open, being another row's or another key's; they are left out here
+	ID, Name              string
+	Type                  string // store_a, store_b or store_c
+	Endpoint              string // of an S3-compatible store: https:// or http://, a host, maybe a port; "" for store_a, as are the credentials
+	Region                string
+	Bucket                string
+	AccessKeyID           secret.Text
+	SecretKey             secret.Text // secretAccessKey
+	PublicDomain          string      // a host or an http(s) address, "" for none; as is UploadDomain
+	UploadDomain          string
+	PathPrefix            string // of object keys, as blob.NewShard takes it
+	UploadMode            string // auto, presigned or worker
+	Redirect              bool
+	Marker                string // store_a: the id in the store's marker file
+	CredentialsUnreadable bool   // the credentials in the row do not open, being another row's or another key's; they are left out here
 
 	CreatedAt, UpdatedAt int64
 }
@@ -71,31 +71,31 @@ type Config struct {
 
 // Registry hands out providers and their stores. All methods are safe for concurrent use. Close it at the end.
 type Registry struct {
-	cfg  Config
-	rows *db.VersionedMap[string, Provider]
+	cfg    Config
+	cached *db.VersionedMap[string, Provider]
 
-	mu     sync.Mutex
-	disks  map[string]*disk.Store // by directory and marker
-	remote map[string]bucket      // by provider
-	swept  map[string]time.Time   // when the bucket of a provider was swept, by this process
-	looks  map[string]*look       // by provider, the newest one
+	mu           sync.Mutex
+	disks        map[string]*disk.Store  // by directory and marker
+	buckets      map[string]openBucket   // by provider
+	sweptAt      map[string]time.Time    // when the bucket of a provider was swept, by this process
+	statusChecks map[string]*statusCheck // by provider, the newest one
 
-	ctx     context.Context // of the looks
-	stop    context.CancelFunc
-	looking sync.WaitGroup
+	ctx      context.Context // of the looks
+	stop     context.CancelFunc
+	checking sync.WaitGroup
 }
 
-// bucket is an open store in a bucket, and the record it was opened by.
-type bucket struct {
-	by    Provider
-	store *s3.Store
+// openBucket is an open store in a bucket, and the record it was opened by.
+type openBucket struct {
+	provider Provider
+	store    *s3.Store
 }
 
 // New returns a Registry. No store is touched.
 func New(cfg Config) *Registry {
 	r := &Registry{
-		cfg: cfg, rows: db.NewVersionedMap[string, Provider](1000), disks: map[string]*disk.Store{}, remote: map[string]bucket{}, looks: map[string]*look{},
-		swept: map[string]time.Time{},
+		cfg: cfg, cached: db.NewVersionedMap[string, Provider](1000), disks: map[string]*disk.Store{}, buckets: map[string]openBucket{}, statusChecks: map[string]*statusCheck{},
+		sweptAt: map[string]time.Time{},
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
@@ -106,7 +106,7 @@ func (r *Registry) Close() error {
 	r.mu.Lock()
 	r.stop() // none begins to look after this
 	r.mu.Unlock()
-	r.waitForLooks()
+	r.waitForStatusChecks()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var err error
@@ -114,18 +114,18 @@ func (r *Registry) Close() error {
 		err = errors.Join(err, store.Close())
 		delete(r.disks, name)
 	}
-	for id, b := range r.remote {
+	for id, b := range r.buckets {
 		b.store.Close()
-		delete(r.remote, id)
+		delete(r.buckets, id)
 	}
 	return err
 }
 
-// bucketName is what a bucket of the built-in store may be called: it becomes the name of a directory.
-var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+// bucketNamePattern is what a bucket of the built-in store may be called: it becomes the name of a directory.
+var bucketNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 func (r *Registry) dir(bucket string) (string, error) {
-	if !bucketName.MatchString(bucket) {
+	if !bucketNamePattern.MatchString(bucket) {
 		return "", badBucket()
 	}
 	return filepath.Join(r.cfg.ObjectDir, bucket), nil
@@ -149,9 +149,9 @@ func (r *Registry) Prepare(bucket, marker string) error {
 	}
 	switch {
 	case errors.Is(err, disk.ErrForeign):
-		return fault.New(fault.Invalid, "The directory of this bucket exists already and belongs to something else.").Because(err)
+		return fault.New(fault.Invalid, "The directory of this bucket exists already and belongs to something else.").WithCause(err)
 	case err != nil:
-		return fault.New(fault.Unavailable, "The directory of this bucket could not be made.").Because(err)
+		return fault.New(fault.Unavailable, "The directory of this bucket could not be made.").WithCause(err)
 	}
 	return nil
 }
@@ -169,16 +169,16 @@ func (r *Registry) Store(ctx context.Context, id string) (blob.Store, error) {
 	return r.StoreAt(ctx, version, id)
 }
 
-// At is ByID for a caller that knows the present config version: it reads nothing that is in memory already. Fault: NotFound.
-func (r *Registry) At(ctx context.Context, version int64, id string) (Provider, error) {
-	return r.rows.Get(version, id, func() (Provider, error) { return r.ByID(ctx, id) })
+// ByIDAt is ByID for a caller that knows the present config version: it reads nothing that is in memory already. Fault: NotFound.
+func (r *Registry) ByIDAt(ctx context.Context, version int64, id string) (Provider, error) {
+	return r.cached.Get(version, id, func() (Provider, error) { return r.ByID(ctx, id) })
 }
 
 // StoreAt is Store for a caller that knows the present config version: it reads nothing that is in memory already.
 func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.Store, error) {
-	p, err := r.At(ctx, version, id)
+	p, err := r.ByIDAt(ctx, version, id)
 	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").Because(fmt.Errorf("%w: %s", ErrGone, id))
+		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").WithCause(fmt.Errorf("%w: %s", ErrGone, id))
 	}
 	if err != nil {
 		return nil, err
@@ -188,11 +188,11 @@ func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.
 
 // open returns the open store of a provider. Faults: Invalid, Unavailable.
 func (r *Registry) open(p Provider) (blob.Store, error) {
-	if p.Locked {
-		return nil, fault.New(fault.Unavailable, "The storage is not available at the moment.").Because(fmt.Errorf("provider %s: its credentials do not open", p.ID))
+	if p.CredentialsUnreadable {
+		return nil, fault.New(fault.Unavailable, "The storage is not available at the moment.").WithCause(fmt.Errorf("provider %s: its credentials do not open", p.ID))
 	}
 	if p.Type != BuiltIn {
-		return r.bucket(p)
+		return r.bucketStore(p)
 	}
 	dir, err := r.dir(p.Bucket)
 	if err != nil {
@@ -212,21 +212,21 @@ func (r *Registry) open(p Provider) (blob.Store, error) {
 	return store, nil
 }
 
-// bucket returns the open store of a provider that is not on the disk.
-func (r *Registry) bucket(p Provider) (blob.Store, error) {
+// openBucket returns the open store of a provider that is not on the disk.
+func (r *Registry) bucketStore(p Provider) (blob.Store, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if open := r.remote[p.ID]; open.store != nil && open.by == p {
+	if open := r.buckets[p.ID]; open.store != nil && open.provider == p {
 		return open.store, nil
 	}
 	store, err := s3.Open(r.Options(p))
 	if err != nil {
-		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").Because(fmt.Errorf("open provider %s: %w", p.ID, err))
+		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").WithCause(fmt.Errorf("open provider %s: %w", p.ID, err))
 	}
-	if old := r.remote[p.ID].store; old != nil {
+	if old := r.buckets[p.ID].store; old != nil {
 		old.Close()
 	}
-	r.remote[p.ID] = bucket{p, store}
+	r.buckets[p.ID] = openBucket{p, store}
 	return store, nil
 }
 
@@ -243,7 +243,7 @@ func (r *Registry) CheckEndpoint(ctx context.Context, p Provider) error {
 	if p.Type == BuiltIn {
 		return nil
 	}
-	endpoint, err := egress.Endpoint(p.Endpoint)
+	endpoint, err := egress.ParseEndpoint(p.Endpoint)
 	if err != nil {
 		return err
 	}
@@ -257,8 +257,8 @@ const (
 	// beginning, and lives for up to 24; a day is for clocks that differ.
 	uploadAge = 96 * time.Hour
 
-	bucketEvery = time.Hour        // a bucket is swept
-	bucketTime  = 20 * time.Second // for sweeping one; what is left waits for the next time
+	bucketSweepInterval = time.Hour        // a bucket is swept
+	bucketSweepTimeout  = 20 * time.Second // for sweeping one; what is left waits for the next time
 )
 
 // Sweep removes what crashes left in the stores of all providers, half-written objects that no row knows. A store that is not available is
@@ -270,7 +270,7 @@ func (r *Registry) Sweep(ctx context.Context) error {
 	}
 	swept := false
 	for _, p := range all {
-		if p.Type != BuiltIn && (swept || !r.due(p.ID)) {
+		if p.Type != BuiltIn && (swept || !r.claimSweep(p.ID)) {
 			continue
 		}
 		store, err := r.Store(ctx, p.ID)
@@ -288,20 +288,20 @@ func (r *Registry) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// due reports whether a provider's bucket is to be swept, and takes it that it is.
-func (r *Registry) due(id string) bool {
+// claimSweep reports whether a provider's bucket is to be swept, and takes it that it is.
+func (r *Registry) claimSweep(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.cfg.Now()
-	if last, known := r.swept[id]; known && now.Sub(last) < bucketEvery && !now.Before(last) {
+	if last, known := r.sweptAt[id]; known && now.Sub(last) < bucketSweepInterval && !now.Before(last) {
 		return false
 	}
-	r.swept[id] = now
+	r.sweptAt[id] = now
 	return true
 }
 
 func (r *Registry) sweepBucket(ctx context.Context, store *s3.Store) error {
-	limited, cancel := context.WithTimeout(ctx, bucketTime)
+	limited, cancel := context.WithTimeout(ctx, bucketSweepTimeout)
 	defer cancel()
 	if _, err := store.Sweep(limited, r.cfg.Now().Add(-uploadAge)); err != nil && limited.Err() == nil {
 		return err
@@ -313,18 +313,18 @@ func (r *Registry) sweepBucket(ctx context.Context, store *s3.Store) error {
 // store that is missing, failing or full Unavailable. Others come back as they are.
 func Fault(err error) error {
 	var size blob.ErrSize
-	var told *fault.Error
+	var existing *fault.Error
 	switch {
-	case err == nil || errors.As(err, &told):
+	case err == nil || errors.As(err, &existing):
 		return err
 	case errors.As(err, &size):
-		return fault.New(fault.Unverified, "The content is not as long as was announced.").Because(err)
+		return fault.New(fault.Unverified, "The content is not as long as was announced.").WithCause(err)
 	case errors.Is(err, blob.ErrTooLarge):
-		return fault.New(fault.TooLarge, "The content is larger than what is taken.").Because(err)
+		return fault.New(fault.TooLarge, "The content is larger than what is taken.").WithCause(err)
 	case errors.Is(err, blob.ErrNoSpace):
-		return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.").Because(err)
+		return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.").WithCause(err)
 	case errors.Is(err, blob.ErrUnavailable):
-		return fault.New(fault.Unavailable, "The storage is not available at the moment.").Because(err)
+		return fault.New(fault.Unavailable, "The storage is not available at the moment.").WithCause(err)
 	}
 	return err
 }

@@ -45,10 +45,10 @@ func insert(t *testing.T, d *db.DB, r *provider.Registry, p provider.Provider) {
 	}
 }
 
-// standings asks all stores.
-func standings(t *testing.T, r *provider.Registry) map[string]error {
+// statusByID asks all stores.
+func statusByID(t *testing.T, r *provider.Registry) map[string]error {
 	t.Helper()
-	list, err := r.Standings(t.Context(), provider.LookTime)
+	list, err := r.StoreStatuses(t.Context(), provider.StatusTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func standings(t *testing.T, r *provider.Registry) map[string]error {
 // check returns what keeps any store from being used.
 func check(t *testing.T, r *provider.Registry) error {
 	t.Helper()
-	return errors.Join(slices.Collect(maps.Values(standings(t, r)))...)
+	return errors.Join(slices.Collect(maps.Values(statusByID(t, r)))...)
 }
 
 // A store whose marker is missing (a disk that is not mounted) is Unavailable, is not written to, and is back when the marker is.
@@ -138,7 +138,7 @@ func TestCheckAsksProvidersWithoutMounts(t *testing.T) {
 		if err := check(t, r); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("one is missing: %v", err)
 		}
-		if err := standings(t, r)["a"]; err != nil {
+		if err := statusByID(t, r)["a"]; err != nil {
 			t.Errorf("the other: %v", err)
 		}
 	})

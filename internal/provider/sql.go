@@ -28,26 +28,26 @@ func (r *Registry) scan(from interface{ Scan(dest ...any) error }) (Provider, er
 		p.SecretKey, err = r.unseal(p.ID, secretKey)
 	}
 	if err != nil { // abuse case C116; the other providers must go on working, and this one be given new credentials
-		p.AccessKeyID, p.SecretKey, p.Locked = "", "", true
+		p.AccessKeyID, p.SecretKey, p.CredentialsUnreadable = "", "", true
 	}
 	return p, nil
 }
 
-// sealed is what credentials are sealed for: they open in the row of their provider only.
-const sealed = "provider"
+// sealPurpose is what credentials are sealed for: they open in the row of their provider only.
+const sealPurpose = "provider"
 
 func (r *Registry) seal(id string, credential secret.Text) (string, error) {
 	if credential == "" {
 		return "", nil
 	}
-	return r.cfg.Secrets.Seal(sealed, id, []byte(credential.Reveal()))
+	return r.cfg.Secrets.Seal(sealPurpose, id, []byte(credential.Reveal()))
 }
 
 func (r *Registry) unseal(id, column string) (secret.Text, error) {
 	if column == "" || r.cfg.Secrets == nil {
 		return "", nil
 	}
-	plain, err := r.cfg.Secrets.Open(sealed, id, column)
+	plain, err := r.cfg.Secrets.Open(sealPurpose, id, column)
 	return secret.Text(plain), err
 }
 
@@ -119,16 +119,16 @@ func (r *Registry) Replace(tx *db.Tx, p Provider) error {
 		SET name = $1, type = $2, endpoint = $3, region = $4, bucket = $5, access_key_id = $6, secret_access_key = $7, public_domain = $8,
 			upload_domain = $9, path_prefix = $10, upload_mode = $11, redirect = $12, marker = $13, updated_at = $14
 		WHERE id = $15`, values...)
-	return changed(tx, "replace provider", n, err)
+	return finishChange(tx, "replace provider", n, err)
 }
 
 // Delete removes a provider's row and raises the config version; nothing in its store is touched. Fault: NotFound.
 func (r *Registry) Delete(tx *db.Tx, id string) error {
 	n, err := tx.Exec(`DELETE FROM providers WHERE id = $1`, id)
-	return changed(tx, "delete provider", n, err)
+	return finishChange(tx, "delete provider", n, err)
 }
 
-func changed(tx *db.Tx, doing string, n int64, err error) error {
+func finishChange(tx *db.Tx, doing string, n int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}

@@ -32,7 +32,7 @@ func LoadOrCreate(path string, random io.Reader) ([]byte, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, fmt.Errorf("make a secret key: the source of randomness is broken: %w", err)
 	}
-	if err := create(path, key); err != nil {
+	if err := writeKeyFile(path, key); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return Load(path)
 		}
@@ -66,8 +66,8 @@ func Load(path string) ([]byte, error) {
 	return key, nil
 }
 
-// create writes the key file durably; fs.ErrExist when another process was quicker.
-func create(path string, key []byte) error {
+// writeKeyFile writes the key file durably; fs.ErrExist when another process was quicker.
+func writeKeyFile(path string, key []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

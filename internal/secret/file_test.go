@@ -49,7 +49,7 @@ func TestLoadOrCreateMakesAPrivateFile(t *testing.T) {
 	}
 }
 
-func TestLoadOrCreateJudgesWhatItFinds(t *testing.T) {
+func TestLoadOrCreateChecksAnExistingFile(t *testing.T) {
 	t.Parallel()
 	good := base64.StdEncoding.EncodeToString(goodKey())
 	tests := map[string]struct {
@@ -119,7 +119,7 @@ func TestLoadOrCreateRefusesADirectory(t *testing.T) {
 	}
 }
 
-func TestLoadOrCreateGivesEverybodyOneKey(t *testing.T) {
+func TestParallelLoadOrCreateReturnsOneKey(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		path := filepath.Join(t.TempDir(), "secret.key")

@@ -11,12 +11,12 @@ import (
 // KeyBytes is the length of a master key and of every key derived from it, in bytes.
 const KeyBytes = 32
 
-// fewestDistinct is how many different values the bytes of a key must have at least. Of 32 random bytes about 30 differ; fewer than 16 come up
+// minDistinctBytes is how many different values the bytes of a key must have at least. Of 32 random bytes about 30 differ; fewer than 16 come up
 // less than once in 10^15 keys.
-const fewestDistinct = 16
+const minDistinctBytes = 16
 
 // These words stand in keys that were copied from an example.
-var defaultWords = []string{"changeme", "change-me", "change_me", "password", "secret", "default", "example", "larder"}
+var exampleWords = []string{"changeme", "change-me", "change_me", "password", "secret", "default", "example", "larder"}
 
 // ErrWeakKey is in the chain of what ParseKey, CheckKey and New return for a key that anybody might guess.
 var ErrWeakKey = errors.New("the key can be guessed")
@@ -49,20 +49,20 @@ func CheckKey(key []byte) error {
 		return fmt.Errorf("%w: it has %d bytes instead of %d", ErrWeakKey, len(key), KeyBytes)
 	case len(key) > KeyBytes:
 		return fmt.Errorf("the key has %d bytes instead of %d", len(key), KeyBytes)
-	case repeats(key):
+	case repeatsPattern(key):
 		return fmt.Errorf("%w: it repeats a short pattern", ErrWeakKey)
-	case counts(key):
+	case isSequence(key):
 		return fmt.Errorf("%w: its bytes merely count", ErrWeakKey)
-	case readable(key):
+	case isReadableText(key):
 		return fmt.Errorf("%w: it is readable text", ErrWeakKey)
-	case distinct(key) < fewestDistinct:
+	case countDistinct(key) < minDistinctBytes:
 		return fmt.Errorf("%w: it has too few different bytes", ErrWeakKey)
 	}
 	return nil
 }
 
-// repeats reports whether key is a pattern of at most half its length, again and again.
-func repeats(key []byte) bool {
+// repeatsPattern reports whether key is a pattern of at most half its length, again and again.
+func repeatsPattern(key []byte) bool {
 	for period := 1; period <= len(key)/2; period++ {
 		if bytes.Equal(key[period:], key[:len(key)-period]) {
 			return true
@@ -71,8 +71,8 @@ func repeats(key []byte) bool {
 	return false
 }
 
-// counts reports whether each byte differs from the one before by the same step.
-func counts(key []byte) bool {
+// isSequence reports whether each byte differs from the one before by the same step.
+func isSequence(key []byte) bool {
 	step := key[1] - key[0]
 	for i := 2; i < len(key); i++ {
 		if key[i]-key[i-1] != step {
@@ -82,10 +82,10 @@ func counts(key []byte) bool {
 	return true
 }
 
-// readable reports whether key is printable ASCII throughout, or holds a word of the usual examples.
-func readable(key []byte) bool {
+// isReadableText reports whether key is printable ASCII throughout, or holds a word of the usual examples.
+func isReadableText(key []byte) bool {
 	lower := bytes.ToLower(key)
-	for _, word := range defaultWords {
+	for _, word := range exampleWords {
 		if bytes.Contains(lower, []byte(word)) {
 			return true
 		}
@@ -93,7 +93,7 @@ func readable(key []byte) bool {
 	return bytes.IndexFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-func distinct(key []byte) int {
+func countDistinct(key []byte) int {
 	var seen [256]bool
 	n := 0
 	for _, b := range key {

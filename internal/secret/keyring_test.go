@@ -171,7 +171,7 @@ func TestKeysDiffer(t *testing.T) {
 }
 
 // The keyring must not follow a caller that wipes or reuses its buffer.
-func TestKeyringKeepsItsKey(t *testing.T) {
+func TestKeyringDoesNotAliasTheMasterKey(t *testing.T) {
 	t.Parallel()
 	master := goodKey()
 	ring, err := secret.New(master)

@@ -27,7 +27,7 @@ func (k Keyring) Seal(purpose, recordID string, plain []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return sealVersion + encoding.EncodeToString(aead.Seal(nil, nil, plain, binding(purpose, recordID))), nil
+	return sealVersion + encoding.EncodeToString(aead.Seal(nil, nil, plain, additionalData(purpose, recordID))), nil
 }
 
 // Open returns what Seal was given for the same purpose and record. Anything else is ErrForged.
@@ -44,7 +44,7 @@ func (k Keyring) Open(purpose, recordID, sealed string) ([]byte, error) {
 	if err != nil {
 		return nil, ErrForged
 	}
-	plain, err := aead.Open(nil, nil, box, binding(purpose, recordID))
+	plain, err := aead.Open(nil, nil, box, additionalData(purpose, recordID))
 	if err != nil {
 		return nil, ErrForged
 	}
@@ -84,8 +84,8 @@ func (k Keyring) aead(purpose string) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// binding is the additional data of a sealed value. The length keeps purpose and record apart.
-func binding(purpose, recordID string) []byte {
+// additionalData is the additional data of a sealed value. The length keeps purpose and record apart.
+func additionalData(purpose, recordID string) []byte {
 	return fmt.Appendf(nil, "larder/1/%d/%s/%s", len(purpose), purpose, recordID)
 }
 

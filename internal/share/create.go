@@ -100,7 +100,7 @@ func (s *Service) checkSharing(ctx context.Context, a access.Actor, entryID stri
 // setPassword gives a share a password, which stands in for those of its entry that the actor has given, for this one or one before. What else they have
 // given is not the share's, wherever the entry goes. Faults: Invalid, NotFound, RateLimited.
 func (s *Service) setPassword(ctx context.Context, row *Share, found *files.FoundEntry, a access.Actor, password secret.Text) (err error) {
-	if row.passwordHash, err = s.accounts.HashPassword(ctx, account.ByAccount(a.UserID), password); err != nil {
+	if row.passwordHash, err = s.accounts.HashPassword(ctx, account.AccountSource(a.UserID), password); err != nil {
 		return err
 	}
 	row.PasswordID = s.ids.UUID() // whatever was signed for another one is void
@@ -168,7 +168,7 @@ func cleanTitle(title *string) (*string, error) {
 		return nil, wrong
 	}
 	for _, r := range clean {
-		if vpath.Unprintable(r) {
+		if vpath.IsUnprintable(r) {
 			return nil, wrong
 		}
 	}

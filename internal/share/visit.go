@@ -71,7 +71,7 @@ func judge(ctx context.Context, found *files.FoundEntry, row Share, creator acce
 	}
 	if sharing.NeedsPassword(creator) {
 		for _, lock := range locks {
-			if !creator.Has(lock.ID) {
+			if !creator.HasUnlocked(lock.ID) {
 				visit.Passwords = append(visit.Passwords, lock)
 			}
 		}
@@ -101,7 +101,7 @@ func replacedPasswords(found *files.FoundEntry, creator access.Actor, proof []st
 		return nil, err
 	}
 	ids := intersect(locks, proof)
-	if g := sharing.Password; g != nil && creator.Keeps(*g) && !slices.Contains(ids, g.ID) {
+	if g := sharing.Password; g != nil && creator.ControlsPassword(*g) && !slices.Contains(ids, g.ID) {
 		ids = append(ids, g.ID)
 	}
 	return ids, nil
@@ -121,7 +121,7 @@ func intersect(locks []files.RequiredPassword, ids []string) []string {
 // View is Visit for somebody who is shown the file, which is counted unless it is only asked about. Faults: as Visit, and ShareLimitReached when the
 // share has been viewed as often as it may.
 func (s *Service) View(ctx context.Context, id string, v Visitor, count bool) (Visit, error) {
-	for range db.Tries {
+	for range db.MaxTries {
 		visit, err := s.Visit(ctx, id, v)
 		if err != nil {
 			return Visit{}, err

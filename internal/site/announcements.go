@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	maxHeadline = 200  // characters of an announcement's title
-	maxContent  = 5000 // characters
-	maxNotices  = 200  // announcements that are kept
-	maxShown    = 50   // announcements that everybody is shown
-	minLife     = 60   // seconds
-	maxLife     = 10 * 365 * 24 * 3600
+	maxAnnouncementTitle = 200  // characters of an announcement's title
+	maxContent           = 5000 // characters
+	maxAnnouncements     = 200  // announcements that are kept
+	maxShown             = 50   // announcements that everybody is shown
+	minLifetime          = 60   // seconds
+	maxLifetime          = 10 * 365 * 24 * 3600
 )
 
 // Announcement is what administrators tell everybody. Its texts are plain: nothing here or in the interface reads markup in them (abuse case C74).
@@ -35,10 +35,10 @@ type Announcement struct {
 	UpdatedAt int64  // ms
 }
 
-// Notice is what is given of an announcement: a nil text is none, or with a change the one that it has.
-type Notice struct {
+// AnnouncementInput is what is given of an announcement: a nil text is none, or with a change the one that it has.
+type AnnouncementInput struct {
 	Title, Content, Level *string
-	SetLife               bool   // ExpiresIn is given
+	SetExpiry             bool   // ExpiresIn is given
 	ExpiresIn             *int64 // seconds; nil for ever
 }
 
@@ -47,7 +47,7 @@ type Announcements struct {
 	db     *db.DB
 	ids    *ident.Source
 	now    func() time.Time
-	cached db.Versioned[[]Announcement]
+	cached db.VersionedValue[[]Announcement]
 }
 
 // NewAnnouncements returns those in d.
@@ -74,7 +74,7 @@ func (s *Announcements) Active(ctx context.Context, version int64) ([]Announceme
 }
 
 // Create makes one; its level is info unless given. Faults: Invalid, Conflict when there are 200.
-func (s *Announcements) Create(ctx context.Context, n Notice) (made Announcement, err error) {
+func (s *Announcements) Create(ctx context.Context, n AnnouncementInput) (made Announcement, err error) {
 	for _, field := range []**string{&n.Title, &n.Content} {
 		if *field == nil {
 			*field = new(string) // which check refuses
@@ -97,7 +97,7 @@ func (s *Announcements) Create(ctx context.Context, n Notice) (made Announcement
 		}
 		fits, err := insertAnnouncement(tx, made)
 		if err == nil && !fits {
-			return fault.Newf(fault.Conflict, "There are %d announcements already. Please delete some of them first.", maxNotices)
+			return fault.Newf(fault.Conflict, "There are %d announcements already. Please delete some of them first.", maxAnnouncements)
 		}
 		return err
 	})
@@ -105,7 +105,7 @@ func (s *Announcements) Create(ctx context.Context, n Notice) (made Announcement
 }
 
 // Change gives one what is given. Faults: Invalid, NotFound.
-func (s *Announcements) Change(ctx context.Context, id string, n Notice) (changed Announcement, err error) {
+func (s *Announcements) Change(ctx context.Context, id string, n AnnouncementInput) (changed Announcement, err error) {
 	if err := n.check(); err != nil {
 		return Announcement{}, err
 	}
@@ -131,7 +131,7 @@ func (s *Announcements) Delete(ctx context.Context, id string) error {
 func noAnnouncement() error { return fault.New(fault.NotFound, "There is no such announcement.") }
 
 // expiry is when it ends (ms), nil for never.
-func (n Notice) expiry(now int64) *int64 {
+func (n AnnouncementInput) expiry(now int64) *int64 {
 	if n.ExpiresIn == nil {
 		return nil
 	}
@@ -140,25 +140,25 @@ func (n Notice) expiry(now int64) *int64 {
 }
 
 // check judges and cleans what was given. Fault: Invalid.
-func (n *Notice) check() (err error) {
-	if n.Title, err = prose(n.Title, "title", maxHeadline, ""); err != nil {
+func (n *AnnouncementInput) check() (err error) {
+	if n.Title, err = cleanText(n.Title, "title", maxAnnouncementTitle, ""); err != nil {
 		return err
 	}
-	if n.Content, err = prose(n.Content, "content", maxContent, "\n\t"); err != nil {
+	if n.Content, err = cleanText(n.Content, "content", maxContent, "\n\t"); err != nil {
 		return err
 	}
 	if n.Level != nil && *n.Level != "info" && *n.Level != "warning" && *n.Level != "danger" {
 		return fault.New(fault.Invalid, "The level of an announcement is info, warning or danger.")
 	}
-	if in := n.ExpiresIn; in != nil && (*in < minLife || *in > maxLife) {
-		return fault.Newf(fault.Invalid, "expiresIn is %d to %d seconds.", minLife, maxLife)
+	if in := n.ExpiresIn; in != nil && (*in < minLifetime || *in > maxLifetime) {
+		return fault.Newf(fault.Invalid, "expiresIn is %d to %d seconds.", minLifetime, maxLifetime)
 	}
 	return nil
 }
 
-// prose puts a text in NFC and its line ends into one form, and refuses what nobody sees: an empty one, controls other than allowed, and what
+// cleanText puts a text in NFC and its line ends into one form, and refuses what nobody sees: an empty one, controls other than allowed, and what
 // turns the direction of writing. Fault: Invalid.
-func prose(given *string, name string, most int, allowed string) (*string, error) {
+func cleanText(given *string, name string, most int, allowed string) (*string, error) {
 	if given == nil {
 		return nil, nil
 	}
@@ -171,7 +171,7 @@ func prose(given *string, name string, most int, allowed string) (*string, error
 		return nil, fault.Newf(fault.Invalid, "%s must not be empty.", name)
 	case utf8.RuneCountInString(s) > most:
 		return nil, fault.Newf(fault.Invalid, "%s has at most %d characters.", name, most)
-	case strings.ContainsFunc(s, func(r rune) bool { return vpath.Unprintable(r) && !strings.ContainsRune(allowed, r) }):
+	case strings.ContainsFunc(s, func(r rune) bool { return vpath.IsUnprintable(r) && !strings.ContainsRune(allowed, r) }):
 		return nil, fault.Newf(fault.Invalid, "%s must not contain control characters or text-direction overrides.", name)
 	}
 	return &s, nil

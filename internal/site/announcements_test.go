@@ -17,8 +17,8 @@ import (
 	"larder/internal/site"
 )
 
-// board is announcements with a clock that the test moves.
-func board(d *db.DB, now *time.Time) *site.Announcements {
+// newAnnouncements is announcements with a clock that the test moves.
+func newAnnouncements(d *db.DB, now *time.Time) *site.Announcements {
 	return site.NewAnnouncements(d, ident.New(rand.Reader), func() time.Time { return *now })
 }
 
@@ -42,7 +42,7 @@ func TestAnnouncementsEndAtTheirTime(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, now := t.Context(), time.UnixMilli(1_800_000_000_000)
-		here, there := board(d, &now), board(d, &now) // two replicas
+		here, there := newAnnouncements(d, &now), newAnnouncements(d, &now) // two replicas
 		active := func(b *site.Announcements) string {
 			t.Helper()
 			return titles(t, func() ([]site.Announcement, error) { return b.Active(ctx, version(t, d)) })
@@ -50,12 +50,12 @@ func TestAnnouncementsEndAtTheirTime(t *testing.T) {
 		if got := active(there); got != "" {
 			t.Errorf("at first: %q", got)
 		}
-		minute, err := here.Create(ctx, site.Notice{Title: ptr("minute"), Content: ptr("c"), ExpiresIn: ptr(int64(60))})
+		minute, err := here.Create(ctx, site.AnnouncementInput{Title: ptr("minute"), Content: ptr("c"), ExpiresIn: ptr(int64(60))})
 		if err != nil || minute.Level != "info" || *minute.ExpiresAt != 1_800_000_060_000 || minute.CreatedAt != 1_800_000_000_000 || minute.UpdatedAt != minute.CreatedAt {
 			t.Fatalf("%+v, %v", minute, err)
 		}
 		now = now.Add(time.Second)
-		ever, err := here.Create(ctx, site.Notice{Title: ptr("ever"), Content: ptr("c"), Level: ptr("danger")})
+		ever, err := here.Create(ctx, site.AnnouncementInput{Title: ptr("ever"), Content: ptr("c"), Level: ptr("danger")})
 		if err != nil || ever.ExpiresAt != nil || ever.Level != "danger" {
 			t.Fatalf("%+v, %v", ever, err)
 		}
@@ -70,17 +70,17 @@ func TestAnnouncementsEndAtTheirTime(t *testing.T) {
 		if got := titles(t, func() ([]site.Announcement, error) { return here.All(ctx) }); got != "ever minute" {
 			t.Errorf("all: %q", got)
 		}
-		again, err := there.Change(ctx, minute.ID, site.Notice{SetLife: true, ExpiresIn: ptr(int64(60))})
+		again, err := there.Change(ctx, minute.ID, site.AnnouncementInput{SetExpiry: true, ExpiresIn: ptr(int64(60))})
 		if err != nil || *again.ExpiresAt != now.UnixMilli()+60_000 || again.Title != "minute" || again.Level != "info" || again.CreatedAt != minute.CreatedAt || again.UpdatedAt != now.UnixMilli() {
 			t.Errorf("%+v, %v", again, err)
 		}
 		if got := active(here); got != "ever minute" {
 			t.Errorf("with another minute: %q", got)
 		}
-		if kept, err := there.Change(ctx, minute.ID, site.Notice{Title: ptr("hour"), Level: ptr("warning")}); err != nil || kept.ExpiresAt == nil || *kept.ExpiresAt != *again.ExpiresAt || kept.Title != "hour" || kept.Level != "warning" || kept.Content != "c" {
+		if kept, err := there.Change(ctx, minute.ID, site.AnnouncementInput{Title: ptr("hour"), Level: ptr("warning")}); err != nil || kept.ExpiresAt == nil || *kept.ExpiresAt != *again.ExpiresAt || kept.Title != "hour" || kept.Level != "warning" || kept.Content != "c" {
 			t.Errorf("%+v, %v", kept, err)
 		}
-		if forever, err := there.Change(ctx, minute.ID, site.Notice{SetLife: true}); err != nil || forever.ExpiresAt != nil {
+		if forever, err := there.Change(ctx, minute.ID, site.AnnouncementInput{SetExpiry: true}); err != nil || forever.ExpiresAt != nil {
 			t.Errorf("%+v, %v", forever, err)
 		}
 		if err := there.Delete(ctx, ever.ID); err != nil {
@@ -90,7 +90,7 @@ func TestAnnouncementsEndAtTheirTime(t *testing.T) {
 			t.Errorf("after a deletion: %q", got)
 		}
 		before := version(t, d)
-		if _, err := here.Change(ctx, ever.ID, site.Notice{}); !fault.Is(err, fault.NotFound) {
+		if _, err := here.Change(ctx, ever.ID, site.AnnouncementInput{}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("changing what is gone: %v", err)
 		}
 		if err := here.Delete(ctx, ever.ID); !fault.Is(err, fault.NotFound) {
@@ -107,7 +107,7 @@ func TestAnnouncementsAreKeptInMemoryUnderTheirVersion(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.UnixMilli(1_800_000_000_000)
-		b, v := board(d, &now), version(t, d)
+		b, v := newAnnouncements(d, &now), version(t, d)
 		if _, err := b.Active(t.Context(), v); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestAnnouncementsAreKeptInMemoryUnderTheirVersion(t *testing.T) {
 }
 
 // Abuse case C74: markup is text like any other, and stays as it is; what nobody sees is refused.
-func TestWhatAnAnnouncementMaySay(t *testing.T) {
+func TestAnnouncementTextIsChecked(t *testing.T) {
 	t.Parallel()
 	const markup = `<script>alert(1)</script> [x](javascript:alert(1)) ![](https://example.org/a.png) <img src=x onerror=alert(1)>`
 	cases := map[string]struct {
@@ -156,14 +156,14 @@ func TestWhatAnAnnouncementMaySay(t *testing.T) {
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.UnixMilli(1_800_000_000_000)
-		b := board(d, &now)
-		seed, err := b.Create(t.Context(), site.Notice{Title: ptr("t"), Content: ptr("c")})
+		b := newAnnouncements(d, &now)
+		seed, err := b.Create(t.Context(), site.AnnouncementInput{Title: ptr("t"), Content: ptr("c")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, c := range cases {
-			made, err := b.Create(t.Context(), site.Notice{Title: &c.title, Content: &c.content})
-			changed, again := b.Change(t.Context(), seed.ID, site.Notice{Title: &c.title, Content: &c.content})
+			made, err := b.Create(t.Context(), site.AnnouncementInput{Title: &c.title, Content: &c.content})
+			changed, again := b.Change(t.Context(), seed.ID, site.AnnouncementInput{Title: &c.title, Content: &c.content})
 			if c.want == "" {
 				if !fault.Is(err, fault.Invalid) || !fault.Is(again, fault.Invalid) {
 					t.Errorf("%s: %v, %v", name, err, again)
@@ -175,17 +175,17 @@ func TestWhatAnAnnouncementMaySay(t *testing.T) {
 			}
 		}
 		for in, ok := range map[int64]bool{-1: false, 0: false, 59: false, 60: true, 315_360_000: true, 315_360_001: false} {
-			n := site.Notice{Title: ptr("t"), Content: ptr("c"), SetLife: true, ExpiresIn: &in}
+			n := site.AnnouncementInput{Title: ptr("t"), Content: ptr("c"), SetExpiry: true, ExpiresIn: &in}
 			_, err := b.Create(t.Context(), n)
 			_, again := b.Change(t.Context(), seed.ID, n)
 			if ok != (err == nil) || ok != (again == nil) || !ok && (!fault.Is(err, fault.Invalid) || !fault.Is(again, fault.Invalid)) {
 				t.Errorf("expiresIn %d: %v, %v", in, err, again)
 			}
 		}
-		if _, err := b.Create(t.Context(), site.Notice{Title: ptr("t"), Content: ptr("c"), Level: ptr("notice")}); !fault.Is(err, fault.Invalid) {
+		if _, err := b.Create(t.Context(), site.AnnouncementInput{Title: ptr("t"), Content: ptr("c"), Level: ptr("notice")}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("a level of one's own: %v", err)
 		}
-		if _, err := b.Create(t.Context(), site.Notice{}); !fault.Is(err, fault.Invalid) {
+		if _, err := b.Create(t.Context(), site.AnnouncementInput{}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("nothing at all: %v", err)
 		}
 	})
@@ -196,10 +196,10 @@ func TestAnnouncementsAreBounded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.UnixMilli(1_800_000_000_000)
-		b := board(d, &now)
+		b := newAnnouncements(d, &now)
 		for i := range 190 {
 			now = now.Add(time.Millisecond)
-			if _, err := b.Create(t.Context(), site.Notice{Title: ptr(fmt.Sprint(i)), Content: ptr("c")}); err != nil {
+			if _, err := b.Create(t.Context(), site.AnnouncementInput{Title: ptr(fmt.Sprint(i)), Content: ptr("c")}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -207,7 +207,7 @@ func TestAnnouncementsAreBounded(t *testing.T) {
 		var made, refused atomic.Int64
 		for range 20 {
 			all.Go(func() {
-				switch _, err := b.Create(t.Context(), site.Notice{Title: ptr("last"), Content: ptr("c")}); {
+				switch _, err := b.Create(t.Context(), site.AnnouncementInput{Title: ptr("last"), Content: ptr("c")}); {
 				case err == nil:
 					made.Add(1)
 				case fault.Is(err, fault.Conflict):

@@ -39,19 +39,19 @@ func (s Settings) Check() error {
 		if utf8.RuneCountInString(text.value) > text.most {
 			return fault.Newf(fault.Invalid, "%s has at most %d characters.", text.name, text.most)
 		}
-		if !utf8.ValidString(text.value) || strings.ContainsFunc(text.value, breaks) {
+		if !utf8.ValidString(text.value) || strings.ContainsFunc(text.value, isControlOrBreak) {
 			return fault.Newf(fault.Invalid, "%s is a single line without control characters.", text.name)
 		}
 	}
 	for name, shown := range map[string]string{"siteTitle": s.SiteTitle, "smtpFromName": s.SMTPFromName} {
-		if strings.ContainsFunc(shown, vpath.Unprintable) { // it would turn around the text that it stands in
+		if strings.ContainsFunc(shown, vpath.IsUnprintable) { // it would turn around the text that it stands in
 			return fault.Newf(fault.Invalid, "%s must not contain text-direction overrides.", name)
 		}
 	}
 	switch {
-	case !pictured(s.SiteLogo):
+	case !isPictureURL(s.SiteLogo):
 		return fault.New(fault.Invalid, "siteLogo is an http(s) address, a path of this site, or empty.")
-	case !pictured(s.SiteFavicon):
+	case !isPictureURL(s.SiteFavicon):
 		return fault.New(fault.Invalid, "siteFavicon is an http(s) address, a path of this site, or empty.")
 	case s.RateLimitRequestsPerMinute < 1 || s.RateLimitRequestsPerMinute > maxPerMinute:
 		return fault.New(fault.Invalid, "The rate limit is 1 to 10000 requests a minute.")
@@ -77,12 +77,12 @@ func (s Settings) SendsMail() bool { return s.EmailEnabled && s.MailConfigured()
 // MailConfigured reports whether there is a server to hand mails in to, and a sender; whether any are sent is EmailEnabled's business.
 func (s Settings) MailConfigured() bool { return s.SMTPHost != "" && s.SMTPFromEmail != "" }
 
-// breaks reports characters that end a line in some place or other, or are no text.
-func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+// isControlOrBreak reports characters that end a line in some place or other, or are no text.
+func isControlOrBreak(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// pictured reports whether an address may stand where the page shows an image: the browser asks for it, the service never does. Nothing that a browser would run
+// isPictureURL reports whether an address may stand where the page shows an image: the browser asks for it, the service never does. Nothing that a browser would run
 // or read out of the address itself passes (abuse case C66).
-func pictured(address string) bool {
+func isPictureURL(address string) bool {
 	if address == "" {
 		return true
 	}

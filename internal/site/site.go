@@ -89,8 +89,8 @@ func (s *Settings) fields() []field {
 type Store struct {
 	db     *db.DB
 	keys   *secret.Keyring // seals what is secret among them
-	cached db.Versioned[Settings]
-	recent recent
+	cached db.VersionedValue[Settings]
+	recent recentSettings
 }
 
 // New returns the store of the settings in d.
@@ -104,7 +104,7 @@ func (s *Store) Save(tx *db.Tx, settings Settings) error {
 	if err := s.save(tx, settings.fields()); err != nil {
 		return fmt.Errorf("save site settings: %w", err)
 	}
-	tx.AfterCommit(s.recent.forget)
+	tx.AfterCommit(s.recent.invalidate)
 	return tx.BumpConfig()
 }
 
@@ -127,17 +127,17 @@ func (s *Store) Update(ctx context.Context, change func(*Settings) error) (Setti
 		if err := settings.Check(); err != nil {
 			return err
 		}
-		if err := s.save(tx, differing(&before, &settings)); err != nil {
+		if err := s.save(tx, changedFields(&before, &settings)); err != nil {
 			return fmt.Errorf("save site settings: %w", err)
 		}
 		return nil
 	})
-	s.recent.forget()
+	s.recent.invalidate()
 	return settings, err
 }
 
-// differing are the fields of now whose values are not those of before.
-func differing(before, now *Settings) []field {
+// changedFields are the fields of now whose values are not those of before.
+func changedFields(before, now *Settings) []field {
 	var changed []field
 	old := before.fields()
 	for i, f := range now.fields() {
@@ -155,21 +155,21 @@ func (s *Store) Current(ctx context.Context, version int64) (Settings, error) {
 		if err := s.load(s.db.Read(ctx), &settings); err != nil {
 			return Settings{}, fmt.Errorf("load site settings: %w", err)
 		}
-		s.recent.forget() // there is a new version: Recent has an older one
+		s.recent.invalidate() // there is a new version: Recent has an older one
 		return settings, nil
 	})
 }
 
-// recent is what Recent returned last.
-type recent struct {
+// recentSettings is what Recent returned last.
+type recentSettings struct {
 	mu       sync.Mutex
 	settings Settings
 	until    time.Time // from then on it is read again
 	changes  uint64    // made by this process
 }
 
-// forget drops the kept settings, and those that a reader under way would keep.
-func (r *recent) forget() {
+// invalidate drops the kept settings, and those that a reader under way would keep.
+func (r *recentSettings) invalidate() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes++
@@ -177,14 +177,14 @@ func (r *recent) forget() {
 }
 
 // get returns the kept settings, whether they are good at now, and the count of changes for keep.
-func (r *recent) get(now time.Time) (settings Settings, fresh bool, changes uint64) {
+func (r *recentSettings) get(now time.Time) (settings Settings, fresh bool, changes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.settings, now.Before(r.until), r.changes
 }
 
-// keep takes settings that were read at now, unless this process has changed some since get told changes.
-func (r *recent) keep(settings Settings, now time.Time, changes uint64) {
+// store takes settings that were read at now, unless this process has changed some since get told changes.
+func (r *recentSettings) store(settings Settings, now time.Time, changes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.changes == changes {
@@ -206,7 +206,7 @@ func (s *Store) Recent(ctx context.Context, now time.Time) (Settings, error) {
 	if settings, err = s.Current(ctx, version); err != nil {
 		return Settings{}, err
 	}
-	s.recent.keep(settings, now, changes)
+	s.recent.store(settings, now, changes)
 	return settings, nil
 }
 

@@ -16,8 +16,8 @@ import (
 	"larder/internal/site"
 )
 
-// changed is a value other than the default in every field.
-var changed = site.Settings{
+// changedSettings is a value other than the default in every field.
+var changedSettings = site.Settings{
 	SiteTitle:                  "Vorrat \"süß\" <&>",
 	SiteLogo:                   "https://example.org/logo.svg",
 	SiteFavicon:                "/public/favicon.png",
@@ -37,8 +37,8 @@ var changed = site.Settings{
 	SMTPFromEmail:              "larder@example.org",
 }
 
-// keys is a keyring for tests.
-var keys = func() *secret.Keyring {
+// testKeyring is a keyring for tests.
+var testKeyring = func() *secret.Keyring {
 	master := sha256.Sum256([]byte("a master key for tests"))
 	ring, err := secret.New(master[:])
 	if err != nil {
@@ -79,7 +79,7 @@ func TestEmptyDatabaseMeansDefaults(t *testing.T) {
 			EnableFreeMode:             true,
 			SMTPPort:                   587,
 		}
-		if got := current(t, d, site.New(d, keys)); got != want {
+		if got := current(t, d, site.New(d, testKeyring)); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
@@ -88,16 +88,16 @@ func TestEmptyDatabaseMeansDefaults(t *testing.T) {
 func TestSavedSettingsAreSeenByEveryReplica(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		one, two := site.New(d, keys), site.New(d, keys)
+		one, two := site.New(d, testKeyring), site.New(d, testKeyring)
 		if got := current(t, d, two); got != site.Defaults() {
 			t.Fatalf("before: %+v", got)
 		}
 		before := version(t, d)
-		for _, settings := range []site.Settings{changed, site.Defaults(), changed} {
+		for _, settings := range []site.Settings{changedSettings, site.Defaults(), changedSettings} {
 			if err := d.Write(context.Background(), func(tx *db.Tx) error { return one.Save(tx, settings) }); err != nil {
 				t.Fatal(err)
 			}
-			for name, store := range map[string]*site.Store{"writer": one, "other": two, "restarted": site.New(d, keys)} {
+			for name, store := range map[string]*site.Store{"writer": one, "other": two, "restarted": site.New(d, testKeyring)} {
 				if got := current(t, d, store); got != settings {
 					t.Errorf("%s: got %+v, want %+v", name, got, settings)
 				}
@@ -112,7 +112,7 @@ func TestSavedSettingsAreSeenByEveryReplica(t *testing.T) {
 func TestSettingsAreKeptInMemoryUnderTheirVersion(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		store := site.New(d, keys)
+		store := site.New(d, testKeyring)
 		v := version(t, d)
 		if _, err := store.Current(context.Background(), v); err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func TestBadSettingsAreRefusedAndChangeNothing(t *testing.T) {
 		"nothing but zeros": {site.Settings{}, false},
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		store := site.New(d, keys)
+		store := site.New(d, testKeyring)
 		for name, c := range cases {
 			before, old := version(t, d), current(t, d, store)
 			err := d.Write(context.Background(), func(tx *db.Tx) error { return store.Save(tx, c.settings) })
@@ -185,7 +185,7 @@ func TestBadSettingsAreRefusedAndChangeNothing(t *testing.T) {
 func TestUpdatesDoNotLoseEachOther(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		one, two := site.New(d, keys), site.New(d, keys)
+		one, two := site.New(d, testKeyring), site.New(d, testKeyring)
 		changes := []func(s *site.Settings){
 			func(s *site.Settings) { s.SiteTitle = "title" }, func(s *site.Settings) { s.SMTPHost = "host" }, func(s *site.Settings) { s.SMTPPort = 25 },
 			func(s *site.Settings) { s.SMTPPassword = "word" }, func(s *site.Settings) { s.AllowRegistration = true }, func(s *site.Settings) { s.SMTPUser = "bob" },
@@ -217,7 +217,7 @@ func TestUpdatesDoNotLoseEachOther(t *testing.T) {
 func TestUpdateThatFailsChangesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		store := site.New(d, keys)
+		store := site.New(d, testKeyring)
 		before := version(t, d)
 		mine := errors.New("no")
 		if _, err := store.Update(t.Context(), func(s *site.Settings) error { s.SiteTitle = "x"; return mine }); !errors.Is(err, mine) {
@@ -236,7 +236,7 @@ func TestUpdateThatFailsChangesNothing(t *testing.T) {
 func TestThePasswordIsSealed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		store := site.New(d, keys)
+		store := site.New(d, testKeyring)
 		if _, err := store.Update(t.Context(), func(s *site.Settings) error { s.SMTPPassword = "the canary"; return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestThePasswordIsSealed(t *testing.T) {
 		if _, err := other.Update(t.Context(), func(s *site.Settings) error { s.SiteTitle = "x"; return nil }); err != nil {
 			t.Error(err)
 		}
-		if got := current(t, d, site.New(d, keys)); got.SMTPPassword != "the canary" || got.SiteTitle != "x" {
+		if got := current(t, d, site.New(d, testKeyring)); got.SMTPPassword != "the canary" || got.SiteTitle != "x" {
 			t.Errorf("with its own key again: %+v", got)
 		}
 	})
@@ -266,7 +266,7 @@ func TestThePasswordIsSealed(t *testing.T) {
 func TestRecentIsNeverOlderThanAChange(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s, now := site.New(d, keys), time.UnixMilli(1)
+		s, now := site.New(d, testKeyring), time.UnixMilli(1)
 		for limit := 1; limit <= 3; limit++ {
 			if _, err := s.Update(context.Background(), func(s *site.Settings) error { s.RateLimitRequestsPerMinute = limit; return nil }); err != nil {
 				t.Fatal(err)
@@ -279,7 +279,7 @@ func TestRecentIsNeverOlderThanAChange(t *testing.T) {
 			}
 		}
 	})
-	if site.LateReader() {
+	if site.KeepsLateRead() {
 		t.Error("a reader that began before a change leaves behind what it read")
 	}
 }

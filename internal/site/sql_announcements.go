@@ -36,7 +36,7 @@ func insertAnnouncement(tx *db.Tx, a Announcement) (bool, error) {
 		INSERT INTO announcements (`+announcementColumns+`)
 		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT)
 		WHERE (SELECT COUNT(*) FROM announcements) < CAST($8 AS BIGINT)`,
-		a.ID, a.Title, a.Content, a.Level, a.ExpiresAt, a.CreatedAt, a.UpdatedAt, maxNotices)
+		a.ID, a.Title, a.Content, a.Level, a.ExpiresAt, a.CreatedAt, a.UpdatedAt, maxAnnouncements)
 	if err != nil {
 		return false, fmt.Errorf("insert announcement: %w", err)
 	}
@@ -44,13 +44,13 @@ func insertAnnouncement(tx *db.Tx, a Announcement) (bool, error) {
 }
 
 // updateAnnouncement changes what is given. Fault: NotFound.
-func updateAnnouncement(tx *db.Tx, id string, n Notice, now int64) (Announcement, error) {
+func updateAnnouncement(tx *db.Tx, id string, n AnnouncementInput, now int64) (Announcement, error) {
 	a, err := scanAnnouncement(tx.QueryRow(`
 		UPDATE announcements
 		SET title = COALESCE(CAST($2 AS TEXT), title), content = COALESCE(CAST($3 AS TEXT), content), level = COALESCE(CAST($4 AS TEXT), level),
 			expires_at = CASE WHEN CAST($5 AS BOOLEAN) THEN CAST($6 AS BIGINT) ELSE expires_at END, updated_at = CAST($7 AS BIGINT)
 		WHERE id = $1
-		RETURNING `+announcementColumns, id, n.Title, n.Content, n.Level, n.SetLife, n.expiry(now), now))
+		RETURNING `+announcementColumns, id, n.Title, n.Content, n.Level, n.SetExpiry, n.expiry(now), now))
 	if errors.Is(err, db.ErrNoRows) {
 		return Announcement{}, noAnnouncement()
 	}

@@ -198,7 +198,7 @@ func (m *Maker) fly(ctx context.Context, f *flight, who string, from Source, k k
 
 // none is the fault of a picture without a thumbnail.
 func none(cause error) error {
-	return fault.New(fault.NotFound, "There is no thumbnail of this file.").Because(cause)
+	return fault.New(fault.NotFound, "There is no thumbnail of this file.").WithCause(cause)
 }
 
 // produce makes the thumbnail and puts it into the cache.

@@ -108,7 +108,7 @@ func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	info, err := store.Stat(ctx, r.key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		return fault.New(fault.Unverified, "The bytes of this upload are not in the store. Send them again.").Because(err)
+		return fault.New(fault.Unverified, "The bytes of this upload are not in the store. Send them again.").WithCause(err)
 	case err != nil:
 		return provider.Fault(err)
 	case info.Size != r.size || info.ETag != r.etag:
@@ -127,7 +127,7 @@ func (s *Service) finish(ctx context.Context, r *row) error {
 	made, err := s.assemble(ctx, store, *r)
 	switch {
 	case errors.Is(err, blob.ErrBusy):
-		return fault.New(fault.Conflict, "A part of this upload is being written at this moment. Complete it when that is done.").Because(err)
+		return fault.New(fault.Conflict, "A part of this upload is being written at this moment. Complete it when that is done.").WithCause(err)
 	case errors.Is(err, blob.ErrNotFound):
 		return s.explainVanished(ctx, store, *r)
 	case err != nil:

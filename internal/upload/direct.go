@@ -186,7 +186,7 @@ func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row,
 	case errors.Is(err, blob.ErrNotFound):
 		return r, s.bytesMissing(ctx, r, err)
 	case errors.Is(err, blob.ErrChanged):
-		return r, fault.New(fault.Unverified, "Other bytes have come in meanwhile. Complete with their etag.").Because(err)
+		return r, fault.New(fault.Unverified, "Other bytes have come in meanwhile. Complete with their etag.").WithCause(err)
 	case err != nil: // the key stays noted for later: a store that was slow to answer may be slow to copy
 		return r, provider.Fault(err)
 	case copied.Size != r.size:
@@ -202,7 +202,7 @@ func (s *Service) bytesMissing(ctx context.Context, r row, err error) error {
 	if now, err := find(s.db.Read(ctx), r.userID, r.id); err == nil && (now.status != r.status || now.key != r.key) {
 		return errSessionChanged
 	}
-	return fault.New(fault.Unverified, "The bytes of this upload have not come in yet.").Because(err)
+	return fault.New(fault.Unverified, "The bytes of this upload have not come in yet.").WithCause(err)
 }
 
 // copyObject copies the object with that ETag from r.key to made.key, by the store where it can. Errors: those of blob.Copier, save ErrNoCopy.

@@ -471,14 +471,14 @@ func (m *machine) entry(r *rapid.T) (p, id string, owner access.Actor) {
 // rebase moves what the model has at and below one path to another.
 func (m *machine) rebase(from, to string) {
 	for _, p := range slices.Sorted(maps.Keys(m.files)) {
-		if rest, ok := path(p).Below(path(from)); ok {
+		if rest, ok := path(p).RelativeTo(path(from)); ok {
 			f := m.files[p]
 			delete(m.files, p)
 			m.files[below(to, rest)] = f
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(m.folders)) {
-		if rest, ok := path(p).Below(path(from)); ok {
+		if rest, ok := path(p).RelativeTo(path(from)); ok {
 			id := m.folders[p]
 			delete(m.folders, p)
 			m.folders[below(to, rest)] = id
@@ -550,12 +550,12 @@ func (m *machine) copy(r *rapid.T) {
 		return
 	}
 	for _, at := range slices.Sorted(maps.Keys(m.folders)) {
-		if rest, ok := path(at).Below(path(p)); ok {
+		if rest, ok := path(at).RelativeTo(path(p)); ok {
 			m.folders[below(to, rest)] = m.idOf(r, owner, below(to, rest))
 		}
 	}
 	for _, at := range slices.Sorted(maps.Keys(m.files)) {
-		if rest, ok := path(at).Below(path(p)); ok {
+		if rest, ok := path(at).RelativeTo(path(p)); ok {
 			m.files[below(to, rest)] = modelFile{id: m.idOf(r, owner, below(to, rest)), owner: owner.UserID, content: m.files[at].content}
 		}
 	}

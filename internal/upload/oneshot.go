@@ -289,7 +289,7 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	}
 	info, err := store.Put(ctx, r.key, body, blob.PutOptions{Size: o.Size, Max: MaxFileSize, MimeType: r.mimeType})
 	if errors.Is(err, blob.ErrTooLarge) {
-		return Result{}, tooLarge().Because(err)
+		return Result{}, tooLarge().WithCause(err)
 	}
 	if err != nil {
 		return Result{}, storeFault(err)

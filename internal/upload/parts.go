@@ -55,7 +55,7 @@ func (s *Service) upload(r row) blob.Upload {
 func (s *Service) discardPartsLater(tx *db.Tx, r row) error {
 	held, err := object.DiscardParts(tx, r.dest.ProviderID, r.key, r.uploadID, r.garbageAt())
 	if err == nil && !held {
-		err = fault.New(fault.Conflict, "The parts of this upload have been removed already. Begin a new one.").Because(object.ErrCollected)
+		err = fault.New(fault.Conflict, "The parts of this upload have been removed already. Begin a new one.").WithCause(object.ErrCollected)
 	}
 	if err != nil {
 		return err

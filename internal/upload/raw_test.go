@@ -254,7 +254,7 @@ func TestRightsAreJudgedAgainOnCompletion(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, upload.NewSession{Dir: path("/uploads/new"), Name: "f", Size: 5})
 		etag := w.putRaw(w.ann, session.ID, "hello")
-		rule := access.Stored{Rule: access.Rule{
+		rule := access.StoredRule{Rule: access.Rule{
 			ID: "7d3f9a52-0000-4000-8000-000000000000", Pattern: "/uploads/**", Effect: access.Deny, UserID: w.ann.UserID, Priority: 5,
 		}}
 		if err := w.db.Write(ctx, func(tx *db.Tx) error { return w.policies.Insert(tx, rule) }); err != nil {

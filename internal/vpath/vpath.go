@@ -74,7 +74,7 @@ func ParseName(s string) (Name, error) {
 		return "", fault.New(fault.Invalid, "A name must not be \".\" or \"..\".")
 	case utf8.RuneCountInString(s) > MaxNameRunes:
 		return "", fault.New(fault.Invalid, "A name has at most 255 characters.")
-	case strings.ContainsFunc(s, forbidden):
+	case strings.ContainsFunc(s, isForbidden):
 		return "", fault.New(fault.Invalid, "A name must not contain slashes, backslashes, control characters or text-direction overrides.")
 	case strings.TrimSpace(s) != s:
 		return "", fault.New(fault.Invalid, "A name must not begin or end with white space.")
@@ -82,11 +82,11 @@ func ParseName(s string) (Name, error) {
 	return Name(s), nil
 }
 
-// forbidden reports characters that no name may hold: separators, and what Unprintable reports.
-func forbidden(r rune) bool { return r == '/' || r == '\\' || Unprintable(r) }
+// isForbidden reports characters that no name may hold: separators, and what Unprintable reports.
+func isForbidden(r rune) bool { return r == '/' || r == '\\' || IsUnprintable(r) }
 
-// Unprintable reports characters that no text shown beside others may hold: controls, line and paragraph separators, bidirectional overrides.
-func Unprintable(r rune) bool {
+// IsUnprintable reports characters that no text shown beside others may hold: controls, line and paragraph separators, bidirectional overrides.
+func IsUnprintable(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
 }
 
@@ -154,21 +154,21 @@ func (p Path) Within(root Path) bool {
 	return p.s == root.s || len(p.s) > len(root.s) && p.s[:len(root.s)] == root.s && p.s[len(root.s)] == '/'
 }
 
-// Below returns the segments of p after root and whether p lies within root.
-func (p Path) Below(root Path) ([]Name, bool) {
+// RelativeTo returns the segments of p after root and whether p lies within root.
+func (p Path) RelativeTo(root Path) ([]Name, bool) {
 	if !p.Within(root) {
 		return nil, false
 	}
 	return Path{p.s[len(root.s):]}.Names(), true
 }
 
-// reserved are the first segments that routes of the service own, in folded form.
-var reserved = map[string]bool{"api": true, "webdav": true, "share": true, "app": true, "favicon.ico": true, "robots.txt": true}
+// reservedNames are the first segments that routes of the service own, in folded form.
+var reservedNames = map[string]bool{"api": true, "webdav": true, "share": true, "app": true, "favicon.ico": true, "robots.txt": true}
 
 // Reserved reports whether the first segment of p belongs to a route of the service, compared without case.
 func (p Path) Reserved() bool {
 	names := p.Names()
-	return len(names) > 0 && reserved[Fold(string(names[0]))]
+	return len(names) > 0 && reservedNames[Fold(string(names[0]))]
 }
 
 // Fold returns s with its case folded and in NFC, for comparing and searching without case.

@@ -101,7 +101,7 @@ func parse(t *testing.T, s string) vpath.Path {
 	return p
 }
 
-func TestPartsFitTogether(t *testing.T) {
+func TestNamesBaseAndParentAgree(t *testing.T) {
 	t.Parallel()
 	names := rapid.SliceOfN(rapid.StringMatching(`[a-zA-Z0-9_.猫é-]{1,8}`).Filter(func(s string) bool { return s != "." && s != ".." }), 0, 10)
 	rapid.Check(t, func(t *rapid.T) {
@@ -117,7 +117,7 @@ func TestPartsFitTogether(t *testing.T) {
 			if back := p.Parent().Child(p.Base()); back != p {
 				t.Fatalf("%q became %q", p, back)
 			}
-			below, within := p.Below(p.Parent())
+			below, within := p.RelativeTo(p.Parent())
 			if !within || len(below) != 1 || below[0] != p.Base() {
 				t.Fatalf("%q below its parent: %q", p, below)
 			}

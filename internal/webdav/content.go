@@ -140,7 +140,7 @@ func (q *request) delete() error {
 // forbiddenIfConflict is Forbidden for what must stay where it is: a mount, and what is above one (abuse case C23).
 func forbiddenIfConflict(err error) error {
 	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Forbidden, faultMessage(err)).Because(err)
+		return fault.New(fault.Forbidden, faultMessage(err)).WithCause(err)
 	}
 	return err
 }

@@ -180,7 +180,7 @@ func splitPath(path string) (segments []string, slash bool, err error) {
 	for part := range strings.SplitSeq(path, "/") {
 		segment, err := url.PathUnescape(part)
 		if err != nil {
-			return nil, false, fault.New(fault.Invalid, "The destination has a bad escape.").Because(err)
+			return nil, false, fault.New(fault.Invalid, "The destination has a bad escape.").WithCause(err)
 		}
 		if slash = segment == "" || segment == "."; !slash {
 			segments = append(segments, segment)

@@ -83,7 +83,7 @@ func readXML(r io.Reader) (*element, error) {
 	case len(body) > maxBody:
 		return nil, fault.New(fault.TooLarge, "An XML body has at most 64 KiB.")
 	case err != nil:
-		return nil, fault.New(fault.Invalid, "The body could not be read.").Because(err)
+		return nil, fault.New(fault.Invalid, "The body could not be read.").WithCause(err)
 	}
 	return parseXML(body)
 }
@@ -112,7 +112,7 @@ func parseXML(body []byte) (*element, error) {
 			return t.end()
 		}
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "The body is not well-formed XML.").Because(err)
+			return nil, fault.New(fault.Invalid, "The body is not well-formed XML.").WithCause(err)
 		}
 		if err := t.add(token, begin == 0); err != nil {
 			return nil, err

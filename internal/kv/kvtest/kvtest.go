@@ -37,37 +37,37 @@ func (c *Clock) Advance(by time.Duration) {
 
 // Run checks the store that open returns, anew for every test and following the clock; open registers its own cleanup.
 func Run(t *testing.T, open func(t *testing.T, now func() time.Time) kv.Store) {
-	for name, test := range map[string]func(*bench){
-		"limit_of_5_lets_5_through_at_once":         fiveAtOnce,
-		"bucket_refills_evenly":                     refills,
-		"cost_0_looks_and_does_not_spend":           looks,
-		"cost_is_taken_whole_or_not_at_all":         costs,
-		"what_is_given_back_can_be_taken_again":     givesBack,
-		"keys_do_not_touch_each_other":              keys,
-		"parallel_takes_never_exceed_the_limit":     parallel,
-		"clock_that_is_put_back_locks_nobody_out":   clockBack,
-		"limit_that_changes_takes_effect":           changes,
-		"limit_that_divides_no_period_holds":        uneven,
-		"impossible_arguments_are_refused":          impossible,
-		"ended_context_is_told":                     ended,
-		"refusals_do_not_prolong_the_wait":          refusals,
-		"limit_beyond_one_a_microsecond_is_counted": huge,
+	for name, test := range map[string]func(*suiteTest){
+		"limit_of_5_lets_5_through_at_once":         testBurst,
+		"bucket_refills_evenly":                     testRefill,
+		"cost_0_looks_and_does_not_spend":           testCostZero,
+		"cost_is_taken_whole_or_not_at_all":         testCostIsTakenWhole,
+		"what_is_given_back_can_be_taken_again":     testNegativeCost,
+		"keys_do_not_touch_each_other":              testKeysAreSeparate,
+		"parallel_takes_never_exceed_the_limit":     testParallelTakes,
+		"clock_that_is_put_back_locks_nobody_out":   testClockSetBack,
+		"limit_that_changes_takes_effect":           testLimitChange,
+		"limit_that_divides_no_period_holds":        testUnevenPeriod,
+		"impossible_arguments_are_refused":          testInvalidArguments,
+		"ended_context_is_told":                     testEndedContext,
+		"refusals_do_not_prolong_the_wait":          testRefusalsCostNothing,
+		"limit_beyond_one_a_microsecond_is_counted": testHighRate,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clock := NewClock()
-			test(&bench{T: t, store: open(t, clock.Now), clock: clock})
+			test(&suiteTest{T: t, store: open(t, clock.Now), clock: clock})
 		})
 	}
 }
 
-type bench struct {
+type suiteTest struct {
 	*testing.T
 	store kv.Store
 	clock *Clock
 }
 
-func (b *bench) take(key string, limit int, period time.Duration, cost int) kv.Result {
+func (b *suiteTest) take(key string, limit int, period time.Duration, cost int) kv.Result {
 	b.Helper()
 	r, err := b.store.Take(b.Context(), key, limit, period, cost)
 	if err != nil {
@@ -76,14 +76,14 @@ func (b *bench) take(key string, limit int, period time.Duration, cost int) kv.R
 	return r
 }
 
-func (b *bench) want(got, want kv.Result) {
+func (b *suiteTest) want(got, want kv.Result) {
 	b.Helper()
 	if got != want {
 		b.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
-func fiveAtOnce(b *bench) {
+func testBurst(b *suiteTest) {
 	for i := range 5 {
 		b.want(b.take("k", 5, time.Minute, 1), kv.Result{Allowed: true, Limit: 5, Remaining: 4 - i, Reset: time.Duration(i+1) * 12 * time.Second})
 	}
@@ -95,7 +95,7 @@ func fiveAtOnce(b *bench) {
 	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
 }
 
-func refills(b *bench) {
+func testRefill(b *suiteTest) {
 	for range 5 {
 		b.take("k", 5, time.Minute, 1)
 	}
@@ -113,7 +113,7 @@ func refills(b *bench) {
 	}
 }
 
-func looks(b *bench) {
+func testCostZero(b *suiteTest) {
 	for range 20 {
 		b.want(b.take("k", 2, time.Minute, 0), kv.Result{Allowed: true, Limit: 2, Remaining: 2})
 	}
@@ -125,7 +125,7 @@ func looks(b *bench) {
 	}
 }
 
-func costs(b *bench) {
+func testCostIsTakenWhole(b *suiteTest) {
 	b.want(b.take("k", 10, 10*time.Second, 7), kv.Result{Allowed: true, Limit: 10, Remaining: 3, Reset: 7 * time.Second})
 	b.want(b.take("k", 10, 10*time.Second, 5), kv.Result{Limit: 10, Remaining: 3, Reset: 7 * time.Second, RetryAfter: 2 * time.Second})
 	b.want(b.take("k", 10, 10*time.Second, 3), kv.Result{Allowed: true, Limit: 10, Reset: 10 * time.Second})
@@ -133,7 +133,7 @@ func costs(b *bench) {
 	b.want(b.take("fresh", 10, 10*time.Second, 10), kv.Result{Allowed: true, Limit: 10, Reset: 10 * time.Second})
 }
 
-func givesBack(b *bench) {
+func testNegativeCost(b *suiteTest) {
 	b.want(b.take("fresh", 5, time.Minute, -1), kv.Result{Allowed: true, Limit: 5, Remaining: 5}) // no more than full
 	b.want(b.take("fresh", 5, time.Minute, 5), kv.Result{Allowed: true, Limit: 5, Reset: time.Minute})
 	b.want(b.take("fresh", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
@@ -151,7 +151,7 @@ func givesBack(b *bench) {
 	b.take("huge", 5_000_000, time.Second, -5_000_000)
 }
 
-func keys(b *bench) {
+func testKeysAreSeparate(b *suiteTest) {
 	long := strings.Repeat("a", 5000)
 	for _, key := range []string{"k", "k2", "", "with space\r\n", "é\x00", long, long + "b", long[1:]} {
 		b.want(b.take(key, 1, time.Minute, 1), kv.Result{Allowed: true, Limit: 1, Reset: time.Minute})
@@ -159,7 +159,7 @@ func keys(b *bench) {
 	}
 }
 
-func parallel(b *bench) {
+func testParallelTakes(b *suiteTest) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	allowed, remaining := 0, map[int]bool{}
@@ -183,7 +183,7 @@ func parallel(b *bench) {
 	}
 }
 
-func clockBack(b *bench) { // abuse case C129
+func testClockSetBack(b *suiteTest) { // abuse case C129
 	for range 5 {
 		b.take("k", 5, time.Minute, 1)
 	}
@@ -202,14 +202,14 @@ func clockBack(b *bench) { // abuse case C129
 	b.want(b.take("returned", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
 }
 
-func changes(b *bench) {
+func testLimitChange(b *suiteTest) {
 	b.take("k", 600, time.Minute, 600)
 	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
 	b.clock.Advance(30 * time.Second)
 	b.want(b.take("k", 1200, time.Minute, 0), kv.Result{Allowed: true, Limit: 1200, Remaining: 600, Reset: 30 * time.Second})
 }
 
-func uneven(b *bench) {
+func testUnevenPeriod(b *suiteTest) {
 	for i := range 7 {
 		if r := b.take("k", 7, time.Minute, 1); !r.Allowed || r.Remaining != 6-i {
 			b.Errorf("take %d of 7: %+v", i+1, r)
@@ -225,7 +225,7 @@ func uneven(b *bench) {
 	}
 }
 
-func impossible(b *bench) {
+func testInvalidArguments(b *suiteTest) {
 	for _, c := range []struct {
 		limit  int
 		period time.Duration
@@ -237,7 +237,7 @@ func impossible(b *bench) {
 	}
 }
 
-func ended(b *bench) {
+func testEndedContext(b *suiteTest) {
 	ctx, cancel := context.WithCancel(b.Context())
 	cancel()
 	if r, err := b.store.Take(ctx, "k", 1, time.Minute, 1); !errors.Is(err, context.Canceled) || r.Allowed {
@@ -248,7 +248,7 @@ func ended(b *bench) {
 	}
 }
 
-func refusals(b *bench) {
+func testRefusalsCostNothing(b *suiteTest) {
 	b.take("k", 1, time.Minute, 1)
 	for range 50 {
 		b.clock.Advance(time.Second)
@@ -262,7 +262,7 @@ func refusals(b *bench) {
 	}
 }
 
-func huge(b *bench) {
+func testHighRate(b *suiteTest) {
 	const limit = 5_000_000
 	b.want(b.take("k", limit, time.Second, limit), kv.Result{Allowed: true, Limit: limit, Reset: 5 * time.Second})
 	b.want(b.take("k", limit, time.Second, 1), kv.Result{Limit: limit, Reset: 5 * time.Second, RetryAfter: time.Microsecond})

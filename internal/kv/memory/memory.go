@@ -23,8 +23,8 @@ const MaxKeys = 100_000
 
 // Store is a kv.Store in memory.
 type Store struct {
-	now func() time.Time
-	max int
+	now        func() time.Time
+	maxBuckets int
 
 	mu      sync.Mutex
 	buckets map[string]*list.Element
@@ -34,9 +34,9 @@ type Store struct {
 var _ kv.Store = (*Store)(nil)
 
 type bucket struct {
-	key   string
-	class *list.List
-	full  int64 // µs since 1970 at which it will be full
+	key    string
+	class  *list.List
+	fullAt int64 // µs since 1970 at which it will be full
 }
 
 // New returns an empty store on the clock now that holds up to maxKeys buckets, MaxKeys when that is 0 or less.
@@ -44,7 +44,7 @@ func New(now func() time.Time, maxKeys int) *Store {
 	if maxKeys <= 0 {
 		maxKeys = MaxKeys
 	}
-	return &Store{now: now, max: maxKeys, buckets: map[string]*list.Element{}, classes: map[string]*list.List{}}
+	return &Store{now: now, maxBuckets: maxKeys, buckets: map[string]*list.Element{}, classes: map[string]*list.List{}}
 }
 
 // Take spends from a bucket. Errors: those of kv.Store.
@@ -52,18 +52,18 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	if err := ctx.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("take: %w", err)
 	}
-	spend, err := kv.NewSpend(limit, period, cost)
+	gcra, err := kv.NewGCRA(limit, period, cost)
 	if err != nil {
 		return kv.Result{}, err
 	}
 	class := kv.Class(key)
-	key = kv.Bound(key)
+	key = kv.HashLongKey(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now().UnixMicro()
 	element, known := s.buckets[key]
 	if !known {
-		level, result := spend.Take(0)
+		level, result := gcra.Take(0)
 		if level > 0 {
 			s.add(class, key, now, now+level)
 		}
@@ -71,8 +71,8 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	}
 	b := element.Value.(*bucket)
 	b.class.MoveToFront(element)
-	level, result := spend.Take(spend.Level(b.full, now))
-	if b.full = now + level; level == 0 { // full: a clock that is put back would make it look empty
+	level, result := gcra.Take(gcra.Level(b.fullAt, now))
+	if b.fullAt = now + level; level == 0 { // full: a clock that is put back would make it look empty
 		s.remove(element)
 	}
 	return result, nil
@@ -88,15 +88,15 @@ func (s *Store) add(class, key string, now, full int64) {
 	for range 2 { // twice as fast as they come, so that full ones do not pile up
 		s.dropFull(own, now)
 	}
-	if len(s.buckets) >= s.max {
-		s.makeRoom(own, now)
+	if len(s.buckets) >= s.maxBuckets {
+		s.evict(own, now)
 	}
-	s.buckets[key] = own.PushFront(&bucket{key: key, class: own, full: full})
+	s.buckets[key] = own.PushFront(&bucket{key: key, class: own, fullAt: full})
 }
 
-// makeRoom drops full buckets at the end of each class, or else the last bucket of the largest class,
+// evict drops full buckets at the end of each class, or else the last bucket of the largest class,
 // which is own among equals.
-func (s *Store) makeRoom(own *list.List, now int64) {
+func (s *Store) evict(own *list.List, now int64) {
 	largest := own
 	for _, class := range s.classes {
 		s.dropFull(class, now)
@@ -104,14 +104,14 @@ func (s *Store) makeRoom(own *list.List, now int64) {
 			largest = class
 		}
 	}
-	if len(s.buckets) >= s.max {
+	if len(s.buckets) >= s.maxBuckets {
 		s.remove(largest.Back())
 	}
 }
 
 // dropFull drops the least recently used bucket of a class if it is full.
 func (s *Store) dropFull(class *list.List, now int64) {
-	if last := class.Back(); last != nil && last.Value.(*bucket).full <= now {
+	if last := class.Back(); last != nil && last.Value.(*bucket).fullAt <= now {
 		s.remove(last)
 	}
 }

@@ -79,7 +79,7 @@ func TestFloodStaysInItsClass(t *testing.T) {
 }
 
 // Buckets that are full again make room for those of other classes.
-func TestFullBucketsOfOtherClassesGo(t *testing.T) {
+func TestFullBucketsOfOtherClassesAreDroppedFirst(t *testing.T) {
 	t.Parallel()
 	clock := kvtest.NewClock()
 	s := memory.New(clock.Now, 100)
@@ -97,7 +97,7 @@ func TestFullBucketsOfOtherClassesGo(t *testing.T) {
 	}
 }
 
-func TestFullBucketsGo(t *testing.T) {
+func TestFullBucketsAreDropped(t *testing.T) {
 	t.Parallel()
 	clock := kvtest.NewClock()
 	s := memory.New(clock.Now, 0)

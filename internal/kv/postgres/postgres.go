@@ -45,11 +45,11 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	if err := ctx.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("take: %w", err)
 	}
-	spend, err := kv.NewSpend(limit, period, cost)
+	gcra, err := kv.NewGCRA(limit, period, cost)
 	if err != nil {
 		return kv.Result{}, err
 	}
-	b := bucket{key: bound(key), now: s.now(), spend: spend}
+	b := bucket{key: storableKey(key), now: s.now(), gcra: gcra}
 	if cost < 0 {
 		return s.giveBack(ctx, b)
 	}
@@ -57,7 +57,7 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	if err != nil {
 		return kv.Result{}, err
 	}
-	_, result := spend.Take(level)
+	_, result := gcra.Take(level)
 	if cost == 0 || !result.Allowed {
 		return result, nil
 	}
@@ -68,12 +68,12 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	case err != nil:
 		return kv.Result{}, fmt.Errorf("take: %w", err)
 	case taken:
-		return spend.Result(after, true), nil
+		return gcra.Result(after, true), nil
 	}
 	if level, err = s.level(ctx, b); err != nil { // others were quicker
 		return kv.Result{}, err
 	}
-	result = spend.Result(level, false)
+	result = gcra.Result(level, false)
 	result.RetryAfter = max(result.RetryAfter, time.Microsecond) // there may be room again by now
 	return result, nil
 }
@@ -81,13 +81,13 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 // level returns how far from full a bucket is, in µs.
 func (s *Store) level(ctx context.Context, b bucket) (int64, error) {
 	level, err := b.level(s.db.Read(ctx))
-	if err == nil && level > b.spend.Burst { // the clock was put back
+	if err == nil && level > b.gcra.Burst { // the clock was put back
 		err = s.db.Write(ctx, b.clamp)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("look at a bucket: %w", err)
 	}
-	return min(max(level, 0), b.spend.Burst), nil
+	return min(max(level, 0), b.gcra.Burst), nil
 }
 
 func (s *Store) giveBack(ctx context.Context, b bucket) (kv.Result, error) {
@@ -95,7 +95,7 @@ func (s *Store) giveBack(ctx context.Context, b bucket) (kv.Result, error) {
 	if err := s.db.Write(ctx, func(tx *db.Tx) (err error) { after, err = b.giveBack(tx); return err }); err != nil {
 		return kv.Result{}, fmt.Errorf("give back: %w", err)
 	}
-	return b.spend.Result(after, true), nil
+	return b.gcra.Result(after, true), nil
 }
 
 // Sweep deletes buckets that are full again, which are worth nothing.
@@ -118,11 +118,11 @@ func (s *Store) now() *int64 {
 	return &now
 }
 
-// bound is kv.Bound for a column of text, which takes no NUL and no broken UTF-8.
-func bound(key string) string {
+// storableKey is kv.Bound for a column of text, which takes no NUL and no broken UTF-8.
+func storableKey(key string) string {
 	if strings.ContainsRune(key, 0) || !utf8.ValidString(key) {
 		sum := sha256.Sum256([]byte(key))
 		return "sha256:" + hex.EncodeToString(sum[:])
 	}
-	return kv.Bound(key)
+	return kv.HashLongKey(key)
 }

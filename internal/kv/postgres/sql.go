@@ -10,9 +10,9 @@ import (
 
 // bucket is what one Take is about.
 type bucket struct {
-	key   string
-	now   *int64 // µs since 1970, nil for the clock of the database
-	spend kv.Spend
+	key  string
+	now  *int64 // µs since 1970, nil for the clock of the database
+	gcra kv.GCRA
 }
 
 // clock is the SQL expression for the time in µs since 1970: the parameter $1, or where that is
@@ -38,7 +38,7 @@ func (b bucket) take(tx *db.Tx) (after int64, taken bool, err error) {
 		ON CONFLICT (target) DO UPDATE
 		SET full_at = excluded.full_at + `+had+`
 		WHERE `+had+` + $3::BIGINT <= $4::BIGINT
-		RETURNING g.full_at - `+clock, b.now, b.key, b.spend.Need, b.spend.Burst).Scan(&after)
+		RETURNING g.full_at - `+clock, b.now, b.key, b.gcra.Increment, b.gcra.Burst).Scan(&after)
 	if errors.Is(err, db.ErrNoRows) {
 		return 0, false, nil
 	}
@@ -52,7 +52,7 @@ func (b bucket) giveBack(tx *db.Tx) (after int64, err error) {
 		UPDATE guesses
 		SET full_at = `+clock+` + GREATEST(LEAST(full_at - `+clock+`, $4::BIGINT) + $3::BIGINT, 0)
 		WHERE target = $2
-		RETURNING full_at - `+clock, b.now, b.key, b.spend.Need, b.spend.Burst).Scan(&after)
+		RETURNING full_at - `+clock, b.now, b.key, b.gcra.Increment, b.gcra.Burst).Scan(&after)
 	if errors.Is(err, db.ErrNoRows) {
 		return 0, nil
 	}
@@ -67,7 +67,7 @@ func (b bucket) clamp(tx *db.Tx) error {
 	_, err := tx.Exec(`
 		UPDATE guesses
 		SET full_at = `+clock+` + $3::BIGINT
-		WHERE target = $2 AND full_at > `+clock+` + $3::BIGINT`, b.now, b.key, b.spend.Burst)
+		WHERE target = $2 AND full_at > `+clock+` + $3::BIGINT`, b.now, b.key, b.gcra.Burst)
 	return err
 }
 

@@ -2,8 +2,8 @@ package redis
 
 import "time"
 
-// SetPatience changes how long a Take waits for a server that was up so far, and returns what it was.
-func (s *Store) SetPatience(d time.Duration) (before time.Duration) {
-	before, s.opts.Patience = s.opts.Patience, d
+// SetTimeout changes how long a Take waits for a server that was up so far, and returns what it was.
+func (s *Store) SetTimeout(d time.Duration) (before time.Duration) {
+	before, s.opts.Timeout = s.opts.Timeout, d
 	return before
 }

@@ -32,9 +32,9 @@ import (
 )
 
 const (
-	defaultPatience = 2 * time.Second
-	pause           = time.Second // between tries while the server is down
-	hurry           = 10          // how much shorter the patience is then
+	defaultTimeout     = 2 * time.Second
+	retryInterval      = time.Second // between tries while the server is down
+	downTimeoutDivisor = 10          // how much shorter the patience is then
 )
 
 //go:embed take.lua
@@ -49,7 +49,7 @@ type Options struct {
 	// OwnClock makes buckets follow Now instead of the server's clock. For tests that move the time.
 	OwnClock bool
 	// Patience is how long one Take waits for a server that is up, connecting included; 0 for 2 s.
-	Patience time.Duration
+	Timeout time.Duration
 }
 
 // Store is a kv.Store on a Redis-compatible server.
@@ -76,8 +76,8 @@ func New(url string, opts Options) (*Store, error) {
 	if opts.Prefix == "" {
 		opts.Prefix = "larder:rate:"
 	}
-	opts.Patience = cmp.Or(opts.Patience, defaultPatience)
-	settings.DialTimeout, settings.ReadTimeout, settings.WriteTimeout, settings.PoolTimeout = opts.Patience, opts.Patience, opts.Patience, opts.Patience
+	opts.Timeout = cmp.Or(opts.Timeout, defaultTimeout)
+	settings.DialTimeout, settings.ReadTimeout, settings.WriteTimeout, settings.PoolTimeout = opts.Timeout, opts.Timeout, opts.Timeout, opts.Timeout
 	settings.ContextTimeoutEnabled = true
 	settings.MaxRetries, settings.DialerRetries = -1, 1
 	settings.DisableIdentity = true
@@ -104,14 +104,14 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	if err := ctx.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("take: %w", err)
 	}
-	spend, err := kv.NewSpend(limit, period, cost)
+	gcra, err := kv.NewGCRA(limit, period, cost)
 	if err != nil {
 		return kv.Result{}, err
 	}
-	if patience := s.outage.mayTry(s.opts.Now(), s.opts.Patience); patience > 0 {
-		result, err := s.ask(ctx, kv.Bound(key), spend, patience)
+	if timeout := s.outage.allowedWait(s.opts.Now(), s.opts.Timeout); timeout > 0 {
+		result, err := s.runScript(ctx, kv.HashLongKey(key), gcra, timeout)
 		if err == nil {
-			if s.outage.over() {
+			if s.outage.end() {
 				s.opts.Log.InfoContext(ctx, "redis is back, rate limits are shared again")
 			}
 			return result, nil
@@ -123,15 +123,15 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 			s.opts.Log.WarnContext(ctx, "redis does not answer, rate limits count in this process alone", "error", err)
 		}
 	}
-	s.outage.alone()
+	s.outage.countLocal()
 	return s.local.Take(ctx, key, limit, period, cost)
 }
 
 // State describes the server as the store last saw it.
 type State struct {
-	Down    bool  // at this moment
-	Outages int64 // begun so far
-	Alone   int64 // Takes so far that counted in this process alone
+	Down       bool  // at this moment
+	Outages    int64 // begun so far
+	LocalTakes int64 // Takes so far that counted in this process alone
 }
 
 // State returns the state of the server as the last Take found it.
@@ -141,32 +141,32 @@ func (s *Store) State() State {
 	return s.outage.State
 }
 
-// ask runs the script, which knows the rule and leaves the wording to kv.Spend.
-func (s *Store) ask(ctx context.Context, key string, spend kv.Spend, patience time.Duration) (kv.Result, error) {
+// runScript runs the script, which knows the rule and leaves the wording to kv.Spend.
+func (s *Store) runScript(ctx context.Context, key string, gcra kv.GCRA, timeout time.Duration) (kv.Result, error) {
 	caller := ctx
-	ctx, cancel := context.WithTimeout(caller, patience)
+	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	now := int64(-1)
 	if s.opts.OwnClock {
 		now = s.opts.Now().UnixMicro()
 	}
-	moves := 0
-	if spend.Cost != 0 {
-		moves = 1
+	spends := 0
+	if gcra.Cost != 0 {
+		spends = 1
 	}
-	reply, err := s.script.Run(ctx, s.client, []string{s.opts.Prefix + key}, spend.Burst, spend.Need, moves, now).Int64Slice()
+	reply, err := s.script.Run(ctx, s.client, []string{s.opts.Prefix + key}, gcra.Burst, gcra.Increment, spends, now).Int64Slice()
 	if err != nil {
-		waitIfDue(caller, ctx, err)
+		waitForCallerDeadline(caller, ctx, err)
 		return kv.Result{}, fmt.Errorf("run script: %w", err)
 	}
-	if len(reply) != 2 || reply[1] < 0 || reply[1] > spend.Burst {
+	if len(reply) != 2 || reply[1] < 0 || reply[1] > gcra.Burst {
 		return kv.Result{}, fmt.Errorf("script answered %v", reply)
 	}
-	return spend.Result(reply[1], reply[0] == 1), nil
+	return gcra.Result(reply[1], reply[0] == 1), nil
 }
 
-// waitIfDue returns once caller is done when err is its deadline, which a connection can notice a moment before the context does.
-func waitIfDue(caller, ctx context.Context, err error) {
+// waitForCallerDeadline returns once caller is done when err is its deadline, which a connection can notice a moment before the context does.
+func waitForCallerDeadline(caller, ctx context.Context, err error) {
 	theirs, limited := caller.Deadline()
 	deadline, _ := ctx.Deadline()
 	if timeout := net.Error(nil); limited && theirs.Equal(deadline) && errors.As(err, &timeout) && timeout.Timeout() {
@@ -181,26 +181,26 @@ type outage struct {
 	next time.Time // when one caller may try again
 }
 
-// mayTry returns how long the server may take to answer, 0 for not asking it: while it is up every
+// allowedWait returns how long the server may take to answer, 0 for not asking it: while it is up every
 // caller may ask, while it is down one a second, in a hurry.
-func (o *outage) mayTry(now time.Time, patience time.Duration) time.Duration {
+func (o *outage) allowedWait(now time.Time, timeout time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.Down {
-		return patience
+		return timeout
 	}
-	if wait := o.next.Sub(now); wait > 0 && wait <= pause { // more than a pause: the clock was put back
+	if wait := o.next.Sub(now); wait > 0 && wait <= retryInterval { // more than a pause: the clock was put back
 		return 0
 	}
-	o.next = now.Add(pause)
-	return patience / hurry
+	o.next = now.Add(retryInterval)
+	return timeout / downTimeoutDivisor
 }
 
-// alone counts a Take that was decided in this process alone.
-func (o *outage) alone() {
+// countLocal counts a Take that was decided in this process alone.
+func (o *outage) countLocal() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.Alone++
+	o.LocalTakes++
 }
 
 // begin notes a failure and reports whether it is the first of an outage.
@@ -211,12 +211,12 @@ func (o *outage) begin(now time.Time) bool {
 	if first {
 		o.Outages++
 	}
-	o.Down, o.next = true, now.Add(pause)
+	o.Down, o.next = true, now.Add(retryInterval)
 	return first
 }
 
-// over notes a success and reports whether it ends an outage.
-func (o *outage) over() bool {
+// end notes a success and reports whether it ends an outage.
+func (o *outage) end() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	ended := o.Down

@@ -102,7 +102,7 @@ func (l *outageLog) count(level string) int {
 	return strings.Count(l.lines.String(), "level="+level)
 }
 
-func TestOutageLeavesTheLimiterOn(t *testing.T) { // abuse case C58
+func TestLimiterWorksDuringAnOutage(t *testing.T) { // abuse case C58
 	t.Parallel()
 	for name, fail := range map[string]func(*kvtest.Server){
 		"server_killed":         (*kvtest.Server).Stop,
@@ -112,7 +112,7 @@ func TestOutageLeavesTheLimiterOn(t *testing.T) { // abuse case C58
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, clock, log := kvtest.StartServer(t), kvtest.NewClock(), &outageLog{}
-			s := open(t, server, redis.Options{Now: clock.Now, Log: slog.New(slog.NewTextHandler(log, nil)), Patience: time.Hour})
+			s := open(t, server, redis.Options{Now: clock.Now, Log: slog.New(slog.NewTextHandler(log, nil)), Timeout: time.Hour})
 			if !allowed(t, s, "ip") || log.count("WARN") != 0 {
 				t.Fatal("the server is not used")
 			}
@@ -121,7 +121,7 @@ func TestOutageLeavesTheLimiterOn(t *testing.T) { // abuse case C58
 			}
 			fail(server)
 			if name == "server_hangs" { // the others are told at once, however patient the store is
-				s.SetPatience(10 * time.Millisecond)
+				s.SetTimeout(10 * time.Millisecond)
 			}
 			for range 3 { // seconds of outage, one limit for all of them
 				clock.Advance(time.Second)
@@ -136,12 +136,12 @@ func TestOutageLeavesTheLimiterOn(t *testing.T) { // abuse case C58
 				t.Errorf("%d warnings for one outage, want 1:\n%s", log.count("WARN"), log.lines.String())
 			}
 
-			if got := s.State(); got != (redis.State{Down: true, Outages: 1, Alone: 16}) {
+			if got := s.State(); got != (redis.State{Down: true, Outages: 1, LocalTakes: 16}) {
 				t.Errorf("during the outage: %+v", got)
 			}
 			server.Stop()
 			server.Start()
-			s.SetPatience(time.Hour)
+			s.SetTimeout(time.Hour)
 			if allowed(t, s, "ip") {
 				t.Error("the server is asked again within a second of its failure")
 			}
@@ -152,7 +152,7 @@ func TestOutageLeavesTheLimiterOn(t *testing.T) { // abuse case C58
 			if log.count("WARN") != 1 || log.count("INFO") != 1 {
 				t.Errorf("want one line for the end of the outage:\n%s", log.lines.String())
 			}
-			if got := s.State(); got != (redis.State{Outages: 1, Alone: 17}) {
+			if got := s.State(); got != (redis.State{Outages: 1, LocalTakes: 17}) {
 				t.Errorf("after the outage: %+v", got)
 			}
 		})
@@ -190,7 +190,7 @@ func TestSlowServerIsNoOutage(t *testing.T) {
 	a := open(t, server, redis.Options{Now: kvtest.NewClock().Now, Log: refuseWarnings(t)})
 	b := open(t, server, redis.Options{Now: kvtest.NewClock().Now, Log: refuseWarnings(t)})
 	for _, s := range []*redis.Store{a, b} {
-		if was := s.SetPatience(time.Hour); was < 2*time.Second {
+		if was := s.SetTimeout(time.Hour); was < 2*time.Second {
 			t.Errorf("a store waits for %v, which a busy machine may take", was)
 		}
 	}
@@ -222,35 +222,35 @@ func TestSlowServerIsNoOutage(t *testing.T) {
 	}
 }
 
-func TestHangingServerHoldsNobodyUp(t *testing.T) {
+func TestHangingServerDelaysNoCallerBeyondTheTimeout(t *testing.T) {
 	t.Parallel()
 	server, clock := kvtest.StartServer(t), kvtest.NewClock()
 	s := open(t, server, redis.Options{Now: clock.Now})
 	allowed(t, s, "ip")
 	server.Hang()
-	s.SetPatience(10 * time.Millisecond)
+	s.SetTimeout(10 * time.Millisecond)
 	allowed(t, s, "ip")
-	s.SetPatience(time.Hour) // for whoever waits for the server now
+	s.SetTimeout(time.Hour) // for whoever waits for the server now
 	for range 200 {
 		allowed(t, s, "ip")
 	}
 	clock.Advance(-time.Hour) // a clock that is put back: one tries, in a tenth of the patience
-	s.SetPatience(10 * time.Second)
+	s.SetTimeout(10 * time.Second)
 	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
 	defer cancel()
 	if _, err := s.Take(ctx, "ip", 5, time.Hour, 1); err != nil {
 		t.Errorf("the one that tries: %v", err)
 	}
-	s.SetPatience(time.Hour)
+	s.SetTimeout(time.Hour)
 	for range 200 {
 		allowed(t, s, "ip")
 	}
-	if got := s.State(); got.Alone != 402 {
-		t.Errorf("%d takes counted alone, want 402", got.Alone)
+	if got := s.State(); got.LocalTakes != 402 {
+		t.Errorf("%d takes counted alone, want 402", got.LocalTakes)
 	}
 }
 
-func TestCallerWhoGoesIsNoOutage(t *testing.T) {
+func TestCancelledCallerIsNoOutage(t *testing.T) {
 	t.Parallel()
 	server, log := kvtest.StartServer(t), &outageLog{}
 	s := open(t, server, redis.Options{Now: kvtest.NewClock().Now, Log: slog.New(slog.NewTextHandler(log, nil))})

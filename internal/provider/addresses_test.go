@@ -11,10 +11,10 @@ import (
 	"larder/internal/provider"
 )
 
-// names is a resolver that knows a few.
-type names map[string]string
+// fakeResolver is a resolver that knows a few.
+type fakeResolver map[string]string
 
-func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+func (n fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	addr, known := n[host]
 	if !known {
 		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
@@ -27,7 +27,7 @@ func TestReachable(t *testing.T) {
 	t.Parallel()
 	r := provider.New(provider.Config{Egress: &egress.Policy{
 		Allow:    []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8")}, // for the service itself
-		Resolver: names{"minio": "10.0.0.5", "s3.example": "93.184.215.14", "mixed.example": "192.168.1.2"},
+		Resolver: fakeResolver{"minio": "10.0.0.5", "s3.example": "93.184.215.14", "mixed.example": "192.168.1.2"},
 	}})
 	for _, c := range []struct {
 		p    provider.Provider
@@ -45,7 +45,7 @@ func TestReachable(t *testing.T) {
 		{provider.Provider{Type: provider.PathStyle, Endpoint: "http://minio:9000", Redirect: true}, true},
 		{provider.Provider{Type: provider.BuiltIn, UploadDomain: "s3.example", Redirect: true}, false},
 	} {
-		if got := r.Reachable(t.Context(), c.p); got != c.want {
+		if got := r.ReachableByClients(t.Context(), c.p); got != c.want {
 			t.Errorf("%+v: %v", c.p, got)
 		}
 	}

@@ -16,12 +16,12 @@ import (
 // start is when the tests begin: at the full hour.
 var start = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
-// world is a log with its database and a clock that the test moves.
-type world struct {
+// fixture is a log with its database and a clock that the test moves.
+type fixture struct {
 	*audit.Log
-	t   *testing.T
-	db  db.Config
-	out *output
+	t         *testing.T
+	db        db.Config
+	logOutput *output
 
 	mu  sync.Mutex
 	now time.Time
@@ -51,20 +51,20 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-func each(t *testing.T, change func(*audit.Config), test func(t *testing.T, w *world)) {
+func eachEngine(t *testing.T, change func(*audit.Config), test func(t *testing.T, w *fixture)) {
 	t.Helper()
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			test(t, newWorld(t, engine, change))
+			test(t, newFixture(t, engine, change))
 		})
 	}
 }
 
-func newWorld(t *testing.T, engine string, change func(*audit.Config)) *world {
+func newFixture(t *testing.T, engine string, change func(*audit.Config)) *fixture {
 	t.Helper()
-	w := &world{t: t, now: start, out: &output{}, db: dbtest.Config(t, engine)}
-	w.db.Schema, w.db.Aside = audit.Schema, true
+	w := &fixture{t: t, now: start, logOutput: &output{}, db: dbtest.Config(t, engine)}
+	w.db.Schema, w.db.Secondary = audit.Schema, true
 	d := w.open()
 	if err := d.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func newWorld(t *testing.T, engine string, change func(*audit.Config)) *world {
 }
 
 // open is another handle on the database.
-func (w *world) open() *db.DB {
+func (w *fixture) open() *db.DB {
 	w.t.Helper()
 	d, err := db.Open(w.t.Context(), w.db)
 	if err != nil {
@@ -84,35 +84,35 @@ func (w *world) open() *db.DB {
 	return d
 }
 
-func (w *world) replica(d *db.DB, change func(*audit.Config)) *audit.Log {
-	cfg := audit.Config{DB: d, Now: w.clock, Log: slog.New(slog.NewTextHandler(w.out, nil)), Retention: 90 * 24 * time.Hour, Alone: 1_000_000}
+func (w *fixture) replica(d *db.DB, change func(*audit.Config)) *audit.Log {
+	cfg := audit.Config{DB: d, Now: w.clock, Log: slog.New(slog.NewTextHandler(w.logOutput, nil)), Retention: 90 * 24 * time.Hour, MaxUnmerged: 1_000_000}
 	if change != nil {
 		change(&cfg)
 	}
 	return audit.New(cfg)
 }
 
-func (w *world) clock() time.Time {
+func (w *fixture) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
-func (w *world) advance(d time.Duration) {
+func (w *fixture) advance(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
 }
 
-func (w *world) flush() {
+func (w *fixture) flush() {
 	w.t.Helper()
 	if err := w.Flush(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// all is everything that is stored, newest first. That the total agrees is checked on the way.
-func (w *world) all() []audit.Entry {
+// allEntries is everything that is stored, newest first. That the total agrees is checked on the way.
+func (w *fixture) allEntries() []audit.Entry {
 	w.t.Helper()
 	entries, total, err := w.List(w.t.Context(), audit.Query{Page: 1, Limit: 100_000})
 	if err != nil || total != int64(len(entries)) {
@@ -121,8 +121,8 @@ func (w *world) all() []audit.Entry {
 	return entries
 }
 
-// until waits until so many entries are stored.
-func (w *world) until(n int64) {
+// waitForEntries waits until so many entries are stored.
+func (w *fixture) waitForEntries(n int64) {
 	w.t.Helper()
 	for {
 		_, total, err := w.List(w.t.Context(), audit.Query{Page: 1, Limit: 1})
@@ -136,24 +136,24 @@ func (w *world) until(n int64) {
 	}
 }
 
-func (w *world) paths() []string {
+func (w *fixture) paths() []string {
 	w.t.Helper()
 	paths := []string{}
-	for _, e := range w.all() {
+	for _, e := range w.allEntries() {
 		paths = append(paths, e.Path)
 	}
 	return paths
 }
 
-func (w *world) exec(statement string) {
+func (w *fixture) exec(statement string) {
 	w.t.Helper()
 	if err := w.DB.Write(w.t.Context(), func(tx *db.Tx) error { _, err := tx.Exec(statement); return err }); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// hold keeps every write out until release.
-func (w *world) hold() (release func()) {
+// lockSize keeps every write out until release.
+func (w *fixture) lockSize() (release func()) {
 	w.t.Helper()
 	d, held, end, ended := w.open(), make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {

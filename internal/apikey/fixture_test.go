@@ -13,8 +13,8 @@ import (
 	"larder/internal/ident"
 )
 
-// world is the keys of a database with the users "ann" and "bob", under a clock that stands still.
-type world struct {
+// fixture is the keys of a database with the users "ann" and "bob", under a clock that stands still.
+type fixture struct {
 	*apikey.Service
 	t   *testing.T
 	db  *db.DB
@@ -23,9 +23,9 @@ type world struct {
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func newWorld(t *testing.T, d *db.DB) *world {
+func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	w := &world{t: t, db: d, now: new(atomic.Int64)}
+	w := &fixture{t: t, db: d, now: new(atomic.Int64)}
 	w.now.Store(start.UnixMilli())
 	w.Service = w.replica()
 	if err := d.Write(context.Background(), func(tx *db.Tx) error { return insertUsers(tx, "ann", "bob") }); err != nil {
@@ -35,15 +35,15 @@ func newWorld(t *testing.T, d *db.DB) *world {
 }
 
 // replica is another process on the same database.
-func (w *world) replica() *apikey.Service {
+func (w *fixture) replica() *apikey.Service {
 	return apikey.New(w.db, ident.New(rand.Reader), w.time)
 }
 
-func (w *world) time() time.Time { return time.UnixMilli(w.now.Load()) }
+func (w *fixture) time() time.Time { return time.UnixMilli(w.now.Load()) }
 
-func (w *world) pass(d time.Duration) { w.now.Add(d.Milliseconds()) }
+func (w *fixture) advance(d time.Duration) { w.now.Add(d.Milliseconds()) }
 
-func (w *world) version() int64 {
+func (w *fixture) version() int64 {
 	w.t.Helper()
 	v, err := db.ConfigVersion(w.db.Read(context.Background()))
 	if err != nil {
@@ -62,7 +62,7 @@ func newKey(change ...func(n *apikey.NewKey)) apikey.NewKey {
 }
 
 // create makes a key and returns it with its whole token.
-func (w *world) create(user string, n apikey.NewKey) (apikey.Key, string) {
+func (w *fixture) create(user string, n apikey.NewKey) (apikey.Key, string) {
 	w.t.Helper()
 	k, half, err := w.Create(context.Background(), user, n)
 	if err != nil {
@@ -72,7 +72,7 @@ func (w *world) create(user string, n apikey.NewKey) (apikey.Key, string) {
 }
 
 // list returns the keys of a user by their ids.
-func (w *world) list(user string) map[string]apikey.Key {
+func (w *fixture) list(user string) map[string]apikey.Key {
 	w.t.Helper()
 	keys, err := w.List(context.Background(), user)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 )
 
 // Ended hears of each key that is revoked, inside the transaction that revokes it: what fails there leaves the key as it was.
-func TestEndedHearsOfRevokedKeys(t *testing.T) {
+func TestOnRevokeIsCalledForRevokedKeys(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorld(t, d)
+		w := newFixture(t, d)
 		var heard []string
 		var fails error
-		w.Ended = func(_ *db.Tx, id string) error { heard = append(heard, id); return fails }
+		w.OnRevoke = func(_ *db.Tx, id string) error { heard = append(heard, id); return fails }
 		wants := func(what string, want ...string) {
 			t.Helper()
 			slices.Sort(heard)

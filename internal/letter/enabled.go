@@ -7,8 +7,8 @@ import (
 	"larder/internal/db"
 )
 
-// On reports whether mail is set up here and switched on: where it is not, sending fails.
-func (s *Service) On(ctx context.Context) (bool, error) {
+// Enabled reports whether mail is set up here and switched on: where it is not, sending fails.
+func (s *Service) Enabled(ctx context.Context) (bool, error) {
 	version, err := db.ConfigVersion(s.DB.Read(ctx))
 	if err != nil {
 		return false, fmt.Errorf("read the config version: %w", err)

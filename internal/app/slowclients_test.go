@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-func paced(t *testing.T, grace time.Duration, rate int64, handle http.HandlerFunc) *httptest.Server {
+func slowClientServer(t *testing.T, grace time.Duration, rate int64, handle http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	server := httptest.NewServer(pace{next: handle, grace: grace, rate: rate})
+	server := httptest.NewServer(slowClientHandler{next: handle, grace: grace, rate: rate})
 	t.Cleanup(server.Close)
 	return server
 }
@@ -34,10 +34,10 @@ func dial(t *testing.T, server *httptest.Server) net.Conn {
 }
 
 // Abuse case C105: a body that stands still is cut, whether anybody reads it or not.
-func TestABodyThatStandsStillIsCut(t *testing.T) {
+func TestIdleBodyIsCut(t *testing.T) {
 	t.Parallel()
 	read := make(chan error, 1)
-	reading := paced(t, 50*time.Millisecond, 1, func(_ http.ResponseWriter, r *http.Request) {
+	reading := slowClientServer(t, 50*time.Millisecond, 1, func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(r.Body)
 		read <- err
 	})
@@ -46,7 +46,7 @@ func TestABodyThatStandsStillIsCut(t *testing.T) {
 	if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the body ends with %v", err)
 	}
-	for name, server := range map[string]*httptest.Server{"read": reading, "not read": paced(t, 50*time.Millisecond, 1, func(http.ResponseWriter, *http.Request) {})} {
+	for name, server := range map[string]*httptest.Server{"read": reading, "not read": slowClientServer(t, 50*time.Millisecond, 1, func(http.ResponseWriter, *http.Request) {})} {
 		conn := dial(t, server)
 		fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
 		if _, err := io.ReadAll(conn); err != nil { // until the server hangs up
@@ -58,7 +58,7 @@ func TestABodyThatStandsStillIsCut(t *testing.T) {
 // A body that is announced as long, and refused, is not waited for before the answer goes out.
 func TestARefusedBodyIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	server := paced(t, time.Minute, 1, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) })
+	server := slowClientServer(t, time.Minute, 1, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) })
 	conn := dial(t, server)
 	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -71,10 +71,10 @@ func TestARefusedBodyIsNotWaitedFor(t *testing.T) {
 }
 
 // A byte now and then is not enough, however often it comes: the average counts.
-func TestABodyThatCreepsIsCut(t *testing.T) {
+func TestSlowBodyIsCut(t *testing.T) {
 	t.Parallel()
 	read := make(chan error, 1)
-	server := paced(t, 100*time.Millisecond, 1<<20, func(_ http.ResponseWriter, r *http.Request) {
+	server := slowClientServer(t, 100*time.Millisecond, 1<<20, func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(r.Body)
 		read <- err
 	})
@@ -96,10 +96,10 @@ func TestABodyThatCreepsIsCut(t *testing.T) {
 }
 
 // The time that the server takes itself is not the client's, neither before a body is read nor after.
-func TestTheServersOwnTimeDoesNotCount(t *testing.T) {
+func TestTimeOfTheServerIsNotCountedInABody(t *testing.T) {
 	t.Parallel()
 	const grace = 50 * time.Millisecond
-	server := paced(t, grace, 1<<20, func(w http.ResponseWriter, r *http.Request) {
+	server := slowClientServer(t, grace, 1<<20, func(w http.ResponseWriter, r *http.Request) {
 		<-time.After(3 * grace)
 		text, err := io.ReadAll(r.Body)
 		<-time.After(3 * grace)
@@ -138,7 +138,7 @@ func TestReplies(t *testing.T) {
 		}
 		http.ServeFile(w, r, path)
 	}
-	patient := paced(t, time.Minute, 1, handle)
+	patient := slowClientServer(t, time.Minute, 1, handle)
 	for _, name := range []string{"/memory", "/other"} {
 		reply, err := patient.Client().Get(patient.URL + name)
 		if err != nil {
@@ -151,7 +151,7 @@ func TestReplies(t *testing.T) {
 		}
 		<-served
 	}
-	hasty := paced(t, 50*time.Millisecond, 1, handle)
+	hasty := slowClientServer(t, 50*time.Millisecond, 1, handle)
 	for _, name := range []string{"/memory", "/other"} {
 		conn := dial(t, hasty)
 		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", name)
@@ -160,10 +160,10 @@ func TestReplies(t *testing.T) {
 }
 
 // An answer that is put together on the way, with long pauses of the server's own in it, reaches whoever takes it; flushing is no trap.
-func TestTheServersPausesInAReplyDoNotCount(t *testing.T) {
+func TestTimeOfTheServerIsNotCountedInAReply(t *testing.T) {
 	t.Parallel()
 	const grace = 50 * time.Millisecond
-	server := paced(t, grace, 1<<20, func(w http.ResponseWriter, r *http.Request) {
+	server := slowClientServer(t, grace, 1<<20, func(w http.ResponseWriter, r *http.Request) {
 		for range 3 {
 			fmt.Fprint(w, "words ") // waits in the server's own buffer
 			<-time.After(3 * grace)
@@ -184,11 +184,11 @@ func TestTheServersPausesInAReplyDoNotCount(t *testing.T) {
 }
 
 // Taking a little now and then is not enough, in however small pieces an answer is written.
-func TestAClientThatCreepsIsCut(t *testing.T) {
+func TestSlowReaderIsCut(t *testing.T) {
 	t.Parallel()
 	const little = 64 << 10
 	served := make(chan error, 1)
-	server := httptest.NewUnstartedServer(pace{grace: 500 * time.Millisecond, rate: 1, next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewUnstartedServer(slowClientHandler{grace: 500 * time.Millisecond, rate: 1, next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		piece, err := make([]byte, little/2), error(nil)
 		for range 100 { // seconds, for this client; each piece waits for a fraction of the grace
 			if _, err = w.Write(piece); err != nil {

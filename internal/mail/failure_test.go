@@ -19,8 +19,8 @@ import (
 
 func portOf(box *apptest.Mailbox) string { return strconv.Itoa(box.Port) }
 
-// scripted is a server that speaks to each connection as told, until the end of the test.
-func scripted(t *testing.T, speak func(c net.Conn, lines *bufio.Reader)) mail.Server {
+// scriptedServer is a server that speaks to each connection as told, until the end of the test.
+func scriptedServer(t *testing.T, speak func(c net.Conn, lines *bufio.Reader)) mail.Server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -86,8 +86,8 @@ func (a answers) speak(c net.Conn, lines *bufio.Reader) {
 	}
 }
 
-// good is a server that takes everything.
-func good(change ...string) answers {
+// goodAnswers is a server that takes everything.
+func goodAnswers(change ...string) answers {
 	a := answers{
 		"": "220 hello", "EHLO": "250 mail.test", "HELO": "250 mail.test", "MAIL": "250 ok", "RCPT": "250 ok", "DATA": "354 go on", ".": "250 taken", "QUIT": "221 bye", "RSET": "250 ok", "*": "501 ok",
 	}
@@ -97,7 +97,7 @@ func good(change ...string) answers {
 	return a
 }
 
-func TestServersInTrouble(t *testing.T) {
+func TestFailingServers(t *testing.T) {
 	t.Parallel()
 	const closing, hanging, unreached = "broke off", "in time", "No mail server can be reached there."
 	for name, c := range map[string]struct {
@@ -106,45 +106,45 @@ func TestServersInTrouble(t *testing.T) {
 		code      int
 		says      string // "" for success
 	}{
-		"a good one":                 {good(), true, 0, ""},
-		"greets with 554":            {good("", "554 banner"), false, 554, "refused to be spoken to: 554."},
-		"greets with 421":            {good("", "421 banner"), true, 421, "refused to be spoken to: 421."},
-		"knows HELO only":            {good("EHLO", "502 what?"), true, 0, ""},
-		"refuses EHLO and HELO":      {good("EHLO", "554 banner", "HELO", "554 banner"), false, 554, "refused to be spoken to: 554."},
-		"refuses the sender":         {good("MAIL", "553 5.1.8 unknown domain"), false, 553, "refused the sender: 553 5.1.8 unknown domain"},
-		"refuses the recipient":      {good("RCPT", "550 5.1.1 unknown"), false, 550, "refused the recipient: 550 5.1.1 unknown"},
-		"greylists":                  {good("RCPT", "451 4.7.1 come back later"), true, 451, "451 4.7.1 come back later"},
-		"refuses DATA":               {good("DATA", "554 no valid recipients"), false, 554, "refused the message"},
-		"refuses the content":        {good(".", "554 5.7.1 spam"), false, 554, "refused the message: 554 5.7.1 spam"},
-		"is full":                    {good(".", "452 4.3.1 disk full"), true, 452, "452 4.3.1 disk full"},
-		"closes at once":             {good("", "!"), true, 0, unreached},
-		"closes after EHLO":          {good("EHLO", "!", "HELO", "!"), true, 0, unreached},
-		"closes after MAIL":          {good("MAIL", "!"), true, 0, closing},
-		"closes after DATA":          {good("DATA", "!"), true, 0, closing},
-		"closes after the message":   {good(".", "!"), true, 0, closing},
-		"closes after QUIT":          {good("QUIT", "!"), true, 0, ""},
-		"refuses QUIT":               {good("QUIT", "500 no"), true, 0, ""},
-		"hangs at QUIT":              {good("QUIT", ""), true, 0, ""},
+		"a good one":                 {goodAnswers(), true, 0, ""},
+		"greets with 554":            {goodAnswers("", "554 banner"), false, 554, "refused to be spoken to: 554."},
+		"greets with 421":            {goodAnswers("", "421 banner"), true, 421, "refused to be spoken to: 421."},
+		"knows HELO only":            {goodAnswers("EHLO", "502 what?"), true, 0, ""},
+		"refuses EHLO and HELO":      {goodAnswers("EHLO", "554 banner", "HELO", "554 banner"), false, 554, "refused to be spoken to: 554."},
+		"refuses the sender":         {goodAnswers("MAIL", "553 5.1.8 unknown domain"), false, 553, "refused the sender: 553 5.1.8 unknown domain"},
+		"refuses the recipient":      {goodAnswers("RCPT", "550 5.1.1 unknown"), false, 550, "refused the recipient: 550 5.1.1 unknown"},
+		"greylists":                  {goodAnswers("RCPT", "451 4.7.1 come back later"), true, 451, "451 4.7.1 come back later"},
+		"refuses DATA":               {goodAnswers("DATA", "554 no valid recipients"), false, 554, "refused the message"},
+		"refuses the content":        {goodAnswers(".", "554 5.7.1 spam"), false, 554, "refused the message: 554 5.7.1 spam"},
+		"is full":                    {goodAnswers(".", "452 4.3.1 disk full"), true, 452, "452 4.3.1 disk full"},
+		"closes at once":             {goodAnswers("", "!"), true, 0, unreached},
+		"closes after EHLO":          {goodAnswers("EHLO", "!", "HELO", "!"), true, 0, unreached},
+		"closes after MAIL":          {goodAnswers("MAIL", "!"), true, 0, closing},
+		"closes after DATA":          {goodAnswers("DATA", "!"), true, 0, closing},
+		"closes after the message":   {goodAnswers(".", "!"), true, 0, closing},
+		"closes after QUIT":          {goodAnswers("QUIT", "!"), true, 0, ""},
+		"refuses QUIT":               {goodAnswers("QUIT", "500 no"), true, 0, ""},
+		"hangs at QUIT":              {goodAnswers("QUIT", ""), true, 0, ""},
 		"says nothing":               {answers{}, true, 0, unreached},
-		"hangs at EHLO":              {good("", "220 banner", "EHLO", ""), true, 0, unreached},
-		"hangs at MAIL":              {good("MAIL", ""), true, 0, hanging},
-		"hangs at RCPT":              {good("RCPT", ""), true, 0, hanging},
-		"hangs at DATA":              {good("DATA", ""), true, 0, hanging},
-		"hangs after the message":    {good(".", ""), true, 0, hanging},
-		"is a web server":            {good("", "HTTP/1.1 400 banner"), true, 0, unreached},
-		"is SSH":                     {good("", "SSH-2.0-OpenSSH_9.6 internal banner"), true, 0, unreached},
-		"is FTP":                     {good("", "220 vsftpd banner", "EHLO", "530 banner", "HELO", "530 banner"), false, 530, "refused to be spoken to: 530."},
-		"answers 200":                {good("EHLO", "200 banner", "HELO", "200 banner"), true, 0, unreached},
-		"says too much":              {good("", "220-"+strings.Repeat("x", 300<<10)), true, 0, unreached},
-		"breaks lines and shows off": {good("RCPT", "550-first\r\n550-\x1b[31msecond\x07\r\n550 "+strings.Repeat("third ", 200)), false, 550, "550 first ?[31msecond? third third"},
-		"offers TLS, has none":       {good("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "454 not now"), true, 454, "refused to begin TLS: 454 not now"},
-		"offers TLS, talks on":       {good("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "220 go\r\n250 mail.test\r\n250 ok"), true, 0, "TLS"},
+		"hangs at EHLO":              {goodAnswers("", "220 banner", "EHLO", ""), true, 0, unreached},
+		"hangs at MAIL":              {goodAnswers("MAIL", ""), true, 0, hanging},
+		"hangs at RCPT":              {goodAnswers("RCPT", ""), true, 0, hanging},
+		"hangs at DATA":              {goodAnswers("DATA", ""), true, 0, hanging},
+		"hangs after the message":    {goodAnswers(".", ""), true, 0, hanging},
+		"is a web server":            {goodAnswers("", "HTTP/1.1 400 banner"), true, 0, unreached},
+		"is SSH":                     {goodAnswers("", "SSH-2.0-OpenSSH_9.6 internal banner"), true, 0, unreached},
+		"is FTP":                     {goodAnswers("", "220 vsftpd banner", "EHLO", "530 banner", "HELO", "530 banner"), false, 530, "refused to be spoken to: 530."},
+		"answers 200":                {goodAnswers("EHLO", "200 banner", "HELO", "200 banner"), true, 0, unreached},
+		"says too much":              {goodAnswers("", "220-"+strings.Repeat("x", 300<<10)), true, 0, unreached},
+		"breaks lines and shows off": {goodAnswers("RCPT", "550-first\r\n550-\x1b[31msecond\x07\r\n550 "+strings.Repeat("third ", 200)), false, 550, "550 first ?[31msecond? third third"},
+		"offers TLS, has none":       {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "454 not now"), true, 454, "refused to begin TLS: 454 not now"},
+		"offers TLS, talks on":       {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "220 go\r\n250 mail.test\r\n250 ok"), true, 0, "TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := scripted(t, c.script.speak)
-			s := sender()
-			s.Limits = mail.Limits{Step: 300 * time.Millisecond, Whole: time.Second}
+			server := scriptedServer(t, c.script.speak)
+			s := stepSender()
+			s.Limits = mail.Limits{Step: 300 * time.Millisecond, Total: time.Second}
 			if c.says != hanging && c.says != unreached && name != "hangs at QUIT" && name != "offers TLS, talks on" {
 				s.Limits = mail.Limits{}
 			}
@@ -155,7 +155,7 @@ func TestServersInTrouble(t *testing.T) {
 				}
 				return
 			}
-			fails(t, err, c.temporary, c.code, c.says)
+			wantError(t, err, c.temporary, c.code, c.says)
 			if why := (*mail.Error)(nil); asError(err, &why) && strings.Contains(why.Sentence, "banner") {
 				t.Errorf("what has not spoken SMTP yet is quoted: %v", err)
 			}
@@ -164,9 +164,9 @@ func TestServersInTrouble(t *testing.T) {
 }
 
 // A server that always says something soon, and never comes to an end, holds nobody either.
-func TestTheWholeIsBounded(t *testing.T) {
+func TestTotalTimeIsBounded(t *testing.T) {
 	t.Parallel()
-	server := scripted(t, func(c net.Conn, _ *bufio.Reader) {
+	server := scriptedServer(t, func(c net.Conn, _ *bufio.Reader) {
 		for {
 			if _, err := io.WriteString(c, "220-wait\r\n"); err != nil {
 				return
@@ -176,30 +176,30 @@ func TestTheWholeIsBounded(t *testing.T) {
 			}
 		}
 	})
-	s := sender()
-	s.Limits = mail.Limits{Step: time.Hour, Whole: 200 * time.Millisecond}
+	s := stepSender()
+	s.Limits = mail.Limits{Step: time.Hour, Total: 200 * time.Millisecond}
 	var why *mail.Error
 	if err := s.Send(t.Context(), server, message()); err == nil || !asError(err, &why) || !why.Temporary {
 		t.Errorf("got %v", err)
 	}
-	silent := scripted(t, answers{}.speak)
-	fails(t, s.Send(t.Context(), silent, message()), true, 0, "No mail server can be reached there.")
+	silent := scriptedServer(t, answers{}.speak)
+	wantError(t, s.Send(t.Context(), silent, message()), true, 0, "No mail server can be reached there.")
 }
 
-func TestTheCallerMayGiveUp(t *testing.T) {
+func TestCancelledContextEndsSend(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	server := scripted(t, func(c net.Conn, lines *bufio.Reader) {
+	server := scriptedServer(t, func(c net.Conn, lines *bufio.Reader) {
 		cancel()
 		_, _ = io.Copy(io.Discard, lines)
 	})
-	fails(t, sender().Send(ctx, server, message()), true, 0, "broken off")
+	wantError(t, stepSender().Send(ctx, server, message()), true, 0, "broken off")
 }
 
 // A port that is closed, one that something else listens at, a name that nobody knows and an
 // address that may not be reached are told in one sentence, so that whoever may name the mail
 // server explores no network by it. The log says which it is.
-func TestWhatIsNoMailServerIsToldInOneSentence(t *testing.T) {
+func TestNonMailServersGetOneSentence(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -210,7 +210,7 @@ func TestWhatIsNoMailServerIsToldInOneSentence(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain, under := apptest.NewMailbox(t, apptest.NoTLS, "", ""), apptest.NewMailbox(t, apptest.ImplicitTLS, "", "")
-	overTLS := to(plain, apptest.NoTLS)
+	overTLS := serverOf(plain, apptest.NoTLS)
 	overTLS.TLS = true
 	system := new(net.Dialer).DialContext
 	seen := map[string]bool{}
@@ -220,7 +220,7 @@ func TestWhatIsNoMailServerIsToldInOneSentence(t *testing.T) {
 		detail string
 	}{
 		"closed":               {nobody, system, "refused"},
-		"not allowed":          {to(plain, apptest.NoTLS), new(egress.Policy).DialContext, "may be reached"},
+		"not allowed":          {serverOf(plain, apptest.NoTLS), new(egress.Policy).DialContext, "may be reached"},
 		"its number elsewhere": {mail.Server{Host: "2130706433", Port: plain.Port}, new(egress.Policy).DialContext, "may be reached"},
 		"unknown": {mail.Server{Host: "mail.invalid", Port: 25}, func(context.Context, string, string) (net.Conn, error) {
 			return nil, &net.DNSError{Err: "no such host", Name: "mail.invalid", IsNotFound: true}
@@ -229,16 +229,16 @@ func TestWhatIsNoMailServerIsToldInOneSentence(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, "deadline"},
-		"web":          {scripted(t, good("", "HTTP/1.1 400 Bad Request").speak), system, ""},
-		"silent":       {scripted(t, answers{}.speak), system, ""},
-		"hangs up":     {scripted(t, good("", "!").speak), system, "EOF"},
+		"web":          {scriptedServer(t, goodAnswers("", "HTTP/1.1 400 Bad Request").speak), system, ""},
+		"silent":       {scriptedServer(t, answers{}.speak), system, ""},
+		"hangs up":     {scriptedServer(t, goodAnswers("", "!").speak), system, "EOF"},
 		"no TLS there": {overTLS, system, "TLS"},
-		"TLS there":    {to(under, apptest.NoTLS), system, ""},
+		"TLS there":    {serverOf(under, apptest.NoTLS), system, ""},
 	} {
-		s := sender()
+		s := stepSender()
 		s.Dial, s.Limits = c.dial, mail.Limits{Step: 300 * time.Millisecond}
 		err := s.Send(t.Context(), c.server, message())
-		fails(t, err, true, 0, "No mail server", "LARDER_SMTP_ALLOW_PRIVATE", "smtpSecure")
+		wantError(t, err, true, 0, "No mail server", "LARDER_SMTP_ALLOW_PRIVATE", "smtpSecure")
 		var why *mail.Error
 		if asError(err, &why) {
 			seen[why.Sentence] = true
@@ -264,9 +264,9 @@ func TestCredentialsAreNeverQuoted(t *testing.T) {
 		"encoded, cut off":   "500 unknown: AUTH PLAIN " + both[:30],
 		"one by one encoded": "535 " + base64.StdEncoding.EncodeToString([]byte(user)) + " " + base64.StdEncoding.EncodeToString([]byte(password)),
 	} {
-		server := scripted(t, good("EHLO", "250-mail.test\r\n250 AUTH PLAIN", "AUTH", said).speak)
+		server := scriptedServer(t, goodAnswers("EHLO", "250-mail.test\r\n250 AUTH PLAIN", "AUTH", said).speak)
 		server.User, server.Password = user, password
-		err := sender().Send(t.Context(), server, message())
+		err := stepSender().Send(t.Context(), server, message())
 		if err == nil {
 			t.Fatalf("%s: it worked", name)
 		}

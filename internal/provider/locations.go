@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Place is a directory or bucket with all providers that keep objects there, each under a prefix of its own. What one of them knows is nobody's
+// StoreLocation is a directory or bucket with all providers that keep objects there, each under a prefix of its own. What one of them knows is nobody's
 // leftover.
-type Place struct {
+type StoreLocation struct {
 	ID        string     // the same for as long as its providers keep their type, endpoint and bucket
 	Providers []Provider // at least one
 }
 
-// Owner returns the provider that a key belongs to by its prefix, the longest that fits; the first one when none does.
-func (p Place) Owner(key string) Provider {
+// ProviderOf returns the provider that a key belongs to by its prefix, the longest that fits; the first one when none does.
+func (p StoreLocation) ProviderOf(key string) Provider {
 	owner, longest := p.Providers[0], -1
 	for _, candidate := range p.Providers {
 		prefix := candidate.PathPrefix
@@ -27,8 +27,8 @@ func (p Place) Owner(key string) Provider {
 	return owner
 }
 
-// IDs are the ids of the place's providers.
-func (p Place) IDs() []string {
+// ProviderIDs are the ids of the place's providers.
+func (p StoreLocation) ProviderIDs() []string {
 	ids := make([]string, len(p.Providers))
 	for i, provider := range p.Providers {
 		ids[i] = provider.ID
@@ -36,13 +36,13 @@ func (p Place) IDs() []string {
 	return ids
 }
 
-// Places returns where the providers keep their objects, whether or not a mount uses them. No store is touched.
-func (r *Registry) Places(ctx context.Context) ([]Place, error) {
+// StoreLocations returns where the providers keep their objects, whether or not a mount uses them. No store is touched.
+func (r *Registry) StoreLocations(ctx context.Context) ([]StoreLocation, error) {
 	all, err := r.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var places []Place
+	var places []StoreLocation
 	at := map[string]int{}
 	for _, p := range all {
 		id := p.Endpoint + "\x00" + p.Bucket
@@ -53,7 +53,7 @@ func (r *Registry) Places(ctx context.Context) ([]Place, error) {
 		if !known {
 			i = len(places)
 			at[id] = i
-			places = append(places, Place{ID: strings.ReplaceAll(id, "\x00", " ")})
+			places = append(places, StoreLocation{ID: strings.ReplaceAll(id, "\x00", " ")})
 		}
 		places[i].Providers = append(places[i].Providers, p)
 	}

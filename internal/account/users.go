@@ -32,8 +32,8 @@ func (s *Service) List(q db.Querier, f Filter, limit, offset int64) (users []Use
 	return users, total, err
 }
 
-// matches reports whether a search, folded, finds an account. Display names are folded here: the engines fold the letters of English alone.
-func matches(search, usernameFold, emailFold, displayName string) bool {
+// matchesSearch reports whether a search, folded, finds an account. Display names are folded here: the engines fold the letters of English alone.
+func matchesSearch(search, usernameFold, emailFold, displayName string) bool {
 	return strings.Contains(usernameFold, search) || strings.Contains(emailFold, search) || strings.Contains(vpath.Fold(displayName), search)
 }
 
@@ -45,16 +45,22 @@ func (s *Service) Lock(tx *db.Tx, id string) (User, error) {
 	return lockUser(tx, id)
 }
 
-// OtherAdmin reports whether there is an active administrator besides that user. Exact only while nobody else can change one.
-func (s *Service) OtherAdmin(q db.Querier, userID string) (bool, error) { return otherAdmin(q, userID) }
+// HasOtherAdmin reports whether there is an active administrator besides that user. Exact only while nobody else can change one.
+func (s *Service) HasOtherAdmin(q db.Querier, userID string) (bool, error) {
+	return otherAdminExists(q, userID)
+}
 
-// Active reports whether there is an active user of that id.
-func (s *Service) Active(q db.Querier, userID string) (bool, error) { return activeUser(q, userID) }
+// IsActive reports whether there is an active user of that id.
+func (s *Service) IsActive(q db.Querier, userID string) (bool, error) {
+	return activeUserExists(q, userID)
+}
 
 // SetDefaultPath changes the folder that opens first. Fault: NotFound.
 func (s *Service) SetDefaultPath(tx *db.Tx, userID, path string) error {
-	return changed(tx, updateDefaultPath(tx, userID, path, s.now().UnixMilli()))
+	return finishChange(tx, updateDefaultPath(tx, userID, path, s.now().UnixMilli()))
 }
 
 // Delete removes a user, whose name and address are free from then on. What hangs on the account is for the caller. Fault: NotFound.
-func (s *Service) Delete(tx *db.Tx, userID string) error { return changed(tx, deleteUser(tx, userID)) }
+func (s *Service) Delete(tx *db.Tx, userID string) error {
+	return finishChange(tx, deleteUser(tx, userID))
+}

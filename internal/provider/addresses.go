@@ -20,8 +20,8 @@ func (p Provider) PublicAddress(key blob.Key) string {
 	return base + "/" + string(key) // of letters, digits, dots, underscores, hyphens and slashes
 }
 
-// Outside are the addresses of all stores that browsers may be sent to or upload to, as far as that is known without asking the network.
-func (r *Registry) Outside(ctx context.Context) ([]string, error) {
+// BrowserAddresses are the addresses of all stores that browsers may be sent to or upload to, as far as that is known without asking the network.
+func (r *Registry) BrowserAddresses(ctx context.Context) ([]string, error) {
 	all, err := r.All(ctx)
 	var addresses []string
 	for _, p := range all {
@@ -41,16 +41,16 @@ func (p Provider) origin() string {
 	return strings.Replace(p.Endpoint, "://", "://"+p.Bucket+".", 1)
 }
 
-// Reachable reports whether clients, wherever they are, can be given addresses of the provider's store: an administrator says so by an uploadDomain or by
+// ReachableByClients reports whether clients, wherever they are, can be given addresses of the provider's store: an administrator says so by an uploadDomain or by
 // redirect, or its endpoint is a public address. One that lies in the service's own network, by a name or an address, is for the service alone.
-func (r *Registry) Reachable(ctx context.Context, p Provider) bool {
+func (r *Registry) ReachableByClients(ctx context.Context, p Provider) bool {
 	if !p.Presigns() {
 		return false
 	}
 	if p.UploadDomain != "" || p.Redirect {
 		return true
 	}
-	endpoint, err := egress.Endpoint(p.Endpoint)
+	endpoint, err := egress.ParseEndpoint(p.Endpoint)
 	if err != nil {
 		return false
 	}

@@ -9,14 +9,14 @@ import (
 type kind int
 
 const (
-	verification kind = iota
-	reset
-	code
-	test
+	verificationLetter kind = iota
+	resetLetter
+	codeLetter
+	testLetter
 )
 
-// words are a letter in one language. They are templates over facts, and come out as plain text: both forms of the letter are laid out from them.
-type words struct {
+// letterText are a letter in one language. They are templates over facts, and come out as plain text: both forms of the letter are laid out from them.
+type letterText struct {
 	subject string
 	before  []string // paragraphs above the link or code
 	button  string   // what the link is called
@@ -24,17 +24,17 @@ type words struct {
 	goodbye string
 }
 
-// english is what is written in where no other language is asked for.
-const english = "en-US"
+// defaultLocale is what is written in where no other language is asked for.
+const defaultLocale = "en-US"
 
 const (
 	goodbyeEnglish = "This is an automatic message of {{.Site}}, {{.Base}}"
 	goodbyeChinese = "这是 {{.Site}}（{{.Base}}）自动发送的邮件，请勿回复。"
 )
 
-var letters = map[string]map[kind]words{
-	english: {
-		verification: {
+var letters = map[string]map[kind]letterText{
+	defaultLocale: {
+		verificationLetter: {
 			subject: "{{.Site}}: please verify your e-mail address",
 			before: []string{
 				"Hello {{.Name}},",
@@ -47,7 +47,7 @@ var letters = map[string]map[kind]words{
 			},
 			goodbye: goodbyeEnglish,
 		},
-		reset: {
+		resetLetter: {
 			subject: "{{.Site}}: set a new password",
 			before: []string{
 				"Hello {{.Name}},",
@@ -60,7 +60,7 @@ var letters = map[string]map[kind]words{
 			},
 			goodbye: goodbyeEnglish,
 		},
-		code: {
+		codeLetter: {
 			subject: "{{.Site}}: your code",
 			before: []string{
 				"Hello {{.Name}},",
@@ -72,7 +72,7 @@ var letters = map[string]map[kind]words{
 			},
 			goodbye: goodbyeEnglish,
 		},
-		test: {
+		testLetter: {
 			subject: "{{.Site}}: a test message",
 			before: []string{
 				"Hello,",
@@ -83,7 +83,7 @@ var letters = map[string]map[kind]words{
 		},
 	},
 	"zh-CN": {
-		verification: {
+		verificationLetter: {
 			subject: "{{.Site}}：请验证您的邮箱地址",
 			before: []string{
 				"{{.Name}}，您好：",
@@ -96,7 +96,7 @@ var letters = map[string]map[kind]words{
 			},
 			goodbye: goodbyeChinese,
 		},
-		reset: {
+		resetLetter: {
 			subject: "{{.Site}}：设置新密码",
 			before: []string{
 				"{{.Name}}，您好：",
@@ -109,7 +109,7 @@ var letters = map[string]map[kind]words{
 			},
 			goodbye: goodbyeChinese,
 		},
-		code: {
+		codeLetter: {
 			subject: "{{.Site}}：您的验证码",
 			before: []string{
 				"{{.Name}}，您好：",
@@ -121,7 +121,7 @@ var letters = map[string]map[kind]words{
 			},
 			goodbye: goodbyeChinese,
 		},
-		test: {
+		testLetter: {
 			subject: "{{.Site}}：测试邮件",
 			before: []string{
 				"您好：",
@@ -133,15 +133,15 @@ var letters = map[string]map[kind]words{
 	},
 }
 
-// facts are what stands in a letter besides its words: single lines all.
-type facts struct {
+// letterData are what stands in a letter besides its words: single lines all.
+type letterData struct {
 	Site, Base string // title and address of the site
 	Name       string // whose account it is about
 	Link, Code string // one of them, or none
 }
 
-// page is a letter whose words have been filled in, to be laid out.
-type page struct {
+// filledLetter is a letter whose words have been filled in, to be laid out.
+type filledLetter struct {
 	Locale  string
 	Subject string
 	Before  []string
@@ -153,13 +153,13 @@ type page struct {
 }
 
 // fill puts the facts into the words of a language.
-func fill(locale string, k kind, f facts) (page, error) {
+func fill(locale string, k kind, f letterData) (filledLetter, error) {
 	if letters[locale] == nil {
-		locale = english
+		locale = defaultLocale
 	}
 	w := letters[locale][k]
-	p := page{Locale: locale, Link: f.Link, Code: f.Code, Before: make([]string, len(w.before)), After: make([]string, len(w.after))}
-	put := func(into *string, text string) error {
+	p := filledLetter{Locale: locale, Link: f.Link, Code: f.Code, Before: make([]string, len(w.before)), After: make([]string, len(w.after))}
+	execute := func(into *string, text string) error {
 		t, err := template.New("").Parse(text)
 		if err != nil {
 			return err
@@ -170,18 +170,18 @@ func fill(locale string, k kind, f facts) (page, error) {
 		return err
 	}
 	for into, text := range map[*string]string{&p.Subject: w.subject, &p.Button: w.button, &p.Goodbye: w.goodbye} {
-		if err := put(into, text); err != nil {
-			return page{}, err
+		if err := execute(into, text); err != nil {
+			return filledLetter{}, err
 		}
 	}
 	for i, text := range w.before {
-		if err := put(&p.Before[i], text); err != nil {
-			return page{}, err
+		if err := execute(&p.Before[i], text); err != nil {
+			return filledLetter{}, err
 		}
 	}
 	for i, text := range w.after {
-		if err := put(&p.After[i], text); err != nil {
-			return page{}, err
+		if err := execute(&p.After[i], text); err != nil {
+			return filledLetter{}, err
 		}
 	}
 	return p, nil
