@@ -55,7 +55,7 @@ func (s *failingStore) setUndeletable(keys map[blob.Key]bool) {
 }
 
 // addFailingStore puts a stubborn store in front of the vault, with n keys to be collected before any other.
-func addFailingStore(w *world, n int) *failingStore {
+func addFailingStore(w *fixture, n int) *failingStore {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "vault")
 	w.must(err)
@@ -79,37 +79,37 @@ func addFailingStore(w *world, n int) *failingStore {
 
 // A store that does not answer costs the others one deletion's patience, however much there is to be deleted from it, and is asked once a minute.
 func TestCollectorSkipsHangingStore(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 1700)
-		gone := w.store("x").Key
+		gone := w.storeContent("x").Key
 		w.objects.SetDeleteTimeout(500 * time.Millisecond)
 		hangs := func(ctx context.Context, _ int) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
 		s.setHook(hangs)
-		w.pass(grace)
+		w.advance(grace)
 		w.collect()
-		if w.stored(gone) {
+		if w.isStored(gone) {
 			t.Error("the other store was not tidied")
 		}
-		if calls := s.setHook(hangs); calls != 1 || w.garbageOf("vault") != 1700 {
-			t.Errorf("the store that hangs was asked %d times and has %d of 1700 keys left", calls, w.garbageOf("vault"))
+		if calls := s.setHook(hangs); calls != 1 || w.countGarbage("vault") != 1700 {
+			t.Errorf("the store that hangs was asked %d times and has %d of 1700 keys left", calls, w.countGarbage("vault"))
 		}
-		w.pass(time.Minute - time.Millisecond)
+		w.advance(time.Minute - time.Millisecond)
 		w.collect()
 		if calls := s.setHook(hangs); calls != 0 {
 			t.Errorf("asked %d times within the minute", calls)
 		}
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		w.collect()
 		if calls := s.setHook(nil); calls != 1 {
 			t.Errorf("asked %d times after the minute", calls)
 		}
 		w.objects.SetDeleteTimeout(time.Minute)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		w.collect()
-		if n := w.garbageOf("vault"); n != 0 {
+		if n := w.countGarbage("vault"); n != 0 {
 			t.Errorf("%d keys are left of a store that works again", n)
 		}
 	})
@@ -117,7 +117,7 @@ func TestCollectorSkipsHangingStore(t *testing.T) {
 
 // Two failures are those of two objects; with the third a store is left alone for a minute.
 func TestCollectorPausesStoreAfterThreeFailures(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 20)
 		failing := func(n int) func(context.Context, int) error {
 			return func(_ context.Context, call int) error {
@@ -129,20 +129,20 @@ func TestCollectorPausesStoreAfterThreeFailures(t *testing.T) {
 		}
 		s.setHook(failing(3))
 		w.collect()
-		if calls := s.setHook(failing(2)); calls != 3 || w.garbageOf("vault") != 20 {
-			t.Errorf("after three failures: asked %d times, %d of 20 keys left", calls, w.garbageOf("vault"))
+		if calls := s.setHook(failing(2)); calls != 3 || w.countGarbage("vault") != 20 {
+			t.Errorf("after three failures: asked %d times, %d of 20 keys left", calls, w.countGarbage("vault"))
 		}
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		w.collect()
-		if calls := s.setHook(nil); calls != 20 || w.garbageOf("vault") != 2 {
-			t.Errorf("after two failures: asked %d times, %d of 20 keys left", calls, w.garbageOf("vault"))
+		if calls := s.setHook(nil); calls != 20 || w.countGarbage("vault") != 2 {
+			t.Errorf("after two failures: asked %d times, %d of 20 keys left", calls, w.countGarbage("vault"))
 		}
 	})
 }
 
 // A stop of the service is no failure of the store.
 func TestCollectorStopsWithTheService(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 20)
 		ctx, stop := context.WithCancel(t.Context())
 		s.setHook(func(ctx context.Context, call int) error {
@@ -156,13 +156,13 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 		if _, err := w.objects.Collect(ctx); err != nil {
 			t.Error(err)
 		}
-		if n := w.garbageOf("vault"); n != 16 {
+		if n := w.countGarbage("vault"); n != 16 {
 			t.Errorf("%d of 20 keys are left, four were deleted", n)
 		}
 		s.setHook(nil)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		w.collect()
-		if n := w.garbageOf("vault"); n != 0 {
+		if n := w.countGarbage("vault"); n != 0 {
 			t.Errorf("%d keys are left", n)
 		}
 	})
@@ -170,7 +170,7 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 
 // Three objects that are retained, wherever they come in a piece, hold nothing else of their store up for longer than some minutes' rest.
 func TestCollectorSkipsUndeletableObjects(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 40)
 		refused := map[blob.Key]bool{}
 		for i := range 3 {
@@ -179,15 +179,15 @@ func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 		s.setUndeletable(refused)
 		for range 10 {
 			w.collect()
-			w.pass(time.Minute)
+			w.advance(time.Minute)
 		}
-		if n := w.garbageOf("vault"); n != 3 {
+		if n := w.countGarbage("vault"); n != 3 {
 			t.Errorf("%d keys are left, want the three that can't be deleted", n)
 		}
 		s.setUndeletable(nil)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		w.collect()
-		if n := w.garbageOf("vault"); n != 0 {
+		if n := w.countGarbage("vault"); n != 0 {
 			t.Errorf("%d keys are left once they can be deleted", n)
 		}
 	})
@@ -195,7 +195,7 @@ func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 
 // More objects than a piece holds that can't be deleted come behind what is new.
 func TestCollectorTriesNewKeysBeforeFailedKeys(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 600)
 		refused := map[blob.Key]bool{}
 		for i := range 600 {
@@ -203,14 +203,14 @@ func TestCollectorTriesNewKeysBeforeFailedKeys(t *testing.T) {
 		}
 		s.setUndeletable(refused)
 		w.collect()
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		w.collect()
 		w.write(func(tx *db.Tx) error {
 			return object.Discard(tx, "vault", blob.Key(fmt.Sprintf("cd/%032x", 1)), w.clock().UnixMilli())
 		})
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		w.collect()
-		if n := w.garbageOf("vault"); n != 600 {
+		if n := w.countGarbage("vault"); n != 600 {
 			t.Errorf("%d keys are left, want the 600 that can't be deleted", n)
 		}
 	})
@@ -218,10 +218,10 @@ func TestCollectorTriesNewKeysBeforeFailedKeys(t *testing.T) {
 
 // A piece of a slow store ends with its budget; what it did not come to is taken up after as long again, and what lies elsewhere at once.
 func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 1000)
-		gone := w.store("x").Key
-		w.pass(grace)
+		gone := w.storeContent("x").Key
+		w.advance(grace)
 		w.objects.SetStoreBudget(300 * time.Millisecond)
 		s.setHook(func(ctx context.Context, call int) error {
 			if call == 5 { // takes as long as there is, and succeeds
@@ -230,21 +230,21 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 			return nil
 		})
 		w.collect()
-		if n := w.garbageOf("vault"); n != 995 {
+		if n := w.countGarbage("vault"); n != 995 {
 			t.Errorf("%d of 1000 keys are left, five were deleted", n)
 		}
-		if w.stored(gone) {
+		if w.isStored(gone) {
 			t.Error("the other store was not tidied")
 		}
 		w.objects.SetStoreBudget(time.Hour)
-		w.pass(300*time.Millisecond - time.Millisecond)
+		w.advance(300*time.Millisecond - time.Millisecond)
 		w.collect()
-		if n := w.garbageOf("vault"); n != 995 {
+		if n := w.countGarbage("vault"); n != 995 {
 			t.Errorf("%d keys are left of a store that rests", n)
 		}
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		w.collect()
-		if n := w.garbageOf("vault"); n != 0 {
+		if n := w.countGarbage("vault"); n != 0 {
 			t.Errorf("%d keys are left", n)
 		}
 	})
@@ -252,7 +252,7 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 
 // Eight deletions at a time in a store that is reached over a network.
 func TestCollectorDeletesConcurrentlyFromBucket(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 100)
 		w.wrapStores(func(id string, store blob.Store) blob.Store {
 			return struct {
@@ -273,7 +273,7 @@ func TestCollectorDeletesConcurrentlyFromBucket(t *testing.T) {
 			}
 		})
 		w.collect()
-		if n := w.garbageOf("vault"); n != 0 {
+		if n := w.countGarbage("vault"); n != 0 {
 			t.Errorf("%d keys are left", n)
 		}
 	})

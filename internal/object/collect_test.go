@@ -13,8 +13,8 @@ import (
 
 // A provider that cannot be reached holds up no other, and is asked again later.
 func TestCollectorContinuesPastFailingStore(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		gone := w.store("x").Key
+	eachFixture(t, func(t *testing.T, w *fixture) {
+		gone := w.storeContent("x").Key
 		w.write(func(tx *db.Tx) error {
 			away := provider.Provider{ID: "absent", Name: "absent", Type: provider.BuiltIn, Bucket: "absent", Marker: "absent"}
 			if err := w.reg.Insert(tx, away); err != nil {
@@ -27,12 +27,12 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 			}
 			return nil
 		})
-		w.pass(grace)
+		w.advance(grace)
 		w.collect()
-		if w.stored(gone) {
+		if w.isStored(gone) {
 			t.Error("the reachable store was not tidied")
 		}
-		if n := w.count("garbage"); n != 500 {
+		if n := w.countRows("garbage"); n != 500 {
 			t.Errorf("%d keys on the list, want those of the absent provider", n)
 		}
 		nextAttempt := func() (after int64) {
@@ -44,7 +44,7 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 		if nextAttempt() != first {
 			t.Error("asked again at once")
 		}
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		w.collect()
 		if nextAttempt() == first {
 			t.Error("not asked again")
@@ -54,11 +54,11 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 
 // What an upload had noted in a provider that is deleted meanwhile is nobody's any more.
 func TestCollectorForgetsKeysOfDeletedProviders(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.write(func(tx *db.Tx) error { return object.Discard(tx, "deleted", "ab/00112233445566778899aabbccddeeff", 0) })
-		w.pass(grace)
+		w.advance(grace)
 		w.collect()
-		if n := w.count("garbage"); n != 0 {
+		if n := w.countRows("garbage"); n != 0 {
 			t.Errorf("%d keys on the list", n)
 		}
 	})

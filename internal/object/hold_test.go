@@ -9,10 +9,10 @@ import (
 	"larder/internal/object"
 )
 
-// deleted makes an object, releases it and returns whether its bytes are still there.
-func (w *world) deleted(name string) (there func() bool) {
+// deletedFile makes an object, releases it and returns whether its bytes are still there.
+func (w *fixture) deletedFile(name string) (there func() bool) {
 	w.t.Helper()
-	o := w.store("content of " + name)
+	o := w.storeContent("content of " + name)
 	w.write(func(tx *db.Tx) error {
 		if err := object.Undiscard(tx, o.Provider, o.Key); err != nil {
 			return err
@@ -23,10 +23,10 @@ func (w *world) deleted(name string) (there func() bool) {
 		}
 		return w.objects.Release(tx, id, "ann")
 	})
-	return func() bool { return w.stored(o.Key) }
+	return func() bool { return w.isStored(o.Key) }
 }
 
-func (w *world) hold() *object.Hold {
+func (w *fixture) acquireHold() *object.Hold {
 	w.t.Helper()
 	hold, err := w.objects.Hold(w.t.Context())
 	w.must(err)
@@ -35,11 +35,11 @@ func (w *world) hold() *object.Hold {
 
 // Of a backup: while it holds the collector back nothing is deleted, and everything that is due when it ends.
 func TestHoldPausesCollector(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond
-		first, second := w.hold(), w.hold()
-		there := w.deleted("a")
-		w.pass(time.Minute)
+		first, second := w.acquireHold(), w.acquireHold()
+		there := w.deletedFile("a")
+		w.advance(time.Minute)
 		w.collect()
 		if !there() {
 			t.Fatal("deleted under two holds")
@@ -51,7 +51,7 @@ func TestHoldPausesCollector(t *testing.T) {
 		}
 		for range 20 { // longer than a hold lasts by itself
 			w.must(second.Renew(t.Context()))
-			w.pass(time.Minute)
+			w.advance(time.Minute)
 			w.collect()
 		}
 		if !there() {
@@ -62,7 +62,7 @@ func TestHoldPausesCollector(t *testing.T) {
 		if there() {
 			t.Error("still there after the last hold ended")
 		}
-		if n := w.count("garbage"); n != 0 {
+		if n := w.countRows("garbage"); n != 0 {
 			t.Errorf("%d keys are left on the garbage list", n)
 		}
 	})
@@ -70,29 +70,29 @@ func TestHoldPausesCollector(t *testing.T) {
 
 // Ten minutes is how long a hold lasts whose owner died, and five how late it may be renewed: clocks differ.
 func TestHoldExpires(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond
-		there := w.deleted("a")
-		w.hold()
-		w.pass(10*time.Minute - time.Millisecond)
+		there := w.deletedFile("a")
+		w.acquireHold()
+		w.advance(10*time.Minute - time.Millisecond)
 		w.collect()
 		if !there() {
 			t.Error("deleted before the hold was over")
 		}
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		w.collect()
 		if there() {
 			t.Error("still there when the hold was over")
 		}
 
-		late, punctual := w.hold(), w.hold()
-		w.pass(5 * time.Minute)
+		late, punctual := w.acquireHold(), w.acquireHold()
+		w.advance(5 * time.Minute)
 		w.must(punctual.Renew(t.Context()))
-		w.pass(time.Millisecond)
+		w.advance(time.Millisecond)
 		if err := late.Renew(t.Context()); !errors.Is(err, object.ErrHoldLost) {
 			t.Errorf("renewed after five minutes: %v", err)
 		}
-		w.pass(-time.Hour)
+		w.advance(-time.Hour)
 		if err := late.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -104,42 +104,42 @@ func TestHoldExpires(t *testing.T) {
 
 // A hold that a clock gone wrong has left behind holds nothing, and the next hold takes it away.
 func TestHoldFromWrongClockIsIgnored(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond
-		w.pass(3 * time.Hour)
-		w.hold()
-		w.pass(-3 * time.Hour)
-		there := w.deleted("a")
-		w.pass(time.Minute)
+		w.advance(3 * time.Hour)
+		w.acquireHold()
+		w.advance(-3 * time.Hour)
+		there := w.deletedFile("a")
+		w.advance(time.Minute)
 		w.collect()
 		if there() {
 			t.Error("still there")
 		}
-		w.hold()
-		if n := w.heldStill(); n != 1 {
+		w.acquireHold()
+		if n := w.countHolds(); n != 1 {
 			t.Errorf("%d holds, want the last one", n)
 		}
-		w.pass(time.Hour)
-		w.hold()
-		if n := w.heldStill(); n != 1 {
+		w.advance(time.Hour)
+		w.acquireHold()
+		if n := w.countHolds(); n != 1 {
 			t.Errorf("%d holds, want the last one", n)
 		}
 	})
 }
 
-func (w *world) heldStill() (n int) {
+func (w *fixture) countHolds() (n int) {
 	w.t.Helper()
 	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT count(*) FROM versions WHERE name LIKE 'backup %'").Scan(&n))
 	return n
 }
 
 // A database that comes from a backup names no garbage and holds nothing back.
-func TestRestoredListsNoGarbage(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		w.hold()
-		w.deleted("a")
+func TestRestoredDatabaseHasNoGarbage(t *testing.T) {
+	eachFixture(t, func(t *testing.T, w *fixture) {
+		w.acquireHold()
+		w.deletedFile("a")
 		w.write(object.AfterRestore)
-		if garbage, holds := w.count("garbage"), w.heldStill(); garbage != 0 || holds != 0 {
+		if garbage, holds := w.countRows("garbage"), w.countHolds(); garbage != 0 || holds != 0 {
 			t.Errorf("%d keys on the garbage list, %d holds", garbage, holds)
 		}
 	})

@@ -29,7 +29,7 @@ func garbageByOwner(q db.Querier) (map[string]int64, error) {
 	return sums, rows.Err()
 }
 
-// garbageOf sums the garbage of an account, whether or not the collector has begun with it.
+// countGarbage sums the garbage of an account, whether or not the collector has begun with it.
 func garbageOf(q db.Querier, owner string) (bytes int64, err error) {
 	err = q.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM garbage WHERE owner_id = $1", owner).Scan(&bytes)
 	if err != nil {

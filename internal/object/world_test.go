@@ -20,8 +20,8 @@ import (
 
 const grace = time.Hour
 
-// world is a registry on a real database and two real stores, `local` and `vault`.
-type world struct {
+// fixture is a registry on a real database and two real stores, `local` and `vault`.
+type fixture struct {
 	t       testing.TB
 	db      *db.DB
 	reg     *provider.Registry
@@ -32,15 +32,15 @@ type world struct {
 	now time.Time
 }
 
-func each(t *testing.T, test func(t *testing.T, w *world)) {
+func eachFixture(t *testing.T, test func(t *testing.T, w *fixture)) {
 	t.Helper()
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, newWorld(t, d)) })
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, newFixture(t, d)) })
 }
 
-func newWorld(t testing.TB, d *db.DB) *world {
+func newFixture(t testing.TB, d *db.DB) *fixture {
 	t.Helper()
-	w := &world{t: t, db: d, ids: ident.New(rand.Reader), now: time.UnixMilli(1_790_000_000_000)}
+	w := &fixture{t: t, db: d, ids: ident.New(rand.Reader), now: time.UnixMilli(1_790_000_000_000)}
 	w.reg = provider.New(provider.Config{DB: d, ObjectDir: t.TempDir(), Now: w.clock})
 	t.Cleanup(func() {
 		if err := w.reg.Close(); err != nil {
@@ -57,32 +57,32 @@ func newWorld(t testing.TB, d *db.DB) *world {
 	return w
 }
 
-func (w *world) clock() time.Time {
+func (w *fixture) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
-func (w *world) pass(d time.Duration) {
+func (w *fixture) advance(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
 }
 
-func (w *world) must(err error) {
+func (w *fixture) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) write(fn func(tx *db.Tx) error) {
+func (w *fixture) write(fn func(tx *db.Tx) error) {
 	w.t.Helper()
 	w.must(w.db.Write(w.t.Context(), fn))
 }
 
-// store puts content into the store, on the garbage list until it is used, as an upload does.
-func (w *world) store(content string) object.Record {
+// storeContent puts content into the store, on the garbage list until it is used, as an upload does.
+func (w *fixture) storeContent(content string) object.Record {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "local")
 	w.must(err)
@@ -94,8 +94,8 @@ func (w *world) store(content string) object.Record {
 	return o
 }
 
-// stored reports whether an object is in the store.
-func (w *world) stored(key blob.Key) bool {
+// isStored reports whether an object is in the store.
+func (w *fixture) isStored(key blob.Key) bool {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "local")
 	w.must(err)
@@ -107,7 +107,7 @@ func (w *world) stored(key blob.Key) bool {
 }
 
 // wrapStores puts wrap around every store that is collected from, from now on.
-func (w *world) wrapStores(wrap func(providerID string, store blob.Store) blob.Store) {
+func (w *fixture) wrapStores(wrap func(providerID string, store blob.Store) blob.Store) {
 	inner := w.objects.Store
 	w.objects.Store = func(ctx context.Context, providerID string) (blob.Store, error) {
 		store, err := inner(ctx, providerID)
@@ -119,7 +119,7 @@ func (w *world) wrapStores(wrap func(providerID string, store blob.Store) blob.S
 }
 
 // collect runs the collector until it has nothing more to do.
-func (w *world) collect() {
+func (w *fixture) collect() {
 	w.t.Helper()
 	for {
 		more, err := w.objects.Collect(w.t.Context())
@@ -130,15 +130,15 @@ func (w *world) collect() {
 	}
 }
 
-// count counts the rows of a table.
-func (w *world) count(table string) (n int) {
+// countRows counts the rows of a table.
+func (w *fixture) countRows(table string) (n int) {
 	w.t.Helper()
 	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n))
 	return n
 }
 
-// garbageOf counts what is on the list for a provider.
-func (w *world) garbageOf(provider string) (n int) {
+// countGarbage counts what is on the list for a provider.
+func (w *fixture) countGarbage(provider string) (n int) {
 	w.t.Helper()
 	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&n))
 	return n

@@ -171,7 +171,7 @@ var rights = []mutation{
 	{"token-rights", "a download token ends with the rights of its account (C31)", "internal/download/download.go",
 		`if err == nil && user.Status != account.Active {`, `if err == nil && user.Status == "" {`, "internal/download", "^TestTokenEndsWithTheRightsOfItsAccount$/^sqlite$"},
 	{"quota", "no reservation goes over the quota (C88)", "internal/quota/sql.go",
-		`WHERE user_id = $1 AND` + "`" + `+fits, userID`, `WHERE user_id = $1 AND (1 = 1 OR` + "`" + `+fits+")", userID`, "internal/quota", "^TestReserveAndChargeStopAtTheLimit$/^sqlite$"},
+		`WHERE user_id = $1 AND` + "`" + `+fitsCondition, userID`, `WHERE user_id = $1 AND (1 = 1 OR` + "`" + `+fitsCondition+")", userID`, "internal/quota", "^TestReserveAndChargeStopAtTheLimit$/^sqlite$"},
 	{"room-waits", "what waits before it is stored has its room reserved", "internal/upload/slots.go",
 		`reserved: w.row.bytes, reserve: more}`, `reserved: MaxFileSize, reserve: reserve}`, "internal/upload", "^TestBufferedBodyIsReserved$/^sqlite$"},
 	{"room-once", "two uploads do not both take the room of the file that they replace", "internal/upload/reservation.go",
