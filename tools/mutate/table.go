@@ -187,8 +187,8 @@ var rights = []mutation{
 	{"one-shots-replicas", "they are counted over all replicas", "internal/upload/slots.go",
 		`if err == nil && count >= slotsPerUser {`, `if err == nil && count < 0 {`, "internal/upload", "^TestSixteenOneShotsOverReplicas$/^postgres$"},
 	{"folders", "folders count against the quota", "internal/quota/sql_folders.go",
-		`WHERE user_id = $1 AND` + "`" + ` + foldersFit
-	creditFoldersText`, `WHERE user_id = $1 AND (1 = 1 OR` + "`" + ` + foldersFit + ")"
+		`WHERE user_id = $1 AND` + "`" + ` + foldersFitCondition
+	creditFoldersText`, `WHERE user_id = $1 AND (1 = 1 OR` + "`" + ` + foldersFitCondition + ")"
 	creditFoldersText`, "internal/quota", "^TestFoldersStopAtTheLimit$/^sqlite$"},
 	{"folders-made", "a folder that is made counts", files + "/change.go",
 		`err := quota.ChargeFolders(tx, r.owner, 1); err != nil {`, `err := quota.ChargeFolders(tx, r.owner, 0); err != nil {`, api, "^TestFolderQuota$/^sqlite$"},
@@ -357,12 +357,12 @@ var rights = []mutation{
 	{"device-cookie-secure", "the cookie of known devices stays on https", api + "/attempts.go",
 		`HttpOnly: true, Secure: a.secure,`, `HttpOnly: true,`, api, "^TestKnownDeviceCookie$/^https$"},
 	{"backup-guesses", "no backup holds counts of wrong passwords", "internal/backup/sql.go",
-		`"free_sessions", "guesses"}`, `"free_sessions"}`, "internal/backup", "^TestBackupIsPrivate$/^sqlite$"},
+		`"free_sessions", "guesses", "replicas"}`, `"free_sessions", "replicas"}`, "internal/backup", "^TestBackupIsPrivate$/^sqlite$"},
 	{"limit-forwarded", "nobody but trusted proxies says where a request comes from (C55)", api + "/limit.go",
-		`if !a.trusted(ip) {` + "\n\t\treturn ip\n\t}\n\thops", `if !a.trusted(ip) && len(a.TrustedProxies) > 0 {` + "\n\t\treturn ip\n\t}\n\thops", api, "^TestAuthLimitIgnoresForwardedHeaders$"},
+		`if !a.isTrustedProxy(ip) {` + "\n\t\treturn ip\n\t}\n\thops", `if !a.isTrustedProxy(ip) && len(a.TrustedProxies) > 0 {` + "\n\t\treturn ip\n\t}\n\thops", api, "^TestAuthLimitIgnoresForwardedHeaders$"},
 
 	{"limit-slow-redis", "a Redis that is slow on a busy machine is no outage", "internal/kv/redis/redis.go",
-		`defaultTimeout = 2 * time.Second`, `defaultTimeout = 200 * time.Millisecond`, "internal/kv/redis", "^TestSlowServerIsNoOutage$"},
+		`defaultTimeout     = 2 * time.Second`, `defaultTimeout     = 200 * time.Millisecond`, "internal/kv/redis", "^TestSlowServerIsNoOutage$"},
 	{"limit-redis-retry", "a Redis that hangs holds nobody up for long", "internal/kv/redis/redis.go",
 		`return timeout / downTimeoutDivisor`, `return timeout`, "internal/kv/redis", "^TestHangingServerDelaysNoCallerBeyondTheTimeout$"},
 	{"hash-login-place", "hashes that are no logins leave a place to logins", account + "/queue.go",

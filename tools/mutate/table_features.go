@@ -266,5 +266,5 @@ var features = []mutation{
 	{"thumb-crowd", "who waits for thumbnails is bounded", thumbP + "/queue.go",
 		`len(q.lanes[who]) >= maxWaitingEach {`, `len(q.lanes[who]) < 0 {`, thumbP, "^TestCrowd$"},
 	{"thumb-swept", "thumbnails of deleted files go", "internal/app/run.go",
-		`return errors.Join(a.chores(ctx), a.collect(ctx), a.sweepThumbs(ctx))`, `return errors.Join(a.chores(ctx), a.collect(ctx))`, api, "^TestThumbnailsOfTheDeletedGo$/^sqlite$"},
+		`return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx), a.sweepThumbs(ctx))`, `return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx))`, api, "^TestThumbnailsAreDeletedWithFile$/^sqlite$"},
 }
